@@ -1,0 +1,53 @@
+# Every target works on a machine that has only Python >= 3.11, pip, make and a C++ compiler.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/consilience/_core/*.cpp src/consilience/_core/*.hpp)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+
+.PHONY: demo test test-all lint format bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.cli
+	$(BIN)/consilience compare digits
+
+# about a tenth of the random examples; test-all has the full counts
+test: $(VENV)/.test
+	$(PYTEST) -n 2
+
+test-all: $(VENV)/.test
+	CONSILIENCE_TEST_ALL=1 $(PYTEST) -n 2
+
+lint: $(VENV)/.test $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/mypy
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.cli: $(VENV)/bin/python $(BUILD_INPUTS)
+	$(PIP) --editable ".[cli]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/bin/python $(BUILD_INPUTS)
+	$(PIP) --editable ".[test]"
+	touch $@ $(VENV)/.cli
+
+# the linters are taken from the extra, without building the package a second time
+$(VENV)/.lint: $(VENV)/bin/python pyproject.toml
+	$(PIP) $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["lint"])')
+	touch $@

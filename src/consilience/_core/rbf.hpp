@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+
+namespace consilience {
+
+// products (n x m, row-major, in/out), x_norms (n, in), z_norms (m, in)
+void rbf_epilogue(double* products, const double* x_norms, const double* z_norms, std::size_t n,
+                  std::size_t m, double gamma);
+void rbf_epilogue(float* products, const float* x_norms, const float* z_norms, std::size_t n,
+                  std::size_t m, float gamma);
+
+}  // namespace consilience

@@ -1,0 +1,13 @@
+"""Fusion of ordinary classifiers: before, after, instead of, and on top of each other."""
+
+from consilience.fusion._best_view import BestViewClassifier
+from consilience.fusion._early import EarlyFusionClassifier
+from consilience.fusion._late import LateFusionClassifier
+from consilience.fusion._stacking import StackingFusionClassifier
+
+__all__ = [
+    "BestViewClassifier",
+    "EarlyFusionClassifier",
+    "LateFusionClassifier",
+    "StackingFusionClassifier",
+]

@@ -1,0 +1,182 @@
+"""Best view: the classifier of the view that does best in cross-validation."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience.fusion._members import best_method, fit_member, seeded
+from consilience.fusion._out_of_fold import make_splits, out_of_fold
+from consilience.views._data import KINDS
+from consilience.views._params import PerViewParams, per_view
+
+__all__ = ["BestViewClassifier"]
+
+
+def view_accuracy(outputs, prior, codes, weight, test):
+    """Weighted accuracy of out-of-fold outputs; a row without the view gets the largest class.
+
+    So a view is judged by what it would do for all samples: one that five rows have cannot win
+    by them.
+    """
+    missing = np.isnan(outputs).any(axis=1)
+    guess = np.where(missing, prior.argmax(), np.where(missing[:, None], 0, outputs).argmax(axis=1))
+    return np.average(guess == codes[test], weights=weight[test])
+
+
+def _proba(self):
+    members = getattr(self, "_members", None)
+    if members is not None:
+        return all(hasattr(m.estimator, "predict_proba") for m in members.values())
+    given = self.estimator.values() if isinstance(self.estimator, dict) else [self.estimator]
+    return all(e is None or hasattr(e, "predict_proba") for e in given)
+
+
+class BestViewClassifier(MultiViewClassifier, PerViewParams):
+    """The classifier of the one view with the best cross-validated accuracy.
+
+    Every view gets its classifier; a row is decided by the best view that it has.
+
+    Parameters
+    ----------
+    estimator : classifier or dict of view -> classifier, default=None
+        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
+    cv : int, float, splitter or iterable of splits, default=5
+        Folds of the comparison; a float is the share of a single hold-out.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights (also in the comparison).
+    random_state : int, RandomState or None, default=None
+        Seeds the hold-out and the classifiers that have no seed of their own.
+    n_jobs : int or None, default=None
+        Number of threads over views and folds; None is 1.
+
+    Attributes
+    ----------
+    best_view_ : str
+        The view that decides where it is present.
+    view_scores_ : ndarray of shape (n_views,)
+        Cross-validated accuracies (rows without the view count as the largest class).
+    estimators_ : dict of view -> classifier
+        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        1 for the best view, 0 for the others.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    LateFusionClassifier : All views vote.
+
+    Examples
+    --------
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.fusion import BestViewClassifier
+    >>> digits = load_digits_views(kind="features")
+    >>> model = BestViewClassifier().fit(digits.data[:500], digits.target[:500])
+    >>> model.best_view_
+    'pixels'
+    """
+
+    _kinds = KINDS
+    _drops_zero_weights = False  # splits given as row numbers must keep their meaning
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        cv=5,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.cv = cv
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data, codes, weight):
+        names = data.view_names
+        estimators = seeded(per_view(self.estimator, names, "estimator"), self.random_state)
+        splits = make_splits(self.cv, codes, self.random_state) if len(names) > 1 else []
+        tests = np.concatenate([test for _, test in splits]) if splits else None
+
+        def score(task):
+            name, split = task
+            return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
+
+        def fit(name):
+            return fit_member(estimators[name], data, name, codes, weight, self.classes_)
+
+        with Progress(self, n_tasks=len(names) * (len(splits) + 1)) as progress:
+            tasks = [(name, split) for name in names for split in splits]
+            outputs = progress.map(score, tasks, "compare view")
+            members = progress.map(fit, names, "fit view")
+        per_view_outputs = [
+            outputs[v * len(splits) : (v + 1) * len(splits)] for v in range(len(names))
+        ]
+        self.view_scores_ = np.array(
+            [
+                view_accuracy(np.concatenate(parts), self.class_prior_, codes, weight, tests)
+                if splits
+                else np.nan
+                for parts in per_view_outputs
+            ]
+        )
+        self._members = {member.name: member for member in members if member is not None}
+        if not self._members:
+            raise ValueError("no view has training rows of two classes")
+        order = np.argsort(-self.view_scores_, kind="stable")
+        self._ranking = [names[v] for v in order if names[v] in self._members]
+        self.estimators_ = {name: member.estimator for name, member in self._members.items()}
+        self.best_view_ = self._ranking[0]
+        self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
+
+    def _answer(self, data, method):
+        answer = np.full((len(data), len(self.classes_)), np.nan)
+        for name in self._ranking:
+            open_rows = np.flatnonzero(np.isnan(answer).any(axis=1))
+            if len(open_rows) == 0:
+                break
+            member = self._members[name]
+            how = method or best_method(member.estimator)
+            answer[open_rows] = member.output(data[open_rows], how)
+        silent = np.isnan(answer).any(axis=1)
+        answer[silent] = self.class_prior_
+        return answer
+
+    def _scores(self, data):
+        return self._answer(data, None)
+
+    @available_if(_proba)
+    def predict_proba(self, X):
+        """Probabilities given by the best view that a row has.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._with_prior(X, lambda data: self._answer(data, "predict_proba"))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # one view decides: a group of columns can be too poor for scikit-learn's accuracy check
+        tags.classifier_tags.poor_score = self.views is not None
+        return tags

@@ -1,0 +1,178 @@
+"""Late fusion: one classifier per view, and a vote of those whose view is there."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from consilience._base import MultiViewClassifier, tie_break
+from consilience._compat import Progress
+from consilience.fusion._members import fit_member, seeded
+from consilience.views._data import KINDS
+from consilience.views._params import PerViewParams, per_view
+
+__all__ = ["LateFusionClassifier"]
+
+METHOD_OF_VOTING = {"soft": "predict_proba", "hard": "predict", "sum": "decision_function"}
+
+
+def average_present(outputs, weights):
+    """Weighted mean over the views (V x n x K, NaN = missing) that each row has.
+
+    Returns the mean and the mask of rows that have none of the voting views.
+    """
+    there = ~np.isnan(outputs).any(axis=2)
+    share = there * np.asarray(weights)[:, None]
+    total = share.sum(axis=0)
+    silent = total == 0
+    share = share / np.where(silent, 1.0, total)
+    return np.einsum("vn,vnk->nk", share, np.where(there[:, :, None], outputs, 0.0)), silent
+
+
+class LateFusionClassifier(MultiViewClassifier, PerViewParams):
+    """A vote of one classifier per view.
+
+    Each classifier learns from the rows that have its view; at prediction the votes are averaged
+    over the views that a row has. Equal votes go to the class with the larger prior.
+
+    Parameters
+    ----------
+    estimator : classifier or dict of view -> classifier, default=None
+        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
+        Kernel and distance views take estimators of precomputed matrices.
+    voting : {"soft", "hard", "sum"}, default="soft"
+        Mean of the probabilities, share of the votes, or mean of the decision values.
+    weights : array of shape (n_views,) or dict of view -> float, default=None
+        Weights of the votes; None counts all alike.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights.
+    random_state : int, RandomState or None, default=None
+        Seeds the classifiers that have no seed of their own.
+    n_jobs : int or None, default=None
+        Number of threads over the views; None is 1.
+
+    Attributes
+    ----------
+    estimators_ : dict of view -> classifier
+        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        Weights of the votes, summing to 1.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    EarlyFusionClassifier : One classifier on all views side by side.
+    StackingFusionClassifier : A second classifier learns how to combine the votes.
+
+    Examples
+    --------
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> digits = load_digits_views()
+    >>> model = LateFusionClassifier().fit(digits.data[:500], digits.target[:500])
+    >>> model.score(digits.data[500:], digits.target[500:])
+    0.8...
+    """
+
+    _kinds = KINDS
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        voting="soft",
+        weights=None,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.voting = voting
+        self.weights = weights
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data, codes, weight):
+        if self.voting not in METHOD_OF_VOTING:
+            raise ValueError(
+                f"voting must be one of {', '.join(METHOD_OF_VOTING)}; got {self.voting!r}"
+            )
+        estimators = seeded(
+            per_view(self.estimator, data.view_names, "estimator"), self.random_state
+        )
+        votes = self._vote_weights(data.view_names)
+
+        def fit(name):
+            return fit_member(estimators[name], data, name, codes, weight, self.classes_)
+
+        with Progress(self, n_tasks=data.n_views) as progress:
+            members = progress.map(fit, data.view_names, "fit view")
+        self._members = [member for member in members if member is not None]
+        self.estimators_ = {member.name: member.estimator for member in self._members}
+        votes = votes * [member is not None for member in members]
+        if not votes.any():
+            raise ValueError("no view with a positive weight has training rows of two classes")
+        self.view_weights_ = votes / votes.sum()
+        self._require_method(METHOD_OF_VOTING[self.voting])
+
+    def _vote_weights(self, names):
+        if self.weights is None:
+            return np.ones(len(names))
+        weights = self.weights
+        if isinstance(weights, dict):
+            weights = list(per_view(weights, names, "weights").values())
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (len(names),) or not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError(
+                f"weights must be {len(names)} finite numbers >= 0, one for each view; got "
+                f"{self.weights!r}"
+            )
+        return weights
+
+    def _require_method(self, method):
+        for member in self._members:
+            if not hasattr(member.estimator, method):
+                others = {"soft": "'sum' or 'hard'", "sum": "'soft' or 'hard'"}[self.voting]
+                raise ValueError(
+                    f"voting={self.voting!r} needs {method}, which "
+                    f"{type(member.estimator).__name__} of view {member.name!r} does not have; "
+                    f"use voting={others}"
+                )
+
+    def _scores(self, data):
+        method = METHOD_OF_VOTING[self.voting]
+        outputs = np.stack([member.output(data, method) for member in self._members])
+        voting = [self.view_names_.index(member.name) for member in self._members]
+        scores, silent = average_present(outputs, self.view_weights_[voting])
+        scores[silent] = self.class_prior_
+        if self.voting == "sum":
+            return scores
+        scores += tie_break(self.class_prior_)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    @available_if(lambda self: self.voting != "sum")
+    def predict_proba(self, X):
+        """Mean probabilities, or shares of the votes.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._with_prior(X, self._scores)

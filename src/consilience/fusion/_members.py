@@ -1,0 +1,234 @@
+"""One ordinary scikit-learn classifier on one view: what the fusion methods are made of.
+
+``fit_member`` trains on the rows where the view is present; the resulting ``ViewMember`` answers
+for all classes of the problem, also those its rows never showed, and leaves NaN where the view is
+missing, so that each method applies its own policy.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import check_random_state, get_tags
+
+from consilience.views._data import PAIRWISE, Reference
+
+__all__ = [
+    "ViewMember",
+    "best_method",
+    "block_shares",
+    "class_scores",
+    "fit_member",
+    "fit_weighted",
+    "seeded",
+    "use_default",
+]
+
+
+def class_scores(estimator, X, method, classes):
+    """Answer of a fitted classifier as scores (n x K) over ``classes``, which it may not all know.
+
+    predict_proba gives an unknown class 0; decision_function gives it the least score of the
+    known ones; predict is a vote, 1 for the chosen class.
+    """
+    answer = getattr(estimator, method)(X)
+    if method == "predict":
+        return (answer[:, None] == classes).astype(np.float64)
+    if answer.ndim == 1:
+        answer = np.column_stack([-answer, answer]) / 2
+    known = np.searchsorted(classes, estimator.classes_)
+    if len(known) == len(classes):
+        return answer
+    scores = np.zeros((len(answer), len(classes)))
+    if method == "decision_function":
+        scores[:] = answer.min(axis=1, keepdims=True)
+    scores[:, known] = answer
+    return scores
+
+
+def best_method(estimator):
+    """The most informative answer a classifier has."""
+    if estimator is None or hasattr(estimator, "predict_proba"):
+        return "predict_proba"
+    return "decision_function" if hasattr(estimator, "decision_function") else "predict"
+
+
+@dataclass(eq=False)
+class ViewMember:
+    """A classifier fitted on one view, for a problem with ``classes``."""
+
+    name: str
+    estimator: Any
+    classes: np.ndarray
+    sparse: bool
+    reference: Reference | None
+
+    def output(self, data, method):
+        """``method`` for every row (n x K), NaN in rows that lack the view."""
+        present = data.present[:, data.view_names.index(self.name)]
+        scores = np.full((len(data), len(self.classes)), np.nan)
+        if present.any():
+            X = self._values(data if present.all() else data[present])
+            scores[present] = class_scores(self.estimator, X, method, self.classes)
+        return scores
+
+    def _values(self, data):
+        if self.reference is not None:
+            return _finite_block(data.against(self.name, self.reference), self.name)
+        view = data[self.name]
+        if self.sparse:
+            return sp.csr_array(view)
+        return view.toarray() if sp.issparse(view) else view
+
+
+def fit_member(estimator, data, name, codes, weight, classes):
+    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote."""
+    v = data.view_names.index(name)
+    rows = np.flatnonzero(data.present[:, v] & (weight > 0))
+    if len(np.unique(codes[rows])) < 2:
+        seen = "no" if len(rows) == 0 else "only one class of"
+        warnings.warn(
+            f"view {name!r} is present in {seen} training rows and takes no part in the decision",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
+    if len(rows) < len(data):
+        data, codes, weight = data[rows], codes[rows], weight[rows]
+    kind = data.kinds[name]
+    estimator = use_default(estimator, data[name])
+    _check_pairwise(estimator, kind, name)
+    reference = data.reference() if kind in PAIRWISE else None
+    X = data.against(name, reference) if reference else data[name]
+    X = _finite_block(X, name) if reference else X
+    fitted = fit_weighted(estimator, X, classes[codes], weight, f"view {name!r}")
+    return ViewMember(
+        name=name,
+        estimator=fitted,
+        classes=classes,
+        sparse=sp.issparse(X),
+        reference=reference,
+    )
+
+
+def use_default(estimator, X):
+    """The estimator, or for None a logistic regression on scaled columns."""
+    if estimator is not None:
+        return estimator
+    scaler = MaxAbsScaler() if sp.issparse(X) else StandardScaler()
+    return make_pipeline(scaler, LogisticRegression(max_iter=1000))
+
+
+def fit_weighted(estimator, X, y, weight, where):
+    """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
+    fitted = clone(estimator)
+    params = {} if (weight == 1).all() else _weight_params(fitted, weight, where)
+    try:
+        return fitted.fit(X, y, **params)
+    except Exception as error:
+        error.add_note(f"raised by {type(estimator).__name__} on {where}")
+        raise
+
+
+def _weight_params(estimator, weight, where):
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        last = estimator.steps[-1][0]
+        names = [name for name, step in estimator.steps if _takes_weight(step)]
+        if last in names:
+            return {f"{name}__sample_weight": weight for name in names}
+        estimator = estimator.steps[-1][1]
+    elif _takes_weight(estimator):
+        return {"sample_weight": weight}
+    raise ValueError(
+        f"sample_weight or class_weight was given, but {type(estimator).__name__} on {where} "
+        "does not take sample_weight"
+    )
+
+
+def _takes_weight(estimator):
+    if not hasattr(estimator, "fit"):
+        return False
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def seeded(estimators, random_state):
+    """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
+    if random_state is None:
+        return estimators
+    rng = check_random_state(random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=len(estimators))
+    return {
+        name: _with_seed(estimator, int(seed))
+        for (name, estimator), seed in zip(estimators.items(), seeds, strict=True)
+    }
+
+
+def _with_seed(estimator, seed):
+    if estimator is None:
+        return None
+    estimator = clone(estimator)
+    params = estimator.get_params(deep=True)
+    unset = [
+        key
+        for key, value in params.items()
+        if value is None and (key == "random_state" or key.endswith("__random_state"))
+    ]
+    return estimator.set_params(**dict.fromkeys(unset, seed))
+
+
+def block_shares(estimator, widths):
+    """Share of each block of columns in a linear or tree model's decision, or None if unknown.
+
+    Blocks are compared by the norm of their coefficients (which asks for columns of one scale) or
+    by the sum of their importances. In a pipeline the last step counts, provided that the steps
+    before it kept the columns.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    coef, importances = getattr(last, "coef_", None), getattr(last, "feature_importances_", None)
+    if coef is not None:
+        coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
+        strength = (np.atleast_2d(coef) ** 2).sum(axis=0)
+    elif importances is not None:
+        strength = np.asarray(importances, dtype=np.float64)
+    else:
+        return None
+    if len(strength) != sum(widths):
+        return None
+    blocks = np.add.reduceat(strength, np.cumsum([0, *widths[:-1]]))
+    blocks = np.sqrt(blocks) if coef is not None else blocks
+    total = blocks.sum()
+    return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
+
+
+def _check_pairwise(estimator, kind, name):
+    pairwise = get_tags(estimator).input_tags.pairwise
+    if kind in PAIRWISE and not pairwise:
+        raise ValueError(
+            f"view {name!r} is a {kind} view, which {type(estimator).__name__} would read as "
+            "features; use an estimator of precomputed kernels, e.g. SVC(kernel='precomputed')"
+        )
+    if kind == "features" and pairwise:
+        raise ValueError(
+            f"view {name!r} holds features, but {type(estimator).__name__} takes a precomputed "
+            f"matrix; say kinds={{{name!r}: 'kernel'}} if it is one"
+        )
+
+
+def _finite_block(block, name):
+    if not np.isfinite(block).all():
+        row, column = np.argwhere(~np.isfinite(block))[0]
+        raise ValueError(
+            f"Input contains NaN or infinity: view {name!r}, row {row}, column {column}"
+        )
+    return block

@@ -1,0 +1,204 @@
+"""Stacking fusion: a second classifier learns how to combine the answers of the views."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.metaestimators import available_if
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience.fusion._members import (
+    best_method,
+    block_shares,
+    class_scores,
+    fit_member,
+    fit_weighted,
+    seeded,
+)
+from consilience.fusion._out_of_fold import make_splits, out_of_fold
+from consilience.views._data import KINDS
+from consilience.views._params import PerViewParams, per_view
+
+__all__ = ["StackingFusionClassifier"]
+
+
+def stack_answers(outputs, prior):
+    """Answers (V x n x K) side by side; a missing view says the class prior.
+
+    For two classes the second column of each view says it all.
+    """
+    outputs = np.where(np.isnan(outputs), prior, outputs)
+    if outputs.shape[2] == 2:
+        outputs = outputs[:, :, 1:]
+    return np.hstack(list(outputs))
+
+
+def _final_has_proba(self):
+    final = getattr(self, "final_estimator_", self.final_estimator)
+    return final is None or hasattr(final, "predict_proba")
+
+
+class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
+    """One classifier per view, and a final one that learns from their out-of-fold answers.
+
+    Parameters
+    ----------
+    estimator : classifier or dict of view -> classifier, default=None
+        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
+    final_estimator : classifier, default=None
+        Learns from the probabilities (or decision values) of the views; None is a logistic
+        regression.
+    cv : int, float, splitter or iterable of splits, default=5
+        How the final classifier's training answers are made. Folds: each row is answered by
+        classifiers that did not see it, which are then refitted on all rows. A float: the
+        classifiers learn from the other rows and the final one from this share of them.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights.
+    random_state : int, RandomState or None, default=None
+        Seeds the hold-out and the classifiers that have no seed of their own.
+    n_jobs : int or None, default=None
+        Number of threads over views and folds; None is 1.
+
+    Attributes
+    ----------
+    estimators_ : dict of view -> classifier
+        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+    final_estimator_ : classifier
+        The fitted combiner.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        Share of each view in the combiner; AttributeError where it has neither coefficients nor
+        importances.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    LateFusionClassifier : A vote instead of a learned combination.
+
+    References
+    ----------
+    D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
+
+    Examples
+    --------
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.fusion import StackingFusionClassifier
+    >>> digits = load_digits_views()
+    >>> model = StackingFusionClassifier().fit(digits.data[:500], digits.target[:500])
+    >>> model.score(digits.data[500:], digits.target[500:])
+    0.8...
+    """
+
+    _kinds = KINDS
+    _drops_zero_weights = False  # splits given as row numbers must keep their meaning
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        final_estimator=None,
+        cv=5,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data, codes, weight):
+        names = data.view_names
+        estimators = per_view(self.estimator, names, "estimator")
+        final = self.final_estimator
+        final = LogisticRegression(max_iter=1000) if final is None else final
+        *members, final = seeded({**estimators, "": final}, self.random_state).values()
+        estimators = dict(zip(names, members, strict=True))
+        splits = make_splits(self.cv, codes, self.random_state)
+        holdout = isinstance(self.cv, float)
+        base_rows = splits[0][0] if holdout else np.arange(len(data))
+        base = (data[base_rows], codes[base_rows], weight[base_rows])
+
+        def fit(name):
+            return fit_member(estimators[name], base[0], name, base[1], base[2], self.classes_)
+
+        def answer(task):
+            name, split = task
+            return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
+
+        folds = [] if holdout else splits
+        with Progress(self, n_tasks=len(names) * (len(folds) + 1)) as progress:
+            fitted = progress.map(fit, names, "fit view")
+            self._members = [member for member in fitted if member is not None]
+            if not self._members:
+                raise ValueError("no view has training rows of two classes")
+            voting = [member.name for member in self._members]
+            tasks = [(name, split) for name in voting for split in folds]
+            answers = progress.map(answer, tasks, "answer fold")
+        if holdout:
+            rows = splits[0][1]
+            outputs = self._outputs(data[rows])
+        else:
+            rows = np.concatenate([test for _, test in splits])
+            outputs = np.concatenate(answers).reshape(len(voting), len(rows), -1)
+        X = stack_answers(outputs, self.class_prior_)
+        kept = weight[rows] > 0
+        rows, X = rows[kept], X[kept]
+        y = self.classes_[codes[rows]]
+        self.final_estimator_ = fit_weighted(final, X, y, weight[rows], "the answers of the views")
+        self.estimators_ = {member.name: member.estimator for member in self._members}
+
+    def _outputs(self, data):
+        return np.stack([m.output(data, best_method(m.estimator)) for m in self._members])
+
+    def _stack(self, data):
+        return stack_answers(self._outputs(data), self.class_prior_)
+
+    def _scores(self, data):
+        return self._final_answer(data, best_method(self.final_estimator_))
+
+    def _final_answer(self, data, method):
+        return class_scores(self.final_estimator_, self._stack(data), method, self.classes_)
+
+    @available_if(_final_has_proba)
+    def predict_proba(self, X):
+        """Probabilities given by the final classifier.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._with_prior(X, lambda data: self._final_answer(data, "predict_proba"))
+
+    @property
+    def view_weights_(self):
+        """Share of each view in the final classifier."""
+        shares = None
+        if hasattr(self, "final_estimator_"):
+            width = 1 if len(self.classes_) == 2 else len(self.classes_)
+            shares = block_shares(self.final_estimator_, [width] * len(self._members))
+        if shares is None:
+            raise AttributeError(
+                "view_weights_ needs a fitted final classifier with coef_ or feature_importances_"
+            )
+        weights = np.zeros(len(self.view_names_))
+        weights[[self.view_names_.index(member.name) for member in self._members]] = shares
+        return weights

@@ -1,0 +1,531 @@
+"""MultiViewData: the container in which several views of the same samples travel together.
+
+It has just enough of an array's manners (``shape``, ``len``, ``data[rows]``) for scikit-learn's
+splitters, searches and meta-estimators to cut it by rows, and refuses to become one matrix
+silently. Kernel and distance views remember which sample each column stands for, so a slice of
+rows needs no matching slice of columns: whoever fits picks the columns of its own rows by id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.views import _storage as storage
+
+__all__ = ["KINDS", "PAIRWISE", "MultiViewData", "Reference"]
+
+PAIRWISE = ("kernel", "distance")
+KINDS = ("features", *PAIRWISE)
+
+ADVICE = (
+    "MultiViewData holds several matrices and is not one array. Use data.to_array() for the "
+    "views side by side (pass views=data.view_slices to the estimator), or data['name'] for one."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The samples a fitted pairwise view was compared with: the columns to pick at prediction."""
+
+    ids: np.ndarray
+    origin: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairwise:
+    """Rows of a kernel or distance matrix, cut lazily: a slice stores row numbers only."""
+
+    matrix: np.ndarray
+    rows: np.ndarray | None
+    column_ids: np.ndarray
+
+    def take(self, rows: storage.Rows) -> _Pairwise:
+        known = np.arange(len(self.matrix)) if self.rows is None else self.rows
+        return _Pairwise(self.matrix, known[rows], self.column_ids)
+
+    def values(self, columns: np.ndarray | None = None) -> np.ndarray:
+        if columns is None:
+            return self.matrix if self.rows is None else self.matrix[self.rows]
+        if self.rows is None:
+            return self.matrix[:, columns]
+        return self.matrix[np.ix_(self.rows, columns)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.matrix if self.rows is None else self.rows), self.matrix.shape[1]
+
+    def __reduce__(self) -> tuple:
+        # a pickled slice carries its own rows only
+        return _Pairwise, (np.ascontiguousarray(self.values()), None, self.column_ids)
+
+
+class MultiViewData:
+    """Several views of the same samples.
+
+    Parameters
+    ----------
+    views : dict of name -> matrix
+        Each an ndarray, a SciPy sparse matrix, a dataframe (pandas, polars, pyarrow), or a 1-D
+        array of strings (raw documents for a vectoriser), with one row per sample. Every view
+        keeps its own dtype and storage; nothing is copied.
+    present : bool array of shape (n_samples, n_views), optional
+        False where a sample lacks a view; the values behind False are never read. By default a
+        row of a view is missing when all its values are NaN (null).
+    sample_ids : array of shape (n_samples,), optional
+        Names of the samples. Needed to match kernel or distance views between containers.
+    kinds : dict of name -> {"features", "kernel", "distance"}, optional
+        What the columns of a view mean; "features" where not given.
+    column_ids : dict of name -> array, optional
+        For kernel and distance views that are not square: the sample each column stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from consilience import MultiViewData
+    >>> data = MultiViewData({"image": np.zeros((4, 3)), "text": np.ones((4, 2))})
+    >>> data.shape, data.view_names
+    ((4, 5), ('image', 'text'))
+    >>> data[[0, 2]]["text"].shape
+    (2, 2)
+    """
+
+    __slots__ = ("_kinds", "_n", "_origin", "_present", "_sample_ids", "_views")
+
+    _views: dict[str, Any]
+    _kinds: dict[str, str]
+    _present: np.ndarray
+    _sample_ids: np.ndarray
+    _n: int
+    # row numbers as ids mean something within one matrix only; this tells which
+    _origin: str | None
+
+    def __init__(
+        self,
+        views: Mapping[str, Any],
+        present: Any = None,
+        sample_ids: Any = None,
+        kinds: Mapping[str, str] | None = None,
+        column_ids: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(views, Mapping):
+            raise TypeError(
+                f"views must be a dict of name -> matrix, got {type(views).__name__}; "
+                "as_multiview reads lists and other containers"
+            )
+        if not views:
+            raise ValueError("MultiViewData needs at least one view, got an empty dict")
+        for name in views:
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"view names must be non-empty strings, got {name!r}")
+        kinds, column_ids = dict(kinds or {}), dict(column_ids or {})
+        _refuse_unknown("kinds", kinds, views)
+        _refuse_unknown("column_ids", column_ids, views)
+        stored = {name: storage.as_storage(value, name) for name, value in views.items()}
+        self._n = _common_length(stored)
+        self._kinds = {name: _check_kind(name, kinds.get(name, "features")) for name in stored}
+        self._sample_ids = _check_ids("sample_ids", sample_ids, self._n)
+        self._present = _check_present(present, stored, self._n)
+        self._views = {
+            name: value
+            if self._kinds[name] == "features"
+            else _pairwise(name, value, self._sample_ids, column_ids)
+            for name, value in stored.items()
+        }
+        misplaced = [name for name in column_ids if self._kinds[name] == "features"]
+        if misplaced:
+            raise ValueError(
+                f"column_ids is for kernel and distance views; {shown_names(misplaced)} holds features"
+            )
+        self._origin = _fingerprint(self._views) if sample_ids is None else None
+
+    @classmethod
+    def _from_parts(
+        cls,
+        views: dict[str, Any],
+        kinds: dict[str, str],
+        present: np.ndarray,
+        sample_ids: np.ndarray,
+        origin: str | None,
+    ) -> MultiViewData:
+        """Assemble checked parts without looking at them again."""
+        data = object.__new__(cls)
+        data._n, data._views, data._kinds = len(present), views, kinds
+        data._present, data._sample_ids, data._origin = present, sample_ids, origin
+        for array in (present, sample_ids):
+            array.flags.writeable = False
+        return data
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, Any], on: str) -> MultiViewData:
+        """Join tables by a key column; a sample absent from a table misses that view.
+
+        Parameters
+        ----------
+        tables : dict of name -> dataframe
+            One table per view, all of them with the column ``on``. Keys are unique in a table.
+        on : str
+            The key column. It names the samples (``sample_ids``) and is not a feature.
+
+        Returns
+        -------
+        MultiViewData
+            Samples in order of first appearance.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from consilience import MultiViewData
+        >>> rna = pd.DataFrame({"patient": ["a", "b"], "g1": [0.5, 1.5]})
+        >>> protein = pd.DataFrame({"patient": ["b", "c"], "p1": [7.0, 8.0]})
+        >>> data = MultiViewData.from_tables({"rna": rna, "protein": protein}, on="patient")
+        >>> data.sample_ids.tolist()
+        ['a', 'b', 'c']
+        >>> data.present.tolist()
+        [[True, False], [True, True], [False, True]]
+        """
+        from consilience.views._tables import join_tables
+
+        return join_tables(tables, on)
+
+    # -- what it looks like ------------------------------------------------------------------
+
+    @property
+    def view_names(self) -> tuple[str, ...]:
+        """Names of the views, in order."""
+        return tuple(self._views)
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self._views)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples, and of columns over all views."""
+        return self._n, sum(self.widths.values())
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of columns of each view."""
+        return {
+            name: v.shape[1] if isinstance(v, _Pairwise) else storage.n_columns(v)
+            for name, v in self._views.items()
+        }
+
+    @property
+    def view_slices(self) -> dict[str, slice]:
+        """Where each view lies in ``to_array()``: the ``views=`` of an estimator fitted on it."""
+        ends = np.cumsum(list(self.widths.values())).tolist()
+        return {
+            name: slice(end - width, end)
+            for (name, width), end in zip(self.widths.items(), ends, strict=True)
+        }
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """ "features", "kernel" or "distance" for each view."""
+        return dict(self._kinds)
+
+    @property
+    def present(self) -> np.ndarray:
+        """Read-only bool array (n_samples, n_views): which sample has which view."""
+        return self._present
+
+    @property
+    def sample_ids(self) -> np.ndarray:
+        """Names of the samples; row numbers unless given."""
+        return self._sample_ids
+
+    @property
+    def column_ids(self) -> dict[str, np.ndarray]:
+        """For each kernel or distance view, the sample its columns stand for."""
+        return {n: v.column_ids for n, v in self._views.items() if isinstance(v, _Pairwise)}
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._views
+
+    def __iter__(self) -> Iterator:
+        raise TypeError(
+            "MultiViewData is not iterable; use data.items() for its views or data[rows]"
+        )
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Pairs of name and matrix."""
+        return ((name, self[name]) for name in self._views)
+
+    # -- cutting -----------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            self._require([key])
+            view = self._views[key]
+            return view.values() if isinstance(view, _Pairwise) else view
+        if isinstance(key, tuple):
+            if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
+                raise TypeError(
+                    "MultiViewData is cut by rows only, data[rows]; for columns take one view, "
+                    "data['name'][rows, columns], or data.select([names])"
+                )
+            key = key[0]
+        rows = _check_rows(key, self._n)
+        return self._from_parts(
+            {
+                name: v.take(rows) if isinstance(v, _Pairwise) else storage.take_rows(v, rows)
+                for name, v in self._views.items()
+            },
+            self._kinds,
+            self._present[rows],
+            self._sample_ids[rows],
+            self._origin,
+        )
+
+    def select(self, names: Iterable[str]) -> MultiViewData:
+        """The container with these views only, in this order."""
+        names = [names] if isinstance(names, str) else list(names)
+        self._require(names)
+        if len(set(names)) != len(names) or not names:
+            raise ValueError(f"select needs distinct view names, got {names}")
+        index = [self.view_names.index(name) for name in names]
+        return self._from_parts(
+            {name: self._views[name] for name in names},
+            {name: self._kinds[name] for name in names},
+            self._present[:, index],
+            self._sample_ids,
+            self._origin,
+        )
+
+    def to_array(self, sparse: bool = False) -> Any:
+        """The feature views side by side, NaN where a view is missing.
+
+        Parameters
+        ----------
+        sparse : bool, default=False
+            Return a CSR array instead of an ndarray.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_samples, n_columns)
+        """
+        pairwise = [name for name, kind in self._kinds.items() if kind in PAIRWISE]
+        if pairwise:
+            raise TypeError(
+                f"{shown_names(pairwise)}: kernel and distance views have no place in one matrix "
+                "of features; select() the other views first"
+            )
+        blocks = []
+        for v, (name, view) in enumerate(self._views.items()):
+            block, missing = storage.to_numeric(view, name), ~self._present[:, v]
+            if sparse or not missing.any():
+                blocks.append(_with_nan_rows(block, missing) if missing.any() else block)
+                continue
+            block = block.toarray() if sp.issparse(block) else block
+            block = block.astype(np.result_type(block.dtype, np.float32), copy=True)
+            block[missing] = np.nan
+            blocks.append(block)
+        if sparse:
+            return sp.hstack([sp.csr_array(b) for b in blocks], format="csr")
+        return np.hstack([b.toarray() if sp.issparse(b) else b for b in blocks])
+
+    # -- pairwise views ----------------------------------------------------------------------
+
+    def reference(self) -> Reference:
+        """The samples of this container as the columns a pairwise view is compared with."""
+        return Reference(self._sample_ids, self._origin)
+
+    def against(self, name: str, reference: Reference) -> np.ndarray:
+        """Rows of a pairwise view, with one column for each sample of ``reference``."""
+        view = self._views[name]
+        if reference.origin != self._origin:
+            raise ValueError(
+                f"view {name!r} is a {self._kinds[name]} between samples, but the samples of this "
+                "container cannot be matched with those seen in fit: give both containers "
+                "sample_ids (and column_ids where the matrix is not square)"
+            )
+        where = {key: j for j, key in enumerate(view.column_ids.tolist())}
+        columns = [where.get(key, -1) for key in reference.ids.tolist()]
+        if -1 in columns:
+            lost = reference.ids[[j for j, c in enumerate(columns) if c < 0]]
+            raise ValueError(
+                f"view {name!r} has no column for {len(lost)} of the {len(columns)} samples seen "
+                f"in fit: {storage.shown(lost)}"
+            )
+        return view.values(np.asarray(columns, dtype=np.intp))
+
+    # -- manners -----------------------------------------------------------------------------
+
+    def _require(self, names: Iterable[str]) -> None:
+        unknown = [name for name in names if name not in self._views]
+        if unknown:
+            raise KeyError(
+                f"no view named {shown_names(unknown)}; this container has "
+                f"{shown_names(self.view_names)}"
+            )
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise TypeError(ADVICE)
+
+    def _rows_of_repr(self) -> list[tuple[str, str, str, str, str]]:
+        missing = 1 - self._present.mean(axis=0) if self._n else np.zeros(self.n_views)
+        return [
+            (
+                name,
+                self._kinds[name],
+                f"{width} column{'s' * (width != 1)}",
+                storage.describe(view.matrix if isinstance(view, _Pairwise) else view),
+                f"{share:.1%} missing",
+            )
+            for (name, view), width, share in zip(
+                self._views.items(), self.widths.values(), missing, strict=True
+            )
+        ]
+
+    def __repr__(self) -> str:
+        rows = self._rows_of_repr()
+        size = [max(len(row[c]) for row in rows) for c in range(4)]
+        lines = [
+            "  " + "  ".join([*(cell.ljust(s) for cell, s in zip(row, size, strict=False)), row[4]])
+            for row in rows
+        ]
+        return "\n".join([f"MultiViewData: {self._n} samples, {self.n_views} views", *lines])
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._rows_of_repr()
+        )
+        head = "".join(
+            f"<th>{title}</th>" for title in ("view", "kind", "width", "storage", "missing")
+        )
+        return (
+            f"<table><caption>MultiViewData: {self._n} samples, {self.n_views} views</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def shown_names(names: Iterable[str]) -> str:
+    """Names quoted for an error message."""
+    return ", ".join(repr(name) for name in names)
+
+
+def _refuse_unknown(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
+    unknown = [name for name in given if name not in views]
+    if unknown:
+        raise ValueError(
+            f"{parameter} names views that do not exist: {shown_names(unknown)}; "
+            f"the views are {shown_names(views)}"
+        )
+
+
+def _common_length(views: Mapping[str, Any]) -> int:
+    lengths = {name: storage.n_rows(view) for name, view in views.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
+        raise ValueError(f"views have different numbers of rows: {listed}")
+    return next(iter(lengths.values()))
+
+
+def _check_kind(name: str, kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"kinds[{name!r}] must be one of {shown_names(KINDS)}, got {kind!r}")
+    return kind
+
+
+def _check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
+    array = np.arange(n) if ids is None else np.array(ids)
+    if array.ndim != 1 or len(array) != n:
+        raise ValueError(
+            f"{parameter} must have one entry for each of {n}, got shape {array.shape}"
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
+    if present is None:
+        mask = np.column_stack([~storage.absent_rows(view) for view in views.values()])
+    else:
+        mask = np.array(present)
+        if mask.dtype != bool:
+            raise TypeError(f"present must be a bool array, got dtype {mask.dtype}")
+        if mask.shape != (n, len(views)):
+            raise ValueError(
+                f"present must have shape (n_samples, n_views) = {(n, len(views))}, got {mask.shape}"
+            )
+    mask.flags.writeable = False
+    return mask
+
+
+def _pairwise(
+    name: str, matrix: Any, sample_ids: np.ndarray, column_ids: Mapping[str, Any]
+) -> _Pairwise:
+    values = storage.to_numeric(matrix, name)
+    if sp.issparse(values):
+        raise TypeError(f"view {name!r}: a kernel or distance view must be dense")
+    n, m = values.shape
+    if name in column_ids:
+        ids = _check_ids(f"column_ids[{name!r}]", column_ids[name], m)
+    elif n == m:
+        ids = sample_ids
+    else:
+        raise ValueError(
+            f"view {name!r} is a kernel or distance of shape {(n, m)}, which is not square; "
+            "give column_ids to say which sample each column stands for"
+        )
+    if len(set(ids.tolist())) != m:
+        raise ValueError(f"view {name!r}: the ids of its columns are not unique")
+    return _Pairwise(values, None, ids)
+
+
+def _fingerprint(views: Mapping[str, Any]) -> str | None:
+    """Tell kernels apart when samples have no ids: shape, diagonal and first row of each."""
+    digest = hashlib.blake2b(digest_size=12)
+    matrices = [view.matrix for view in views.values() if isinstance(view, _Pairwise)]
+    for matrix in matrices:
+        digest.update(repr(matrix.shape).encode())
+        digest.update(np.ascontiguousarray(matrix.diagonal()).tobytes())
+        digest.update(np.ascontiguousarray(matrix[:1]).tobytes())
+    return digest.hexdigest() if matrices else None
+
+
+def _check_rows(key: Any, n: int) -> storage.Rows:
+    """A slice, or an int array of row numbers, from anything that picks rows."""
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        row = range(n)[int(key)]
+        return slice(row, row + 1)
+    rows = np.asarray(key)
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise TypeError(
+            "rows are picked by a slice, row numbers or a bool mask; views by name, data['name'] "
+            f"or data.select([names]); got {key!r}"
+        )
+    if rows.dtype == bool:
+        if len(rows) != n:
+            raise IndexError(f"the mask has {len(rows)} entries for {n} samples")
+        return np.flatnonzero(rows)
+    if rows.max() >= n or rows.min() < -n:
+        raise IndexError(f"row {rows.max() if rows.max() >= n else rows.min()} of {n} samples")
+    return rows.astype(np.intp) % n
+
+
+def _with_nan_rows(block: Any, missing: np.ndarray) -> sp.csr_array:
+    """CSR with every value of the missing rows stored as NaN."""
+    kept = sp.csr_array(block).astype(np.result_type(block.dtype, np.float32))
+    kept = sp.diags_array((~missing).astype(kept.dtype)).tocsr() @ kept
+    holes = sp.csr_array(np.where(missing[:, None], np.nan, 0.0).astype(kept.dtype)) @ sp.csr_array(
+        np.ones((1, block.shape[1]), dtype=kept.dtype)
+    )
+    return kept + holes

@@ -1,0 +1,53 @@
+"""The one path from what a user passes to fit or predict to a MultiViewData of the fitted layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+from consilience.views import _storage as storage
+from consilience.views._columns import is_name_list
+from consilience.views._convert import as_multiview, is_matrix, read_views, split_columns
+from consilience.views._data import MultiViewData
+from consilience.views._layout import ViewLayout
+
+__all__ = ["read_input"]
+
+
+def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
+    """Views of X by the estimator's ``views`` parameter; remember (reset) or check the layout.
+
+    Sets ``n_features_in_``, ``n_views_in_``, ``view_names_`` and, for dataframes,
+    ``feature_names_in_``. With ``numeric=False`` the columns of a dataframe keep their types.
+    """
+    if is_matrix(X):
+        data = _read_matrix(estimator, X, reset, numeric)
+    elif reset:
+        data = read_views(X, estimator.views)
+    else:
+        data = as_multiview(X)
+        if is_name_list(estimator.views):
+            known = [name for name in estimator.views if name in data]
+            data = data.select(known) if known else data
+    if reset and len(data) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
+    if not reset:
+        return estimator._layout.align(data)
+    estimator._layout = ViewLayout.of(data)
+    estimator.view_names_ = list(data.view_names)
+    estimator.n_views_in_ = data.n_views
+    if not is_matrix(X):
+        estimator.n_features_in_ = data.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    return data
+
+
+def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiViewData:
+    names = storage.column_names(X)
+    if not numeric and names is not None:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    else:
+        # NaN may mark a missing view: what is finite is looked at view by view
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+    return split_columns(X, estimator.views, names)

@@ -1,0 +1,215 @@
+"""One view, whatever holds it: ndarray, CSR, dataframe (through narwhals) or a list of documents.
+
+Every other module works with rows, widths and numbers; only this one asks what a view is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "Rows",
+    "absent_rows",
+    "as_storage",
+    "column_names",
+    "describe",
+    "first_not_finite",
+    "is_dataframe",
+    "is_documents",
+    "n_columns",
+    "n_rows",
+    "shown",
+    "take_columns",
+    "take_rows",
+    "to_numeric",
+]
+
+Rows: TypeAlias = slice | np.ndarray
+
+
+def is_dataframe(view: Any) -> bool:
+    """True for an eager dataframe of any library narwhals knows (pandas, polars, pyarrow, ...)."""
+    return nw.dependencies.is_into_dataframe(view)
+
+
+def is_documents(view: Any) -> bool:
+    """True for a one-dimensional array of raw strings, the input of a text vectoriser."""
+    return isinstance(view, np.ndarray) and view.ndim == 1
+
+
+def shown(values: Sequence[Any] | np.ndarray, limit: int = 5) -> str:
+    """The first few values for an error message: ``1, 2, 3, ...``."""
+    items = np.asarray(values, dtype=object).ravel()
+    text = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in items[:limit])
+    return text + (", ..." if len(items) > limit else "")
+
+
+def as_storage(value: Any, name: str) -> Any:
+    """Accept one view without copying it: ndarray (n, d), CSR, dataframe or documents (n,)."""
+    if sp.issparse(value):
+        if value.ndim != 2:
+            raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
+        return value.tocsr()
+    if is_dataframe(value):
+        return value
+    if nw.dependencies.is_into_series(value):
+        value = nw.from_native(value, series_only=True).to_numpy()
+    if hasattr(value, "collect_schema"):
+        raise TypeError(f"view {name!r} is a lazy frame; collect() it first")
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: view {name!r} has dtype {array.dtype}")
+    if array.ndim == 1 and len(array) and all(isinstance(v, str) for v in array):
+        return array
+    if array.ndim != 2:
+        advice = "; reshape(-1, 1) makes one column of it" if array.ndim == 1 else ""
+        raise ValueError(f"view {name!r} must be two-dimensional, got shape {array.shape}{advice}")
+    return array
+
+
+def n_rows(view: Any) -> int:
+    """Number of samples."""
+    return int(view.shape[0])
+
+
+def n_columns(view: Any) -> int:
+    """Number of features; documents count as one column."""
+    return 1 if is_documents(view) else int(view.shape[1])
+
+
+def column_names(view: Any) -> list[str] | None:
+    """Names of a dataframe's columns, None for everything else."""
+    return list(nw.from_native(view).columns) if is_dataframe(view) else None
+
+
+def describe(view: Any) -> str:
+    """What the view is made of, for people: ``float64``, ``CSR float32``, ``polars``."""
+    if is_dataframe(view):
+        return nw.get_native_namespace(view).__name__
+    if is_documents(view):
+        return "documents"
+    return f"CSR {view.dtype}" if sp.issparse(view) else str(view.dtype)
+
+
+def take_rows(view: Any, rows: Rows) -> Any:
+    """Rows of the view; a slice of an ndarray is free."""
+    if is_dataframe(view):
+        frame = nw.from_native(view, eager_only=True)
+        return frame[rows if isinstance(rows, slice) else rows.tolist()].to_native()
+    return view[rows]
+
+
+def take_columns(view: Any, columns: Rows) -> Any:
+    """Columns of the view; a slice of an ndarray is free."""
+    if is_dataframe(view):
+        frame = nw.from_native(view, eager_only=True)
+        numbers = np.arange(frame.shape[1])[columns].tolist()
+        return frame[:, numbers].to_native()
+    return view[:, columns]
+
+
+def absent_rows(view: Any) -> np.ndarray:
+    """Mask of the rows whose every value is NaN (null), found without reading whole complete rows.
+
+    Only rows that have NaN in the first column can be absent, so complete views cost one column.
+    """
+    n, d = n_rows(view), n_columns(view)
+    absent = np.zeros(n, dtype=bool)
+    if d == 0 or n == 0:
+        return absent
+    if is_dataframe(view):
+        frame = nw.from_native(view, eager_only=True)
+        absent[:] = _nulls(frame[:, 0])
+        for j in range(1, d):
+            if not absent.any():
+                break
+            absent &= _nulls(frame[:, j])
+    elif sp.issparse(view):
+        if view.dtype.kind == "f":
+            for row in np.flatnonzero(np.diff(view.indptr) == d):
+                absent[row] = np.isnan(view.data[view.indptr[row] : view.indptr[row + 1]]).all()
+    elif view.dtype.kind == "f" and view.ndim == 2:
+        absent[:] = np.isnan(view[:, 0])
+        suspects = np.flatnonzero(absent)
+        absent[suspects] = np.isnan(view[suspects]).all(axis=1)
+    elif view.dtype.kind == "O" and view.ndim == 2:
+        absent[:] = [all(v is None or v != v for v in row) for row in view]
+    return absent
+
+
+def _nulls(column: nw.Series) -> np.ndarray:
+    nulls = column.is_null()
+    if column.dtype.is_float():
+        nulls = nulls | column.is_nan().fill_null(False)
+    return nulls.to_numpy().astype(bool)
+
+
+def to_numeric(view: Any, name: str) -> Any:
+    """The view as a numeric ndarray or CSR matrix, or an error that says which column is not."""
+    if is_documents(view):
+        raise TypeError(
+            f"view {name!r} holds raw text; turn it into numbers first, "
+            f"e.g. ViewTransformer({{{name!r}: TfidfVectorizer()}})"
+        )
+    if is_dataframe(view):
+        return _frame_to_numeric(view, name)
+    if view.dtype.kind in "biuf":
+        return view
+    if sp.issparse(view):
+        raise TypeError(f"view {name!r} has dtype {view.dtype}, expected numbers")
+    try:
+        return np.asarray(view, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"view {name!r} has dtype {view.dtype} and cannot be read as numbers ({error}); "
+            "encode it first, e.g. with a ViewTransformer"
+        ) from None
+
+
+def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
+    frame = nw.from_native(view, eager_only=True)
+    bad = [c for c in frame.columns if not _is_number(frame.schema[c])]
+    if bad:
+        raise ValueError(
+            f"view {name!r} has columns that are not numbers: {shown(bad)}; encode them first, "
+            f"e.g. ViewTransformer({{{name!r}: OneHotEncoder()}})"
+        )
+    kinds = set(frame.schema.values())
+    dtype = np.float32 if kinds == {nw.Float32()} else np.float64
+    out = np.empty(frame.shape, dtype=dtype)
+    for j in range(frame.shape[1]):
+        column = frame[:, j]
+        values = column.cast(nw.Float64()) if column.null_count() else column
+        out[:, j] = values.to_numpy()
+    return out
+
+
+def _is_number(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype == nw.Boolean())
+
+
+def first_not_finite(view: Any, rows: np.ndarray) -> tuple[int, int, float] | None:
+    """Row, column and value of the first NaN or inf among ``rows`` (a mask) of a numeric view."""
+    if view.dtype.kind != "f":
+        return None
+    values = view.data if sp.issparse(view) else view
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary
+            return None
+    if sp.issparse(view):
+        places = np.flatnonzero(~np.isfinite(view.data))
+        row_of = np.searchsorted(view.indptr, places, side="right") - 1
+        places, row_of = places[rows[row_of]], row_of[rows[row_of]]
+        if len(places) == 0:
+            return None
+        return int(row_of[0]), int(view.indices[places[0]]), float(view.data[places[0]])
+    bad = np.argwhere(~np.isfinite(view) & rows[:, None])
+    if len(bad) == 0:
+        return None
+    row, column = bad[0]
+    return int(row), int(column), float(view[row, column])

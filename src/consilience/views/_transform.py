@@ -1,0 +1,231 @@
+"""ViewTransformer: one transformer per view, as a Pipeline step that keeps the views apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import TransformerMixin, clone
+from sklearn.preprocessing import KernelCenterer
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from consilience.views import _storage as storage
+from consilience.views._data import PAIRWISE, MultiViewData
+from consilience.views._input import read_input
+from consilience.views._params import PerViewParams, per_view
+
+__all__ = ["ViewTransformer"]
+
+
+class ViewTransformer(TransformerMixin, PerViewParams):
+    """Apply a transformer to every view, or a different one to each.
+
+    A transformer is fitted on the rows where its view is present and sees nothing else; missing
+    rows stay missing.
+
+    Parameters
+    ----------
+    transformer : transformer, "passthrough", or dict of view -> these
+        One transformer is cloned for every view. A dict must name every view; its parameters are
+        reachable as ``view__param``.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+
+    Attributes
+    ----------
+    transformers_ : dict of view -> fitted transformer
+        ``"passthrough"`` where nothing is done.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    sklearn.compose.ColumnTransformer : The same idea for one table, which it joins again.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from consilience import ViewTransformer
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> digits = load_digits_views()
+    >>> model = make_pipeline(ViewTransformer(PCA(5)), LateFusionClassifier())
+    >>> model.fit(digits.data[:500], digits.target[:500]).score(digits.data[500:], digits.target[500:])
+    0.8...
+    """
+
+    _per_view = "transformer"
+
+    def __init__(self, transformer: Any, *, views: Any = None) -> None:
+        self.transformer = transformer
+        self.views = views
+
+    def fit(self, X: Any, y: Any = None) -> ViewTransformer:
+        """Fit the transformers.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Training samples.
+        y : array of shape (n_samples,), optional
+            Labels, for transformers that use them.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> MultiViewData:
+        """Fit the transformers and transform the training samples.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Training samples.
+        y : array of shape (n_samples,), optional
+            Labels, for transformers that use them.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        return self._fit_transform(X, y)
+
+    def transform(self, X: Any) -> MultiViewData:
+        """Transform every view.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Samples with the views seen in fit.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        check_is_fitted(self)
+        data = read_input(self, X, reset=False, numeric=False)
+        outputs = {}
+        for v, name in enumerate(data.view_names):
+            transformer, present = self.transformers_[name], data.present[:, v]
+            if transformer == "passthrough" or not present.any():
+                outputs[name] = None
+            else:
+                outputs[name] = transformer.transform(self._values(data[present], name))
+        return self._assemble(data, outputs)
+
+    def _fit_transform(self, X: Any, y: Any) -> MultiViewData:
+        data = read_input(self, X, reset=True, numeric=False)
+        y = None if y is None else np.asarray(y)
+        if y is not None and len(y) != len(data):
+            raise ValueError(f"X has {len(data)} samples, but y has {len(y)}")
+        chosen = per_view(self.transformer, data.view_names, "transformer")
+        self.transformers_: dict[str, Any] = {}
+        self._references: dict[str, Any] = {}
+        self._widths: dict[str, int] = {}
+        outputs: dict[str, Any] = {}
+        for v, (name, transformer) in enumerate(chosen.items()):
+            present = data.present[:, v]
+            if not present.any():
+                raise ValueError(f"view {name!r} is missing in every training row")
+            if isinstance(transformer, str):
+                if transformer != "passthrough":
+                    raise ValueError(
+                        f"the transformer of view {name!r} must be an estimator or 'passthrough', "
+                        f"got {transformer!r}"
+                    )
+                self.transformers_[name], outputs[name] = transformer, None
+                self._widths[name] = data.widths[name]
+                continue
+            part = data[present]
+            self._check_pairwise(data.kinds[name], name, transformer)
+            if data.kinds[name] in PAIRWISE:
+                self._references[name] = part.reference()
+            self.transformers_[name] = clone(transformer)
+            labels = None if y is None else y[present]
+            outputs[name] = self.transformers_[name].fit_transform(self._values(part, name), labels)
+            self._widths[name] = outputs[name].shape[1]
+        return self._assemble(data, outputs)
+
+    def _values(self, data: MultiViewData, name: str) -> Any:
+        if name in self._references:
+            return data.against(name, self._references[name])
+        return data[name]
+
+    @staticmethod
+    def _check_pairwise(kind: str, name: str, transformer: Any) -> None:
+        pairwise = get_tags(transformer).input_tags.pairwise
+        takes_kernel = pairwise or isinstance(transformer, KernelCenterer)
+        if kind in PAIRWISE and not takes_kernel:
+            raise ValueError(
+                f"view {name!r} is a {kind} view, which {type(transformer).__name__} would read as "
+                "features; use 'passthrough' or a transformer of precomputed kernels"
+            )
+        if kind == "features" and takes_kernel:
+            raise ValueError(
+                f"view {name!r} holds features, but {type(transformer).__name__} takes precomputed "
+                "kernels; say kinds={...: 'kernel'} if it is one"
+            )
+
+    def _assemble(self, data: MultiViewData, outputs: dict[str, Any]) -> MultiViewData:
+        views: dict[str, Any] = {}
+        kinds, column_ids = data.kinds, {}
+        for v, (name, output) in enumerate(outputs.items()):
+            transformer = self.transformers_[name]
+            if transformer == "passthrough":
+                views[name] = data[name]
+                if kinds[name] in PAIRWISE:
+                    column_ids[name] = data.column_ids[name]
+                continue
+            if isinstance(transformer, KernelCenterer):
+                column_ids[name] = self._references[name].ids
+            else:
+                kinds[name] = "features"
+            present = data.present[:, v]
+            if output is None:
+                views[name] = np.full((len(data), self._widths[name]), np.nan)
+            else:
+                views[name] = output if present.all() else _spread(output, present)
+        out = MultiViewData(
+            views,
+            present=data.present,
+            sample_ids=data.sample_ids,
+            kinds=kinds,
+            column_ids=column_ids,
+        )
+        out._origin = data._origin
+        return out
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _spread(output: Any, present: np.ndarray) -> Any:
+    """Put the rows of present samples back in place; missing ones are NaN (sparse: empty)."""
+    if storage.is_dataframe(output):
+        # row 0 stands in for the missing ones, which nobody reads
+        return storage.take_rows(output, np.maximum(np.cumsum(present) - 1, 0))
+    if sp.issparse(output):
+        rows = np.flatnonzero(present)
+        place = sp.csr_array(
+            (np.ones(len(rows), output.dtype), (rows, np.arange(len(rows)))),
+            shape=(len(present), len(rows)),
+        )
+        return (place @ output).tocsr()
+    spread = np.full(
+        (len(present), output.shape[1]), np.nan, dtype=np.result_type(output.dtype, np.float32)
+    )
+    spread[present] = output
+    return spread
