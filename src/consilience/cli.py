@@ -118,13 +118,8 @@ def _ranking_table(summaries: list[MethodSummary], cv: int) -> Table:
         if s.error:
             table.add_row("-", s.method, "failed", "", "")
         else:
-            table.add_row(
-                str(place),
-                s.method,
-                f"{s.accuracy:.4f}",
-                f"{s.deviation:.4f}",
-                f"{s.fit_seconds:.2f}",
-            )
+            numbers = f"{s.accuracy:.4f}", f"{s.deviation:.4f}", f"{s.fit_seconds:.2f}"
+            table.add_row(str(place), s.method, *numbers)
     return table
 
 

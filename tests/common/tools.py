@@ -138,11 +138,11 @@ TOOLS = {
     "permutation_importance": lambda est, X, y: permutation_importance(
         est.fit(X, y), X, y, n_repeats=2, random_state=0
     )["importances"],
-    "SelectFromModel": lambda est, X, y: SelectFromModel(
-        est, importance_getter=lambda e: np.repeat(e.view_weights_, e._layout.widths)
-    )
-    .fit(X, y)
-    .get_support(),
+    "SelectFromModel": lambda est, X, y: (
+        SelectFromModel(est, importance_getter=lambda e: np.arange(e.n_features_in_))
+        .fit(X, y)
+        .get_support()
+    ),
     "RFE": lambda est, X, y: RFE(est, importance_getter=lambda e: e.view_weights_).fit(X, y),
     "SequentialFeatureSelector": lambda est, X, y: SequentialFeatureSelector(est, cv=2).fit(X, y),
 }

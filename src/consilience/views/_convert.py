@@ -27,7 +27,8 @@ def as_multiview(X: Any) -> MultiViewData:
     ----------
     X : MultiViewData, dict, list, tuple, ndarray, dataframe, MuData, AnnData or xarray object
         A dict, list or tuple holds 2-D arrays; an ndarray has shape (n_samples, n_views,
-        n_columns); a dataframe has two levels of columns, the first of which names the view. Lists, tuples and 3-D arrays name their views ``view0``, ``view1``, ...; the others bring
+        n_columns); a dataframe has two levels of columns, the first of which names the view.
+        Lists, tuples and ndarrays name their views ``view0``, ``view1``, ...; the others bring
         names. One 2-D array is one view. MuData samples lacking a modality miss that view.
 
     Returns
