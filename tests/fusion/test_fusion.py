@@ -197,11 +197,10 @@ def test_a_view_of_five_rows_cannot_win():
     data, y = problem(n_views=2, strength=[1.0, 30.0], n_samples=200, n_classes=2)
     present = np.ones((200, 2), dtype=bool)
     present[:, 1] = False
-    present[np.r_[np.flatnonzero(y == 0)[:5], np.flatnonzero(y == 1)[:5]], 1] = True
+    present[np.r_[np.flatnonzero(y == 0)[::20], np.flatnonzero(y == 1)[::20]], 1] = True
     rare = MultiViewData(dict(data.items()), present=present)
     model = BestViewClassifier(GaussianNB(), cv=3)
-    with pytest.warns(UserWarning) if False else _quiet():
-        model.fit(rare, y)
+    model.fit(rare, y)
     assert model.best_view_ == "view0"
 
 
@@ -242,7 +241,7 @@ def test_stacking_on_a_hold_out():
     ]
     final = LogisticRegression(max_iter=1000).fit(np.hstack(answers), y[test])
     np.testing.assert_allclose(model.final_estimator_.coef_, final.coef_, atol=1e-3)
-    with pytest.raises(ValueError, match="between 0 and 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
         StackingFusionClassifier(cv=1.5).fit(data, y)
 
 
@@ -267,18 +266,6 @@ def test_splits_that_overlap():
 
 
 # -- shared -----------------------------------------------------------------------------------
-
-
-class _quiet:
-    def __enter__(self):
-        import warnings
-
-        self.context = warnings.catch_warnings()
-        self.context.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *error):
-        self.context.__exit__(*error)
 
 
 @pytest.mark.parametrize("kind", PER_VIEW)
