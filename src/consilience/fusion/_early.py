@@ -9,12 +9,11 @@ from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import fit_weighted, seeded
 from consilience.fusion._members import (
     best_method,
     block_shares,
     class_scores,
-    fit_weighted,
-    seeded,
     use_default,
 )
 

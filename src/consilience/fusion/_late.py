@@ -7,8 +7,9 @@ from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import seeded
 from consilience._targets import tie_break
-from consilience.fusion._members import fit_member, seeded
+from consilience.fusion._members import fit_member
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 

@@ -7,20 +7,18 @@ missing, so that each method applies its own policy.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 
+from consilience._estimators import fit_weighted
 from consilience.views._pairwise import PAIRWISE, Reference
 
 __all__ = [
@@ -29,8 +27,6 @@ __all__ = [
     "block_shares",
     "class_scores",
     "fit_member",
-    "fit_weighted",
-    "seeded",
     "use_default",
 ]
 
@@ -127,64 +123,6 @@ def use_default(estimator, X):
         return estimator
     scaler = MaxAbsScaler() if sp.issparse(X) else StandardScaler()
     return make_pipeline(scaler, LogisticRegression(max_iter=1000))
-
-
-def fit_weighted(estimator, X, y, weight, where):
-    """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
-    fitted = clone(estimator)
-    params = {} if (weight == 1).all() else _weight_params(fitted, weight, where)
-    try:
-        return fitted.fit(X, y, **params)
-    except Exception as error:
-        error.add_note(f"raised by {type(estimator).__name__} on {where}")
-        raise
-
-
-def _weight_params(estimator, weight, where):
-    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
-        last = estimator.steps[-1][0]
-        names = [name for name, step in estimator.steps if _takes_weight(step)]
-        if last in names:
-            return {f"{name}__sample_weight": weight for name in names}
-        estimator = estimator.steps[-1][1]
-    elif _takes_weight(estimator):
-        return {"sample_weight": weight}
-    raise ValueError(
-        f"sample_weight or class_weight was given, but {type(estimator).__name__} on {where} "
-        "does not take sample_weight"
-    )
-
-
-def _takes_weight(estimator):
-    if not hasattr(estimator, "fit"):
-        return False
-    parameters = inspect.signature(estimator.fit).parameters.values()
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def seeded(estimators, random_state):
-    """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
-    if random_state is None:
-        return estimators
-    rng = check_random_state(random_state)
-    seeds = rng.randint(np.iinfo(np.int32).max, size=len(estimators))
-    return {
-        name: _with_seed(estimator, int(seed))
-        for (name, estimator), seed in zip(estimators.items(), seeds, strict=True)
-    }
-
-
-def _with_seed(estimator, seed):
-    if estimator is None:
-        return None
-    estimator = clone(estimator)
-    params = estimator.get_params(deep=True)
-    unset = [
-        key
-        for key, value in params.items()
-        if value is None and (key == "random_state" or key.endswith("__random_state"))
-    ]
-    return estimator.set_params(**dict.fromkeys(unset, seed))
 
 
 def block_shares(estimator, widths):

@@ -8,13 +8,12 @@ from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import fit_weighted, seeded
 from consilience.fusion._members import (
     best_method,
     block_shares,
     class_scores,
     fit_member,
-    fit_weighted,
-    seeded,
 )
 from consilience.fusion._out_of_fold import make_splits, out_of_fold
 from consilience.views._pairwise import KINDS
