@@ -97,19 +97,25 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores = self._with_prior(X, self._scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _with_prior(self, X, rule):
-        """``rule`` on the rows that have a view, the class prior on those that have none."""
+    def _read(self, X):
+        """Checked views of new samples, and the mask of rows that have at least one."""
         check_is_fitted(self)
         data = check_values(read_input(self, X, reset=False), self._kinds, type(self).__name__)
         known = data.present.any(axis=1)
+        if not known.all():
+            warnings.warn(
+                f"{(~known).sum()} rows have no view at all and get the class prior: "
+                f"rows {shown(np.flatnonzero(~known))}",
+                UserWarning,
+                stacklevel=4,
+            )
+        return data, known
+
+    def _with_prior(self, X, rule):
+        """``rule`` on the rows that have a view, the class prior on those that have none."""
+        data, known = self._read(X)
         if known.all():
             return rule(data)
-        warnings.warn(
-            f"{(~known).sum()} rows have no view at all and get the class prior: "
-            f"rows {shown(np.flatnonzero(~known))}",
-            UserWarning,
-            stacklevel=3,
-        )
         out = np.tile(self.class_prior_, (len(data), 1))
         if known.any():
             out[known] = rule(data[known])

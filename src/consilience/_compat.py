@@ -54,3 +54,11 @@ class Progress:
             done.append(result)
             task.call_on_fit_task_end(estimator=self.estimator)
         return done
+
+    def tick(self, name):
+        """Report one task of a sequential loop as done; True if a callback asks to stop."""
+        if self.context is None:
+            return False
+        task = self.context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator))
