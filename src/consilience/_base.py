@@ -7,93 +7,18 @@ likely) and, where the method has probabilities, ``_probabilities(data)``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
+from consilience._targets import check_labels, check_weights, class_weights
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._storage import shown
 
-__all__ = [
-    "MultiViewClassifier",
-    "class_weights",
-    "one_vs_rest_scores",
-    "one_vs_rest_signs",
-    "tie_break",
-]
-
-
-def encode_labels(y, n_samples, method):
-    """Check the labels and return them as an array; the messages are scikit-learn's."""
-    if y is None:
-        raise ValueError(f"{method} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    if len(y) != n_samples:
-        raise ValueError(f"X has {n_samples} samples, but y has {len(y)}: inconsistent numbers")
-    return y
-
-
-def check_weights(sample_weight, n_samples):
-    """Sample weights as float64: one finite number >= 0 each, not all of them zero."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_samples, float(weight))
-    if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_samples,)}!")
-    assert_all_finite(weight, input_name="sample_weight")
-    if (weight < 0).any():
-        raise ValueError(f"sample_weight is negative in row {np.flatnonzero(weight < 0)[0]}")
-    if not weight.any():
-        raise ValueError("sample_weight is zero everywhere")
-    return weight
-
-
-def class_weights(class_weight, classes, codes, weight):
-    """Weights multiplied by those of the classes; "balanced" gives all classes the same total."""
-    if class_weight is None:
-        return weight
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(
-                f"class_weight must be 'balanced', a dict or None, got {class_weight!r}"
-            )
-        totals = np.bincount(codes, weights=weight, minlength=len(classes))
-        return weight * (weight.sum() / (len(classes) * totals))[codes]
-    if not isinstance(class_weight, Mapping):
-        raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}")
-    unknown = [label for label in class_weight if label not in classes]
-    if unknown:
-        raise ValueError(f"class_weight names classes that y does not have: {shown(unknown)}")
-    return weight * np.array([class_weight.get(label, 1.0) for label in classes.tolist()])[codes]
-
-
-def one_vs_rest_signs(codes, n_classes):
-    """Labels of the binary problems, +1 / −1: one row for K = 2 (class 1 is +1), else K rows."""
-    positive = [1] if n_classes == 2 else range(n_classes)
-    return np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
-
-
-def one_vs_rest_scores(decisions):
-    """Scores (n x K) from the decisions (n x 1 or n x K) of the binary problems."""
-    return np.hstack([-decisions, decisions]) / 2 if decisions.shape[1] == 1 else decisions
-
-
-def tie_break(prior, size=1e-9):
-    """A term per class below ``size``: ties go to the larger prior, then to the lower class."""
-    order = np.lexsort((np.arange(len(prior)), -prior))
-    term = np.empty(len(prior))
-    term[order] = size * np.arange(len(prior), 0, -1) / (len(prior) + 1)
-    return term
+__all__ = ["MultiViewClassifier"]
 
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -123,7 +48,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         data = read_input(self, X, reset=True)
         data = check_values(data, self._kinds, type(self).__name__)
-        y = encode_labels(y, len(data), type(self).__name__)
+        y = check_labels(y, len(data), type(self).__name__)
         weight = check_weights(sample_weight, len(data))
         self._refuse_empty_rows(data)
         if self._drops_zero_weights and not weight.all():

@@ -9,7 +9,7 @@ from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience.fusion._members import best_method, fit_member, seeded
 from consilience.fusion._out_of_fold import make_splits, out_of_fold
-from consilience.views._data import KINDS
+from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["BestViewClassifier"]

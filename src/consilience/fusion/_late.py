@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from consilience._base import MultiViewClassifier, tie_break
+from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._targets import tie_break
 from consilience.fusion._members import fit_member, seeded
-from consilience.views._data import KINDS
+from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["LateFusionClassifier"]

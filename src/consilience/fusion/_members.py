@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_random_state, get_tags
 
-from consilience.views._data import PAIRWISE, Reference
+from consilience.views._pairwise import PAIRWISE, Reference
 
 __all__ = [
     "ViewMember",

@@ -17,7 +17,7 @@ from consilience.fusion._members import (
     seeded,
 )
 from consilience.fusion._out_of_fold import make_splits, out_of_fold
-from consilience.views._data import KINDS
+from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["StackingFusionClassifier"]

@@ -25,9 +25,10 @@ def as_multiview(X: Any) -> MultiViewData:
 
     Parameters
     ----------
-    X : MultiViewData, dict, list or tuple of 2-D arrays, 3-D array (n_samples, n_views, n_columns), \
-dataframe with two levels of columns, MuData, AnnData, or xarray Dataset / DataArray
-        Lists, tuples and 3-D arrays name their views ``view0``, ``view1``, ...; the others bring
+    X : MultiViewData, dict, list, tuple, ndarray, dataframe, MuData, AnnData or xarray object
+        A dict, list or tuple holds 2-D arrays; an ndarray has shape (n_samples, n_views,
+        n_columns); a dataframe has two levels of columns, the first of which names the view.
+        Lists, tuples and ndarrays name their views ``view0``, ``view1``, ...; the others bring
         names. One 2-D array is one view. MuData samples lacking a modality miss that view.
 
     Returns
@@ -43,7 +44,7 @@ dataframe with two levels of columns, MuData, AnnData, or xarray Dataset / DataA
     """
     if isinstance(X, MultiViewData):
         return X
-    if sp.issparse(X) or storage.is_dataframe(X) and not _has_column_levels(X):
+    if sp.issparse(X) or (storage.is_dataframe(X) and not _has_column_levels(X)):
         return MultiViewData({"view0": X})
     if isinstance(X, Mapping) and not _is_from("xarray", "Dataset", X):
         return MultiViewData(X)

@@ -8,62 +8,36 @@ rows needs no matching slice of columns: whoever fits picks the columns of its o
 
 from __future__ import annotations
 
-import hashlib
-import html
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience.views import _storage as storage
+from consilience.views._checks import (
+    check_kind,
+    check_present,
+    check_rows,
+    common_length,
+    refuse_unknown,
+)
+from consilience.views._pairwise import (
+    PAIRWISE,
+    PairwiseView,
+    Reference,
+    check_ids,
+    fingerprint,
+    pairwise_view,
+)
+from consilience.views._show import as_html, as_text
 
-__all__ = ["KINDS", "PAIRWISE", "MultiViewData", "Reference"]
-
-PAIRWISE = ("kernel", "distance")
-KINDS = ("features", *PAIRWISE)
+__all__ = ["MultiViewData"]
 
 ADVICE = (
     "MultiViewData holds several matrices and is not one array. Use data.to_array() for the "
     "views side by side (pass views=data.view_slices to the estimator), or data['name'] for one."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """The samples a fitted pairwise view was compared with: the columns to pick at prediction."""
-
-    ids: np.ndarray
-    origin: str | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairwise:
-    """Rows of a kernel or distance matrix, cut lazily: a slice stores row numbers only."""
-
-    matrix: np.ndarray
-    rows: np.ndarray | None
-    column_ids: np.ndarray
-
-    def take(self, rows: storage.Rows) -> _Pairwise:
-        known = np.arange(len(self.matrix)) if self.rows is None else self.rows
-        return _Pairwise(self.matrix, known[rows], self.column_ids)
-
-    def values(self, columns: np.ndarray | None = None) -> np.ndarray:
-        if columns is None:
-            return self.matrix if self.rows is None else self.matrix[self.rows]
-        if self.rows is None:
-            return self.matrix[:, columns]
-        return self.matrix[np.ix_(self.rows, columns)]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.matrix if self.rows is None else self.rows), self.matrix.shape[1]
-
-    def __reduce__(self) -> tuple:
-        # a pickled slice carries its own rows only
-        return _Pairwise, (np.ascontiguousarray(self.values()), None, self.column_ids)
 
 
 class MultiViewData:
@@ -125,25 +99,26 @@ class MultiViewData:
             if not isinstance(name, str) or not name:
                 raise TypeError(f"view names must be non-empty strings, got {name!r}")
         kinds, column_ids = dict(kinds or {}), dict(column_ids or {})
-        _refuse_unknown("kinds", kinds, views)
-        _refuse_unknown("column_ids", column_ids, views)
+        refuse_unknown("kinds", kinds, views)
+        refuse_unknown("column_ids", column_ids, views)
         stored = {name: storage.as_storage(value, name) for name, value in views.items()}
-        self._n = _common_length(stored)
-        self._kinds = {name: _check_kind(name, kinds.get(name, "features")) for name in stored}
-        self._sample_ids = _check_ids("sample_ids", sample_ids, self._n)
-        self._present = _check_present(present, stored, self._n)
+        self._n = common_length(stored)
+        self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
+        self._sample_ids = check_ids("sample_ids", sample_ids, self._n)
+        self._present = check_present(present, stored, self._n)
         self._views = {
             name: value
             if self._kinds[name] == "features"
-            else _pairwise(name, value, self._sample_ids, column_ids)
+            else pairwise_view(name, value, self._sample_ids, column_ids)
             for name, value in stored.items()
         }
         misplaced = [name for name in column_ids if self._kinds[name] == "features"]
         if misplaced:
             raise ValueError(
-                f"column_ids is for kernel and distance views; {shown_names(misplaced)} holds features"
+                "column_ids is for kernel and distance views; these hold features: "
+                + storage.shown(misplaced)
             )
-        self._origin = _fingerprint(self._views) if sample_ids is None else None
+        self._origin = fingerprint(self._views) if sample_ids is None else None
 
     @classmethod
     def _from_parts(
@@ -215,7 +190,7 @@ class MultiViewData:
     def widths(self) -> dict[str, int]:
         """Number of columns of each view."""
         return {
-            name: v.shape[1] if isinstance(v, _Pairwise) else storage.n_columns(v)
+            name: v.shape[1] if isinstance(v, PairwiseView) else storage.n_columns(v)
             for name, v in self._views.items()
         }
 
@@ -246,7 +221,7 @@ class MultiViewData:
     @property
     def column_ids(self) -> dict[str, np.ndarray]:
         """For each kernel or distance view, the sample its columns stand for."""
-        return {n: v.column_ids for n, v in self._views.items() if isinstance(v, _Pairwise)}
+        return {n: v.column_ids for n, v in self._views.items() if isinstance(v, PairwiseView)}
 
     def __len__(self) -> int:
         return self._n
@@ -269,7 +244,7 @@ class MultiViewData:
         if isinstance(key, str):
             self._require([key])
             view = self._views[key]
-            return view.values() if isinstance(view, _Pairwise) else view
+            return view.values() if isinstance(view, PairwiseView) else view
         if isinstance(key, tuple):
             if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
                 raise TypeError(
@@ -277,10 +252,10 @@ class MultiViewData:
                     "data['name'][rows, columns], or data.select([names])"
                 )
             key = key[0]
-        rows = _check_rows(key, self._n)
+        rows = check_rows(key, self._n)
         return self._from_parts(
             {
-                name: v.take(rows) if isinstance(v, _Pairwise) else storage.take_rows(v, rows)
+                name: v.take(rows) if isinstance(v, PairwiseView) else storage.take_rows(v, rows)
                 for name, v in self._views.items()
             },
             self._kinds,
@@ -319,7 +294,7 @@ class MultiViewData:
         pairwise = [name for name, kind in self._kinds.items() if kind in PAIRWISE]
         if pairwise:
             raise TypeError(
-                f"{shown_names(pairwise)}: kernel and distance views have no place in one matrix "
+                f"{storage.shown(pairwise)}: kernel and distance views have no place in one matrix "
                 "of features; select() the other views first"
             )
         blocks = []
@@ -351,15 +326,7 @@ class MultiViewData:
                 "container cannot be matched with those seen in fit: give both containers "
                 "sample_ids (and column_ids where the matrix is not square)"
             )
-        where = {key: j for j, key in enumerate(view.column_ids.tolist())}
-        columns = [where.get(key, -1) for key in reference.ids.tolist()]
-        if -1 in columns:
-            lost = reference.ids[[j for j, c in enumerate(columns) if c < 0]]
-            raise ValueError(
-                f"view {name!r} has no column for {len(lost)} of the {len(columns)} samples seen "
-                f"in fit: {storage.shown(lost)}"
-            )
-        return view.values(np.asarray(columns, dtype=np.intp))
+        return view.values(view.columns_of(reference.ids, name))
 
     # -- manners -----------------------------------------------------------------------------
 
@@ -367,158 +334,18 @@ class MultiViewData:
         unknown = [name for name in names if name not in self._views]
         if unknown:
             raise KeyError(
-                f"no view named {shown_names(unknown)}; this container has "
-                f"{shown_names(self.view_names)}"
+                f"no view named {storage.shown(unknown)}; this container has "
+                f"{storage.shown(self.view_names)}"
             )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise TypeError(ADVICE)
 
-    def _rows_of_repr(self) -> list[tuple[str, str, str, str, str]]:
-        missing = 1 - self._present.mean(axis=0) if self._n else np.zeros(self.n_views)
-        return [
-            (
-                name,
-                self._kinds[name],
-                f"{width} column{'s' * (width != 1)}",
-                storage.describe(view.matrix if isinstance(view, _Pairwise) else view),
-                f"{share:.1%} missing",
-            )
-            for (name, view), width, share in zip(
-                self._views.items(), self.widths.values(), missing, strict=True
-            )
-        ]
-
     def __repr__(self) -> str:
-        rows = self._rows_of_repr()
-        size = [max(len(row[c]) for row in rows) for c in range(4)]
-        lines = [
-            "  " + "  ".join([*(cell.ljust(s) for cell, s in zip(row, size, strict=False)), row[4]])
-            for row in rows
-        ]
-        return "\n".join([f"MultiViewData: {self._n} samples, {self.n_views} views", *lines])
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._rows_of_repr()
-        )
-        head = "".join(
-            f"<th>{title}</th>" for title in ("view", "kind", "width", "storage", "missing")
-        )
-        return (
-            f"<table><caption>MultiViewData: {self._n} samples, {self.n_views} views</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
-
-
-def shown_names(names: Iterable[str]) -> str:
-    """Names quoted for an error message."""
-    return ", ".join(repr(name) for name in names)
-
-
-def _refuse_unknown(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
-    unknown = [name for name in given if name not in views]
-    if unknown:
-        raise ValueError(
-            f"{parameter} names views that do not exist: {shown_names(unknown)}; "
-            f"the views are {shown_names(views)}"
-        )
-
-
-def _common_length(views: Mapping[str, Any]) -> int:
-    lengths = {name: storage.n_rows(view) for name, view in views.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
-        raise ValueError(f"views have different numbers of rows: {listed}")
-    return next(iter(lengths.values()))
-
-
-def _check_kind(name: str, kind: str) -> str:
-    if kind not in KINDS:
-        raise ValueError(f"kinds[{name!r}] must be one of {shown_names(KINDS)}, got {kind!r}")
-    return kind
-
-
-def _check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
-    array = np.arange(n) if ids is None else np.array(ids)
-    if array.ndim != 1 or len(array) != n:
-        raise ValueError(
-            f"{parameter} must have one entry for each of {n}, got shape {array.shape}"
-        )
-    array.flags.writeable = False
-    return array
-
-
-def _check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
-    if present is None:
-        mask = np.column_stack([~storage.absent_rows(view) for view in views.values()])
-    else:
-        mask = np.array(present)
-        if mask.dtype != bool:
-            raise TypeError(f"present must be a bool array, got dtype {mask.dtype}")
-        if mask.shape != (n, len(views)):
-            raise ValueError(
-                f"present must have shape (n_samples, n_views) = {(n, len(views))}, got {mask.shape}"
-            )
-    mask.flags.writeable = False
-    return mask
-
-
-def _pairwise(
-    name: str, matrix: Any, sample_ids: np.ndarray, column_ids: Mapping[str, Any]
-) -> _Pairwise:
-    values = storage.to_numeric(matrix, name)
-    if sp.issparse(values):
-        raise TypeError(f"view {name!r}: a kernel or distance view must be dense")
-    n, m = values.shape
-    if name in column_ids:
-        ids = _check_ids(f"column_ids[{name!r}]", column_ids[name], m)
-    elif n == m:
-        ids = sample_ids
-    else:
-        raise ValueError(
-            f"view {name!r} is a kernel or distance of shape {(n, m)}, which is not square; "
-            "give column_ids to say which sample each column stands for"
-        )
-    if len(set(ids.tolist())) != m:
-        raise ValueError(f"view {name!r}: the ids of its columns are not unique")
-    return _Pairwise(values, None, ids)
-
-
-def _fingerprint(views: Mapping[str, Any]) -> str | None:
-    """Tell kernels apart when samples have no ids: shape, diagonal and first row of each."""
-    digest = hashlib.blake2b(digest_size=12)
-    matrices = [view.matrix for view in views.values() if isinstance(view, _Pairwise)]
-    for matrix in matrices:
-        digest.update(repr(matrix.shape).encode())
-        digest.update(np.ascontiguousarray(matrix.diagonal()).tobytes())
-        digest.update(np.ascontiguousarray(matrix[:1]).tobytes())
-    return digest.hexdigest() if matrices else None
-
-
-def _check_rows(key: Any, n: int) -> storage.Rows:
-    """A slice, or an int array of row numbers, from anything that picks rows."""
-    if isinstance(key, slice):
-        return key
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        row = range(n)[int(key)]
-        return slice(row, row + 1)
-    rows = np.asarray(key)
-    if rows.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if rows.ndim != 1 or rows.dtype.kind not in "biu":
-        raise TypeError(
-            "rows are picked by a slice, row numbers or a bool mask; views by name, data['name'] "
-            f"or data.select([names]); got {key!r}"
-        )
-    if rows.dtype == bool:
-        if len(rows) != n:
-            raise IndexError(f"the mask has {len(rows)} entries for {n} samples")
-        return np.flatnonzero(rows)
-    if rows.max() >= n or rows.min() < -n:
-        raise IndexError(f"row {rows.max() if rows.max() >= n else rows.min()} of {n} samples")
-    return rows.astype(np.intp) % n
+        return as_html(self)
 
 
 def _with_nan_rows(block: Any, missing: np.ndarray) -> sp.csr_array:

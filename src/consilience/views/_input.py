@@ -1,4 +1,4 @@
-"""The one path from what a user passes to fit or predict to a MultiViewData of the fitted layout."""
+"""The one path from what a user passes to views of the fitted layout."""
 
 from __future__ import annotations
 

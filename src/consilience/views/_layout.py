@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from consilience.views import _storage as storage
 from consilience.views._columns import default_names
-from consilience.views._data import PAIRWISE, MultiViewData, shown_names
+from consilience.views._data import MultiViewData
+from consilience.views._pairwise import PAIRWISE
 
 __all__ = ["ViewLayout", "check_values"]
 
@@ -54,16 +55,16 @@ class ViewLayout:
         if list(data.view_names) == default_names(data.n_views):
             raise ValueError(
                 f"X comes without view names, but the estimator was fitted on the views "
-                f"{shown_names(self.names)}; pass a dict or MultiViewData with these names"
+                f"{storage.shown(self.names)}; pass a dict or MultiViewData with these names"
             )
         raise ValueError(
-            f"X has views that were not there in fit: {shown_names(unknown)}; "
-            f"the fitted views are {shown_names(self.names)}"
+            f"X has views that were not there in fit: {storage.shown(unknown)}; "
+            f"the fitted views are {storage.shown(self.names)}"
         )
 
     def _complete(self, data: MultiViewData) -> MultiViewData:
         if not any(name in data for name in self.names):
-            raise ValueError(f"X has none of the fitted views {shown_names(self.names)}")
+            raise ValueError(f"X has none of the fitted views {storage.shown(self.names)}")
         if set(data.view_names) == set(self.names):
             return data.select(self.names)
         n, present = len(data), np.zeros((len(data), len(self.names)), dtype=bool)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from consilience.views._data import shown_names
+from consilience.views._storage import shown
 
 __all__ = ["PerViewParams", "per_view"]
 
@@ -77,9 +77,9 @@ def per_view(value: Any, names: tuple[str, ...], parameter: str) -> dict[str, An
     lacking = [name for name in names if name not in value]
     if unknown or lacking:
         raise ValueError(
-            f"{parameter} must have one entry for each of the views {shown_names(names)}; "
-            + (f"it has unknown {shown_names(unknown)}" if unknown else "")
+            f"{parameter} must have one entry for each of the views {shown(names)}; "
+            + (f"it has unknown {shown(unknown)}" if unknown else "")
             + (" and " if unknown and lacking else "")
-            + (f"it lacks {shown_names(lacking)}" if lacking else "")
+            + (f"it lacks {shown(lacking)}" if lacking else "")
         )
     return {name: value[name] for name in names}

@@ -5,7 +5,7 @@ Every other module works with rows, widths and numbers; only this one asks what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -42,9 +42,9 @@ def is_documents(view: Any) -> bool:
     return isinstance(view, np.ndarray) and view.ndim == 1
 
 
-def shown(values: Sequence[Any] | np.ndarray, limit: int = 5) -> str:
+def shown(values: Iterable[Any], limit: int = 5) -> str:
     """The first few values for an error message: ``1, 2, 3, ...``."""
-    items = np.asarray(values, dtype=object).ravel()
+    items = list(values)
     text = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in items[:limit])
     return text + (", ..." if len(items) > limit else "")
 

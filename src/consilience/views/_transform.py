@@ -12,8 +12,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from consilience.views import _storage as storage
-from consilience.views._data import PAIRWISE, MultiViewData
+from consilience.views._data import MultiViewData
 from consilience.views._input import read_input
+from consilience.views._pairwise import PAIRWISE
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["ViewTransformer"]
@@ -57,7 +58,8 @@ class ViewTransformer(TransformerMixin, PerViewParams):
     >>> from consilience.fusion import LateFusionClassifier
     >>> digits = load_digits_views()
     >>> model = make_pipeline(ViewTransformer(PCA(5)), LateFusionClassifier())
-    >>> model.fit(digits.data[:500], digits.target[:500]).score(digits.data[500:], digits.target[500:])
+    >>> model = model.fit(digits.data[:500], digits.target[:500])
+    >>> model.score(digits.data[500:], digits.target[500:])
     0.8...
     """
 
@@ -114,7 +116,7 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         """
         check_is_fitted(self)
         data = read_input(self, X, reset=False, numeric=False)
-        outputs = {}
+        outputs: dict[str, Any] = {}
         for v, name in enumerate(data.view_names):
             transformer, present = self.transformers_[name], data.present[:, v]
             if transformer == "passthrough" or not present.any():

@@ -1,0 +1,147 @@
+"""Named methods: an estimator with the settings a paper or a plain comparison gives it.
+
+A baseline is a role, not a class. Each recipe says what it builds and where it comes from, and
+``build(seed)`` returns a fresh estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from consilience.fusion import (
+    BestViewClassifier,
+    EarlyFusionClassifier,
+    LateFusionClassifier,
+    StackingFusionClassifier,
+)
+
+__all__ = ["RECIPES", "Recipe", "get_recipes"]
+
+GOYAL = "Goyal et al. 2018"
+KOCO = "Koço & Capponi 2011"
+PENG = "Peng et al. 2011"
+ZANTEDESCHI = "Zantedeschi et al. 2018"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method with its settings."""
+
+    name: str
+    summary: str
+    source: str
+    build: Callable[[int | None], Any]
+
+
+def _tree() -> Any:
+    return DecisionTreeClassifier()
+
+
+def _svm() -> Any:
+    return make_pipeline(StandardScaler(), SVC())
+
+
+_ALL = [
+    Recipe(
+        "Best view",
+        "logistic regression on the view that does best in cross-validation",
+        "plain comparison",
+        lambda seed: BestViewClassifier(random_state=seed),
+    ),
+    Recipe(
+        "Early fusion",
+        "logistic regression on all views side by side",
+        "plain comparison",
+        lambda seed: EarlyFusionClassifier(random_state=seed),
+    ),
+    Recipe(
+        "Late fusion",
+        "logistic regression per view, mean of the probabilities",
+        "plain comparison",
+        lambda seed: LateFusionClassifier(random_state=seed),
+    ),
+    Recipe(
+        "Stacking fusion",
+        "logistic regression per view, combined by another one",
+        "plain comparison",
+        lambda seed: StackingFusionClassifier(random_state=seed),
+    ),
+    Recipe(
+        "Mono",
+        "decision tree on the best single view",
+        GOYAL,
+        lambda seed: BestViewClassifier(_tree(), random_state=seed),
+    ),
+    Recipe(
+        "Concat",
+        "decision tree on all views side by side",
+        GOYAL,
+        lambda seed: EarlyFusionClassifier(_tree(), random_state=seed),
+    ),
+    Recipe(
+        "Fusion",
+        "decision tree per view on 60 % of the rows, another on their answers for the rest",
+        GOYAL,
+        lambda seed: StackingFusionClassifier(
+            _tree(), final_estimator=_tree(), cv=0.4, random_state=seed
+        ),
+    ),
+    Recipe(
+        "MV-MV",
+        "decision tree per view, majority vote",
+        GOYAL,
+        lambda seed: LateFusionClassifier(_tree(), voting="hard", random_state=seed),
+    ),
+    Recipe(
+        "SVMs",
+        "RBF SVM per view with gamma = 1 / width, majority vote",
+        ZANTEDESCHI,
+        lambda seed: LateFusionClassifier(SVC(gamma="auto"), voting="hard", random_state=seed),
+    ),
+    Recipe(
+        "SVM-MV",
+        "RBF SVM per scaled view, majority vote",
+        PENG,
+        lambda seed: LateFusionClassifier(_svm(), voting="hard", random_state=seed),
+    ),
+    Recipe(
+        "Stacking",
+        "RBF SVM per scaled view, combined by another SVM",
+        PENG,
+        lambda seed: StackingFusionClassifier(_svm(), final_estimator=_svm(), random_state=seed),
+    ),
+    Recipe(
+        "Early+SVM",
+        "RBF SVM on all scaled views side by side",
+        KOCO,
+        lambda seed: EarlyFusionClassifier(_svm(), random_state=seed),
+    ),
+    Recipe(
+        "SVM+Late",
+        "RBF SVM per scaled view, sum of the decision values",
+        KOCO,
+        lambda seed: LateFusionClassifier(_svm(), voting="sum", random_state=seed),
+    ),
+]
+
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
+
+
+def get_recipes(names: list[str] | None = None) -> list[Recipe]:
+    """Recipes by name (case does not matter), all of them for None."""
+    if names is None:
+        return list(RECIPES.values())
+    by_name = {name.casefold(): recipe for name, recipe in RECIPES.items()}
+    unknown = [name for name in names if name.casefold() not in by_name]
+    if unknown:
+        raise ValueError(
+            f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(RECIPES)}"
+        )
+    return list(dict.fromkeys(by_name[name.casefold()] for name in names))

@@ -1,0 +1,76 @@
+"""What the container asks of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from consilience.views import _storage as storage
+from consilience.views._pairwise import KINDS
+
+__all__ = ["check_kind", "check_present", "check_rows", "common_length", "refuse_unknown"]
+
+
+def refuse_unknown(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
+    unknown = [name for name in given if name not in views]
+    if unknown:
+        raise ValueError(
+            f"{parameter} names views that do not exist: {storage.shown(unknown)}; "
+            f"the views are {storage.shown(views)}"
+        )
+
+
+def common_length(views: Mapping[str, Any]) -> int:
+    lengths = {name: storage.n_rows(view) for name, view in views.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
+        raise ValueError(f"views have different numbers of rows: {listed}")
+    return next(iter(lengths.values()))
+
+
+def check_kind(name: str, kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"kinds[{name!r}] must be one of {storage.shown(KINDS)}, got {kind!r}")
+    return kind
+
+
+def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
+    if present is None:
+        mask = np.column_stack([~storage.absent_rows(view) for view in views.values()])
+    else:
+        mask = np.array(present)
+        if mask.dtype != bool:
+            raise TypeError(f"present must be a bool array, got dtype {mask.dtype}")
+        if mask.shape != (n, len(views)):
+            raise ValueError(
+                f"present must have shape (n_samples, n_views) = {(n, len(views))}, "
+                f"got {mask.shape}"
+            )
+    mask.flags.writeable = False
+    return mask
+
+
+def check_rows(key: Any, n: int) -> storage.Rows:
+    """A slice, or an int array of row numbers, from anything that picks rows."""
+    if isinstance(key, slice):
+        return key
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        row = range(n)[int(key)]
+        return slice(row, row + 1)
+    rows = np.asarray(key)
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise TypeError(
+            "rows are picked by a slice, row numbers or a bool mask; views by name, data['name'] "
+            f"or data.select([names]); got {key!r}"
+        )
+    if rows.dtype == bool:
+        if len(rows) != n:
+            raise IndexError(f"the mask has {len(rows)} entries for {n} samples")
+        return np.flatnonzero(rows)
+    if rows.max() >= n or rows.min() < -n:
+        raise IndexError(f"row {rows.max() if rows.max() >= n else rows.min()} of {n} samples")
+    return rows.astype(np.intp) % n

@@ -1,0 +1,120 @@
+"""Kernel and distance views: matrices whose columns stand for samples.
+
+A slice of rows needs no matching slice of columns. Each column carries the id of its sample, and
+whoever fits picks the columns of its own rows, which makes cross-validation of precomputed kernels
+an ordinary cut by rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.views import _storage as storage
+
+__all__ = [
+    "KINDS",
+    "PAIRWISE",
+    "PairwiseView",
+    "Reference",
+    "check_ids",
+    "fingerprint",
+    "pairwise_view",
+]
+
+PAIRWISE = ("kernel", "distance")
+KINDS = ("features", *PAIRWISE)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The samples a fitted pairwise view was compared with: the columns to pick at prediction."""
+
+    ids: np.ndarray
+    origin: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseView:
+    """Rows of a kernel or distance matrix, cut lazily: a slice stores row numbers only."""
+
+    matrix: np.ndarray
+    rows: np.ndarray | None
+    column_ids: np.ndarray
+
+    def take(self, rows: storage.Rows) -> PairwiseView:
+        known = np.arange(len(self.matrix)) if self.rows is None else self.rows
+        return PairwiseView(self.matrix, known[rows], self.column_ids)
+
+    def values(self, columns: np.ndarray | None = None) -> np.ndarray:
+        if columns is None:
+            return self.matrix if self.rows is None else self.matrix[self.rows]
+        if self.rows is None:
+            return self.matrix[:, columns]
+        return self.matrix[np.ix_(self.rows, columns)]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.matrix if self.rows is None else self.rows), self.matrix.shape[1]
+
+    def __reduce__(self) -> tuple:
+        # a pickled slice carries its own rows only
+        return PairwiseView, (np.ascontiguousarray(self.values()), None, self.column_ids)
+
+    def columns_of(self, ids: np.ndarray, name: str) -> np.ndarray:
+        """Column numbers of the samples ``ids``."""
+        where = {key: j for j, key in enumerate(self.column_ids.tolist())}
+        columns = np.array([where.get(key, -1) for key in ids.tolist()], dtype=np.intp)
+        if (columns < 0).any():
+            lost = ids[columns < 0]
+            raise ValueError(
+                f"view {name!r} has no column for {len(lost)} of the {len(ids)} samples seen "
+                f"in fit: {storage.shown(lost)}"
+            )
+        return columns
+
+
+def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
+    """One id for each of n, row numbers by default; read-only."""
+    array = np.arange(n) if ids is None else np.array(ids)
+    if array.ndim != 1 or len(array) != n:
+        raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+def pairwise_view(
+    name: str, matrix: Any, sample_ids: np.ndarray, column_ids: Mapping[str, Any]
+) -> PairwiseView:
+    values = storage.to_numeric(matrix, name)
+    if sp.issparse(values):
+        raise TypeError(f"view {name!r}: a kernel or distance view must be dense")
+    n, m = values.shape
+    if name in column_ids:
+        ids = check_ids(f"column_ids[{name!r}]", column_ids[name], m)
+    elif n == m:
+        ids = sample_ids
+    else:
+        raise ValueError(
+            f"view {name!r} is a kernel or distance of shape {(n, m)}, which is not square; "
+            "give column_ids to say which sample each column stands for"
+        )
+    if len(set(ids.tolist())) != m:
+        raise ValueError(f"view {name!r}: the ids of its columns are not unique")
+    return PairwiseView(values, None, ids)
+
+
+def fingerprint(views: Mapping[str, Any]) -> str | None:
+    """Tell kernels apart when samples have no ids: shape, diagonal and first row of each."""
+    digest = hashlib.blake2b(digest_size=12)
+    matrices = [view.matrix for view in views.values() if isinstance(view, PairwiseView)]
+    for matrix in matrices:
+        digest.update(repr(matrix.shape).encode())
+        digest.update(np.ascontiguousarray(matrix.diagonal()).tobytes())
+        digest.update(np.ascontiguousarray(matrix[:1]).tobytes())
+    return digest.hexdigest() if matrices else None

@@ -1,0 +1,54 @@
+"""How a container shows itself, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+from consilience.views import _storage as storage
+
+__all__ = ["as_html", "as_text"]
+
+HEADINGS = ("view", "kind", "width", "storage", "missing")
+
+
+def _title(data: Any) -> str:
+    views = f"{data.n_views} view{'s' * (data.n_views != 1)}"
+    return f"MultiViewData: {len(data)} sample{'s' * (len(data) != 1)}, {views}"
+
+
+def _cells(data: Any) -> list[tuple[str, ...]]:
+    missing = 1 - data.present.mean(axis=0) if len(data) else np.zeros(data.n_views)
+    return [
+        (
+            name,
+            data.kinds[name],
+            f"{width} column{'s' * (width != 1)}",
+            storage.describe(data[:1][name]),
+            f"{share:.1%} missing",
+        )
+        for (name, width), share in zip(data.widths.items(), missing, strict=True)
+    ]
+
+
+def as_text(data: Any) -> str:
+    """One line for the container and one for each view."""
+    rows = _cells(data)
+    size = [max(len(row[c]) for row in rows) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(s) for cell, s in zip(row, size, strict=True)) for row in rows]
+    return "\n".join([_title(data), *("  " + line.rstrip() for line in lines)])
+
+
+def as_html(data: Any) -> str:
+    """A table for notebooks."""
+    head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _cells(data)
+    )
+    return (
+        f"<table><caption>{_title(data)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

@@ -1,0 +1,73 @@
+"""scikit-learn's own checks, with the number that ran frozen: a wrong tag would lower it."""
+
+import warnings
+
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from common.estimators import CLASSIFIERS
+from consilience import ViewTransformer
+
+TWO_VIEWS = [slice(0, 1), slice(1, None)]
+
+# checks run for a classifier, by scikit-learn version
+N_CHECKS = {"1.9": 64}
+N_TRANSFORMER_CHECKS = {"1.9": 46}
+
+BLOCKS = (
+    "scikit-learn's allow_nan means NaN in any cell or in none; the check's NaN in column 0 is "
+    "here the whole first view, a missing view"
+)
+NOT_AN_ARRAY = "scikit-learn's check makes one array of what transform returns"
+TRANSFORMER_FAILURES = dict.fromkeys(
+    [
+        "check_pipeline_consistency",
+        "check_estimators_pickle",
+        "check_array_api_input",
+        "check_transformer_data_not_an_array",
+        "check_transformer_general",
+        "check_transformer_preserve_dtypes",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_fit_idempotent",
+    ],
+    NOT_AN_ARRAY,
+)
+
+
+def run_checks(estimator, expected_failures):
+    with warnings.catch_warnings():
+        # the checks fit on odd data on purpose; what they want warned about they assert themselves
+        warnings.simplefilter("ignore")
+        return check_estimator(
+            estimator, expected_failed_checks=expected_failures, on_fail="raise", on_skip=None
+        )
+
+
+def assert_counts(results, frozen, expected_failures):
+    version = ".".join(sklearn.__version__.split(".")[:2])
+    statuses = [result["status"] for result in results]
+    assert set(statuses) <= {"passed", "xfail"}
+    xfailed = {r["check_name"] for r in results if r["status"] == "xfail"}
+    assert xfailed == set(expected_failures)
+    if version in frozen:
+        assert len(statuses) == frozen[version]
+    else:
+        assert len(statuses) >= 0.8 * max(frozen.values())
+
+
+@pytest.mark.parametrize("views", [None, TWO_VIEWS], ids=["one view", "two views"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifier(name, views):
+    failures = {} if views is None else {"check_estimators_nan_inf": BLOCKS}
+    results = run_checks(clone(CLASSIFIERS[name]).set_params(views=views), failures)
+    assert_counts(results, N_CHECKS, failures)
+
+
+@pytest.mark.parametrize("views", [None, TWO_VIEWS], ids=["one view", "two views"])
+def test_transformer(views):
+    results = run_checks(ViewTransformer(MaxAbsScaler(), views=views), TRANSFORMER_FAILURES)
+    assert_counts(results, N_TRANSFORMER_CHECKS, TRANSFORMER_FAILURES)

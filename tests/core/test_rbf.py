@@ -1,0 +1,91 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consilience._core import rbf_epilogue
+from reference.rbf import rbf_epilogue as reference
+
+DTYPES = [np.float32, np.float64]
+
+
+def parts(n, m, d, dtype, seed):
+    rng = np.random.RandomState(seed)
+    X, Z = rng.randn(n, d).astype(dtype), rng.randn(m, d).astype(dtype)
+    x, z = (X**2).sum(axis=1), (Z**2).sum(axis=1)
+    x.flags.writeable = z.flags.writeable = False  # read-only inputs are fine
+    return X @ Z.T, x, z
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(
+    n=st.integers(0, 20),
+    m=st.integers(0, 40),
+    d=st.integers(1, 8),
+    gamma=st.floats(0, 100),
+    seed=st.integers(0, 10_000),
+)
+def test_equals_the_reference(dtype, n, m, d, gamma, seed):
+    products, x, z = parts(n, m, d, dtype, seed)
+    gamma = float(dtype(gamma))
+    expected = reference(products, x, z, gamma)
+    rbf_epilogue(products, x, z, gamma)
+    # the distance itself is rounded before the exponential multiplies its error by gamma
+    distance = -np.log(np.maximum(expected, 1e-300))
+    tolerance = np.finfo(dtype).eps * (
+        8 + 8 * distance + 8 * gamma * (x.max(initial=0) + z.max(initial=0))
+    )
+    limit = np.finfo(dtype).tiny
+    assert (np.abs(products - expected) <= tolerance * expected + limit).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponential_is_accurate(dtype):
+    # one product, distance = x_norm: the kernel is exp(-distance) itself
+    distance = np.linspace(0, 80, 100_001).astype(dtype)
+    out = np.zeros((len(distance), 1), dtype=dtype)
+    rbf_epilogue(out, distance, np.zeros(1, dtype), 1.0)
+    exact = np.exp(-distance.astype(np.float64))
+    error = np.abs(out[:, 0].astype(np.float64) - exact) / exact
+    assert error.max() < 2 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ends_of_the_range(dtype):
+    out = np.array([[0, 0, 0, np.nan, 0, 5]], dtype=dtype)
+    norms = np.array([0, 1e30, np.inf, 1, np.nan, 1], dtype=dtype)
+    rbf_epilogue(out, np.zeros(1, dtype), norms, 1.0)
+    np.testing.assert_array_equal(out[0], [1, 0, 0, np.nan, np.nan, 1])
+
+
+def test_result_does_not_depend_on_threads():
+    products, x, z = parts(300, 200, 5, np.float64, 0)
+    expected = products.copy()
+    rbf_epilogue(expected, x, z, 0.3)
+
+    def work(_):
+        out = products.copy()
+        rbf_epilogue(out, x, z, 0.3)
+        return out
+
+    with ThreadPoolExecutor(8) as pool:
+        for out in pool.map(work, range(32)):
+            np.testing.assert_array_equal(out, expected)
+
+
+def test_refuses():
+    products, x, z = parts(3, 4, 2, np.float64, 0)
+    with pytest.raises(ValueError, match="x_norms and z_norms"):
+        rbf_epilogue(products, z, x, 1.0)
+    for gamma in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="gamma"):
+            rbf_epilogue(products, x, z, gamma)
+    with pytest.raises(TypeError):  # a copy would swallow the result
+        rbf_epilogue(np.asfortranarray(products), x, z, 1.0)
+    with pytest.raises(TypeError):
+        rbf_epilogue(products.astype(np.float32), x, z, 1.0)
+    products.flags.writeable = False
+    with pytest.raises(TypeError):
+        rbf_epilogue(products, x, z, 1.0)

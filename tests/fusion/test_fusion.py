@@ -1,0 +1,362 @@
+"""The fusion methods against what they are defined to compute."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedShuffleSplit, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from consilience import MultiViewData
+from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
+from consilience.datasets import make_multiview_classification
+from consilience.fusion import (
+    BestViewClassifier,
+    EarlyFusionClassifier,
+    LateFusionClassifier,
+    StackingFusionClassifier,
+)
+from consilience.fusion._late import average_present
+
+PER_VIEW = [LateFusionClassifier, BestViewClassifier, StackingFusionClassifier]
+
+
+def problem(**settings):
+    settings = {"n_samples": 90, "n_classes": 3, "random_state": 0, "strength": 2.0, **settings}
+    return make_multiview_classification(**settings)
+
+
+# -- early ------------------------------------------------------------------------------------
+
+
+def test_early_is_the_estimator_on_the_concatenation():
+    data, y = problem()
+    model = EarlyFusionClassifier(GaussianNB()).fit(data, y)
+    plain = GaussianNB().fit(data.to_array(), y)
+    np.testing.assert_allclose(model.predict_proba(data), plain.predict_proba(data.to_array()))
+
+
+def test_early_fills_missing_views_with_weighted_means():
+    data, y = problem(missing_rate=0.3)
+    weight = np.random.RandomState(0).uniform(0.5, 2, len(y))
+    model = EarlyFusionClassifier(GaussianNB()).fit(data, y, sample_weight=weight)
+    filled = data.to_array()
+    for v, where in enumerate(data.view_slices.values()):
+        there = data.present[:, v]
+        filled[~there, where] = np.average(filled[there, where], axis=0, weights=weight[there])
+    plain = GaussianNB().fit(filled, y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict_proba(data), plain.predict_proba(filled))
+
+
+def test_early_passes_nan_to_an_estimator_that_takes_it():
+    data, y = problem(missing_rate=0.3, n_samples=150)
+    model = EarlyFusionClassifier(HistGradientBoostingClassifier(max_iter=5)).fit(data, y)
+    plain = HistGradientBoostingClassifier(max_iter=5).fit(data.to_array(), y)
+    np.testing.assert_allclose(model.predict_proba(data), plain.predict_proba(data.to_array()))
+
+
+@pytest.mark.parametrize(("sparsity", "stays_sparse"), [(0.9, True), (0.2, False)])
+def test_early_keeps_thin_data_sparse(sparsity, stays_sparse):
+    data, y = problem(sparsity=sparsity, missing_rate=0.05)
+    seen = {}
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen["sparse"] = sp.issparse(X)
+            return super().fit(X, y, sample_weight)
+
+    EarlyFusionClassifier(Spy(max_iter=500)).fit(data, y)
+    assert seen["sparse"] is stays_sparse
+
+
+def test_early_view_weights():
+    data, y = problem(strength=[4.0, 0.0, 0.0], n_samples=300)
+    linear = EarlyFusionClassifier().fit(data, y)
+    trees = EarlyFusionClassifier(RandomForestClassifier(20, random_state=0)).fit(data, y)
+    for model in (linear, trees):
+        assert model.view_weights_.argmax() == 0
+        assert model.view_weights_.sum() == pytest.approx(1)
+    rbf = EarlyFusionClassifier(SVC()).fit(data, y)
+    with pytest.raises(AttributeError, match="coef_ or feature_importances_"):
+        _ = rbf.view_weights_
+    assert not hasattr(EarlyFusionClassifier(), "view_weights_")
+
+
+# -- late -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_late_is_the_mean_of_the_views(n_classes):
+    data, y = problem(n_classes=n_classes)
+    soft = LateFusionClassifier(GaussianNB()).fit(data, y)
+    answers = [GaussianNB().fit(view, y).predict_proba(view) for _, view in data.items()]
+    np.testing.assert_allclose(soft.predict_proba(data), np.mean(answers, axis=0), atol=1e-8)
+    summed = LateFusionClassifier(SVC(), voting="sum").fit(data, y)
+    answers = [SVC().fit(view, y).decision_function(view) for _, view in data.items()]
+    np.testing.assert_allclose(summed.decision_function(data), np.mean(answers, axis=0))
+    assert not hasattr(summed, "predict_proba")
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(2, 4), st.integers(0, 10_000))
+def test_mean_over_present_views(n_views, n, n_classes, seed):
+    rng = np.random.RandomState(seed)
+    outputs, weights = (
+        rng.rand(n_views, n, n_classes),
+        rng.rand(n_views) * rng.randint(2, size=n_views),
+    )
+    outputs[rng.rand(n_views, n) < 0.4] = np.nan
+    mean, silent = average_present(outputs, weights)
+    for i in range(n):
+        votes = [
+            (w, o[i]) for w, o in zip(weights, outputs, strict=True) if not np.isnan(o[i]).any()
+        ]
+        total = sum(w for w, _ in votes)
+        assert silent[i] == (total == 0)
+        expected = sum(w * o for w, o in votes) / total if total else np.zeros(n_classes)
+        np.testing.assert_allclose(mean[i], expected)
+
+
+def test_weights_of_the_votes():
+    data, y = problem()
+    model = LateFusionClassifier(GaussianNB(), weights=[0, 3, 1]).fit(data, y)
+    np.testing.assert_allclose(model.view_weights_, [0, 0.75, 0.25])
+    named = LateFusionClassifier(GaussianNB(), weights={"view2": 1, "view0": 0, "view1": 3})
+    np.testing.assert_allclose(named.fit(data, y).predict_proba(data), model.predict_proba(data))
+    for bad in ([1, 2], [-1, 1, 1], [np.nan, 1, 1]):
+        with pytest.raises(ValueError, match="weights must be 3 finite numbers"):
+            LateFusionClassifier(weights=bad).fit(data, y)
+    with pytest.raises(ValueError, match="no view with a positive weight"):
+        LateFusionClassifier(weights=[0, 0, 0]).fit(data, y)
+
+
+def test_ties_go_to_the_larger_prior_then_the_lower_class():
+    X = {f"v{k}": np.zeros((10, 1)) for k in range(2)}
+    y = np.array([2] * 4 + [1] * 4 + [0] * 2)
+    says = {
+        "v0": DummyClassifier(strategy="constant", constant=0),
+        "v1": DummyClassifier(strategy="constant", constant=2),
+    }
+    model = LateFusionClassifier(says, voting="hard").fit(X, y)
+    assert set(model.predict(X)) == {2}  # 2 is more frequent than 0
+    says["v0"] = DummyClassifier(strategy="constant", constant=1)
+    model = LateFusionClassifier(says, voting="hard").fit(X, y)
+    assert set(model.predict(X)) == {1}  # as frequent as 2, and lower
+    np.testing.assert_allclose(model.predict_proba(X)[0], [0, 0.5, 0.5], atol=1e-8)
+
+
+def test_tie_break_is_tiny_and_ordered():
+    term = tie_break(np.array([0.2, 0.5, 0.1, 0.2]))
+    assert np.argsort(-term).tolist() == [1, 0, 3, 2]
+    assert (term > 0).all()
+    assert term.max() < 1e-9
+
+
+def test_one_vs_rest():
+    np.testing.assert_array_equal(one_vs_rest_signs(np.array([0, 1, 0]), 2), [[-1, 1, -1]])
+    np.testing.assert_array_equal(
+        one_vs_rest_signs(np.array([0, 2]), 3), [[1, -1], [-1, -1], [-1, 1]]
+    )
+    margin = np.array([[3.0], [-2.0]])
+    scores = one_vs_rest_scores(margin)
+    np.testing.assert_array_equal(scores[:, 1] - scores[:, 0], margin[:, 0])
+    np.testing.assert_array_equal(one_vs_rest_scores(np.eye(3)), np.eye(3))
+
+
+# -- best view --------------------------------------------------------------------------------
+
+
+def test_best_view_finds_the_strong_view():
+    data, y = problem(strength=[0.0, 3.0, 1.0], n_samples=200)
+    model = BestViewClassifier(GaussianNB()).fit(data, y)
+    assert model.best_view_ == "view1"
+    np.testing.assert_array_equal(model.view_weights_, [0, 1, 0])
+    out = [cross_val_predict(GaussianNB(), view, y, cv=5) for _, view in data.items()]
+    np.testing.assert_allclose(model.view_scores_, [(o == y).mean() for o in out])
+    plain = GaussianNB().fit(data["view1"], y)
+    np.testing.assert_allclose(model.predict_proba(data), plain.predict_proba(data["view1"]))
+
+
+def test_next_best_view_where_the_best_is_missing():
+    data, y = problem(strength=[0.0, 3.0, 1.0], n_samples=200)
+    model = BestViewClassifier(GaussianNB()).fit(data, y)
+    without = data.select(["view0", "view2"])
+    plain = GaussianNB().fit(data["view2"], y)
+    np.testing.assert_array_equal(model.predict(without), plain.predict(data["view2"]))
+
+
+def test_a_view_of_five_rows_cannot_win():
+    data, y = problem(n_views=2, strength=[1.0, 30.0], n_samples=200, n_classes=2)
+    present = np.ones((200, 2), dtype=bool)
+    present[:, 1] = False
+    present[np.r_[np.flatnonzero(y == 0)[::20], np.flatnonzero(y == 1)[::20]], 1] = True
+    rare = MultiViewData(dict(data.items()), present=present)
+    model = BestViewClassifier(GaussianNB(), cv=3)
+    model.fit(rare, y)
+    assert model.best_view_ == "view0"
+
+
+# -- stacking ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_stacking_learns_from_out_of_fold_answers(n_classes):
+    data, y = problem(n_classes=n_classes)
+    cv = KFold(4, shuffle=True, random_state=0)
+    model = StackingFusionClassifier(GaussianNB(), final_estimator=LogisticRegression(), cv=cv)
+    model.fit(data, y)
+    columns = slice(1, None) if n_classes == 2 else slice(None)
+    answers = [
+        cross_val_predict(GaussianNB(), view, y, cv=cv, method="predict_proba")[:, columns]
+        for _, view in data.items()
+    ]
+    final = LogisticRegression().fit(np.hstack(answers), y)
+    np.testing.assert_allclose(model.final_estimator_.coef_, final.coef_, atol=1e-3)
+    refitted = [
+        GaussianNB().fit(view, y).predict_proba(view)[:, columns] for _, view in data.items()
+    ]
+    np.testing.assert_allclose(
+        model.predict_proba(data), final.predict_proba(np.hstack(refitted)), atol=1e-3
+    )
+    assert model.view_weights_.sum() == pytest.approx(1)
+
+
+def test_stacking_on_a_hold_out():
+    data, y = problem()
+    model = StackingFusionClassifier(GaussianNB(), cv=0.4, random_state=3).fit(data, y)
+    split = StratifiedShuffleSplit(1, test_size=0.4, random_state=3)
+    ((train, test),) = split.split(y, y)
+    assert len(train) == 54
+    answers = [
+        GaussianNB().fit(view[train], y[train]).predict_proba(view[test])
+        for _, view in data.items()
+    ]
+    final = LogisticRegression(max_iter=1000).fit(np.hstack(answers), y[test])
+    np.testing.assert_allclose(model.final_estimator_.coef_, final.coef_, atol=1e-3)
+    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
+        StackingFusionClassifier(cv=1.5).fit(data, y)
+
+
+def test_stacking_gives_missing_views_the_prior():
+    data, y = problem(missing_rate=0.3)
+    model = StackingFusionClassifier(GaussianNB()).fit(data, y)
+    answers = []
+    for v, (name, view) in enumerate(data.items()):
+        answer = np.tile(np.bincount(y) / len(y), (len(y), 1))
+        there = data.present[:, v]
+        answer[there] = model.estimators_[name].predict_proba(view[there])
+        answers.append(answer)
+    expected = model.final_estimator_.predict_proba(np.hstack(answers))
+    np.testing.assert_allclose(model.predict_proba(data), expected)
+
+
+def test_splits_that_overlap():
+    data, y = problem()
+    rows = np.arange(len(y))
+    with pytest.raises(ValueError, match="overlap"):
+        StackingFusionClassifier(cv=[(rows, rows)]).fit(data, y)
+
+
+# -- shared -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", PER_VIEW)
+def test_an_estimator_for_each_view(kind):
+    data, y = problem()
+    each = {
+        "view0": GaussianNB(),
+        "view1": LogisticRegression(),
+        "view2": DecisionTreeClassifier(max_depth=2),
+    }
+    model = kind(each).fit(data, y)
+    assert {name: type(e) for name, e in model.estimators_.items()} == {
+        name: type(e) for name, e in each.items()
+    }
+    assert not hasattr(each["view0"], "classes_")  # the user's own stay unfitted
+    assert kind(each).get_params()["view2__max_depth"] == 2
+    assert clone(kind(each)).set_params(view2__max_depth=5).estimator["view2"].max_depth == 5
+    with pytest.raises(ValueError, match="it lacks 'view1', 'view2'"):
+        kind({"view0": GaussianNB()}).fit(data, y)
+
+
+@pytest.mark.parametrize("kind", [EarlyFusionClassifier, *PER_VIEW])
+def test_weights_reach_every_step_of_a_pipeline(kind):
+    data, y = problem()
+    weight = np.random.RandomState(0).randint(1, 4, len(y)).astype(float)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+    settings = {"cv": 0.4, "random_state": 0} if kind is StackingFusionClassifier else {}
+    model = kind(pipeline, **settings).fit(data, y, sample_weight=weight)
+    if kind in (LateFusionClassifier, BestViewClassifier):
+        scaler = model.estimators_["view0"][0]
+        np.testing.assert_allclose(scaler.mean_, np.average(data["view0"], axis=0, weights=weight))
+
+
+@pytest.mark.parametrize("kind", [EarlyFusionClassifier, LateFusionClassifier])
+def test_class_weight_is_a_sample_weight(kind):
+    data, y = problem(class_weights=[5, 2, 1])
+    weight = np.array([1.0, 2.0, 5.0])[y]
+    plain = kind(GaussianNB()).fit(data, y, sample_weight=weight)
+    given = kind(GaussianNB(), class_weight={0: 1, 1: 2, 2: 5}).fit(data, y)
+    np.testing.assert_allclose(given.predict_proba(data), plain.predict_proba(data))
+    balanced = kind(GaussianNB(), class_weight="balanced").fit(data, y)
+    np.testing.assert_allclose(balanced.class_prior_, np.full(3, 1 / 3))
+
+
+@pytest.mark.parametrize("kind", [BestViewClassifier, StackingFusionClassifier])
+def test_splits_given_as_rows_survive_zero_weights(kind):
+    data, y = problem()
+    rows = np.arange(len(y))
+    cv = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    weight = np.ones(len(y))
+    weight[::5] = 0
+    model = kind(GaussianNB(), cv=cv).fit(data, y, sample_weight=weight)
+    assert model.score(data, y) > 0.5
+
+
+@pytest.mark.parametrize("kind", PER_VIEW)
+def test_view_with_one_class_takes_no_part(kind):
+    data, y = problem()
+    present = np.ones((len(y), 3), dtype=bool)
+    present[y != 1, 0] = False
+    rare = MultiViewData(dict(data.items()), present=present)
+    with pytest.warns(UserWarning, match="view 'view0' is present in only one class of training"):
+        model = kind(GaussianNB()).fit(rare, y)
+    assert "view0" not in model.estimators_
+    assert model.view_weights_[0] == 0
+    assert model.score(rare, y) > 0.5
+
+
+@pytest.mark.parametrize("kind", PER_VIEW)
+def test_class_unseen_by_a_view(kind):
+    data, y = problem(n_samples=150)
+    present = np.ones((len(y), 3), dtype=bool)
+    present[y == 2, 0] = False
+    partial = MultiViewData(dict(data.items()), present=present)
+    model = kind(SVC() if kind is not LateFusionClassifier else GaussianNB()).fit(partial, y)
+    assert len(model.estimators_["view0"].classes_) == 2
+    assert np.isfinite(model.decision_function(data)).all()
+    assert model.score(partial, y) > 0.6
+
+
+@pytest.mark.parametrize("kind", [EarlyFusionClassifier, *PER_VIEW])
+def test_seed_reaches_the_estimators(kind):
+    data, y = problem()
+    forest = RandomForestClassifier(5)
+    one, two = (kind(forest, random_state=7).fit(data, y).predict_proba(data) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    assert forest.random_state is None
+
+
+@pytest.mark.parametrize("kind", [EarlyFusionClassifier, *PER_VIEW])
+def test_huge_and_tiny_values(kind):
+    data, y = problem(n_views=2)
+    X = {"a": data["view0"] * 1e150, "b": data["view1"] * 1e-150}
+    assert kind().fit(X, y).score(X, y) > 0.6

@@ -1,0 +1,100 @@
+"""The layout shows the architecture: imports go one way, privates stay in one file."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import consilience
+
+ROOT = Path(consilience.__file__).parent
+MODULES = sorted(p for p in ROOT.rglob("*.py"))
+
+# each layer may import those above it, never those below or beside it
+FAMILIES = ["fusion"]
+ALLOWED = {
+    "_compat": [],
+    "_core": [],
+    "_solvers": ["_core"],
+    "views": ["_compat"],
+    "_targets": ["views"],
+    "_base": ["_compat", "_targets", "views"],
+    **{
+        family: ["_base", "_compat", "_core", "_solvers", "_targets", "views"]
+        for family in FAMILIES
+    },
+    "datasets": ["views"],
+    "benchmark": ["datasets", "views", *FAMILIES],
+    "cli": ["benchmark", "datasets"],
+    "__init__": ["views"],
+}
+PACKAGES_OF_EXTRAS = {"typer", "rich", "matplotlib", "pandas", "polars", "pyarrow", "dask"}
+
+
+def imports(path):
+    """Every imported module, with the names taken from it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, []
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module, [alias.name for alias in node.names]
+
+
+def layer(path):
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    own = layer(path)
+    assert own in ALLOWED, f"{own} has no place in the architecture yet"
+    for module, names in imports(path):
+        if not module.startswith("consilience"):
+            continue
+        parts = module.split(".")[1:]
+        targets = parts[:1] or [name for name in names if name in ALLOWED]
+        for target in targets:
+            assert target == own or target in ALLOWED[own], f"{own} must not import {target}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_privates_of_scikit_learn_stay_in_compat(path):
+    if path.name == "_compat.py":
+        return
+    for module, names in imports(path):
+        if module.split(".")[0] != "sklearn":
+            continue
+        private = [part for part in [*module.split("."), *names] if part.startswith("_")]
+        assert not private, f"{path.name} uses scikit-learn's private {private}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_core_needs_no_extra(path):
+    if layer(path) == "cli":
+        return
+    used = {module.split(".")[0] for module, _ in imports(path)}
+    assert not used & PACKAGES_OF_EXTRAS
+
+
+def test_import_is_light():
+    # scikit-learn loads some optional packages by itself when they are there
+    script = (
+        "import sys, sklearn.preprocessing, sklearn.pipeline; before = set(sys.modules); "
+        "import consilience; print(*{m.split('.')[0] for m in set(sys.modules) - before})"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & PACKAGES_OF_EXTRAS
+
+
+def test_public_names():
+    for name in consilience.__all__:
+        assert getattr(consilience, name) is not None
+    assert set(consilience.__all__) <= set(dir(consilience))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        consilience.nothing  # noqa: B018
