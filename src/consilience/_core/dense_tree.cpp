@@ -223,6 +223,7 @@ private:
         split.feature = static_cast<std::int32_t>(f);
         std::vector<std::int64_t> left(p_.n_channels(), 0);
         for (int bin = 0; bin < n_bins; ++bin) {
+            if (!holds(hist, m, bin, lane)) continue;
             add_bin(left, m, hist, bin, lane);
             for (int go_left = 0; go_left <= (missing ? 1 : 0); ++go_left) {
                 split.left = left;
