@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 FULL = int(os.environ.get("CONSILIENCE_TEST_ALL", 0))
@@ -15,11 +15,7 @@ ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "depth", "dec
 
 def examples(full):
     """Settings with ``full`` examples, or a tenth of them."""
-    return settings(
-        max_examples=full if FULL else max(1, full // 10),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    return settings(max_examples=full if FULL else max(1, full // 10))
 
 
 def draw_matrix(rng, n, d, n_values, share_zero, share_missing):
@@ -45,7 +41,7 @@ def draw_weights(rng, n, kind):
 
 
 @st.composite
-def problems(draw, missing=True):
+def problems(draw, costs=True):
     """X, codes, weight or costs, rows and the parameters of a tree."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d = draw(st.integers(1, 40)), draw(st.integers(1, 19))
@@ -56,7 +52,7 @@ def problems(draw, missing=True):
         d,
         draw(st.integers(1, 12)),
         draw(st.sampled_from([0.0, 0.5, 0.9])),
-        draw(st.sampled_from([0.0, 0.2])) if missing else 0.0,
+        draw(st.sampled_from([0.0, 0.2])),
     )
     if draw(st.booleans()):
         X = X[rng.integers(n, size=n)]
@@ -68,7 +64,7 @@ def problems(draw, missing=True):
         "seed": draw(st.integers(0, 2**64 - 1)),
     }
     target = {"rows": rng.random(n) < 0.8 if draw(st.booleans()) else None}
-    if draw(st.booleans()):
+    if costs and draw(st.booleans()):
         target["costs"] = rng.integers(-3, 4, size=(n, n_classes)).astype(float)
         if draw(st.booleans()):
             target["costs"] = rng.normal(size=(n, n_classes))
@@ -79,6 +75,13 @@ def problems(draw, missing=True):
         target["n_classes"] = n_classes
         params["min_weight_leaf"] = draw(st.sampled_from([0.0, 0.0, 1.5]))
     return X, target, params
+
+
+def empty(target):
+    """Whether no row takes part."""
+    weight = target.get("weight", np.ones(1))
+    rows = True if target["rows"] is None else target["rows"]
+    return not np.any(rows & (weight > 0))
 
 
 def grow(view, target, params):

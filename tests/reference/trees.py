@@ -6,6 +6,7 @@ is only well defined, to the last bit and with its ties, where sums are exact.
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,14 +20,17 @@ def share_bins(counts, limit):
     """Sizes of at most ``limit`` groups of neighbours whose counts are nearly equal."""
     if len(counts) <= limit:
         return [1] * len(counts)
-    sizes, size, held, remaining = [], 0, 0, sum(counts)
+    groups, group, remaining = [], [], sum(counts)
     for i, count in enumerate(counts):
-        held, size = held + count, size + 1
-        bins_left, values_left = limit - len(sizes), len(counts) - 1 - i
-        if bins_left > 1 and (held * bins_left >= remaining or values_left < bins_left):
-            sizes.append(size)
-            remaining, held, size = remaining - held, 0, 0
-    return sizes + [size] * (size > 0)
+        bins_left = limit - len(groups)
+        if group and bins_left > 1 and count * bins_left >= remaining:
+            groups, group, remaining = [*groups, group], [], remaining - sum(group)
+        group = [*group, count]
+        bins_left, values_left = limit - len(groups), len(counts) - 1 - i
+        full = sum(group) * bins_left >= remaining
+        if bins_left > 1 and (full or values_left < bins_left):
+            groups, group, remaining = [*groups, group], [], remaining - sum(group)
+    return [len(group) for group in [*groups, group] if group]
 
 
 def bin_limits(column, limit=255):
@@ -248,8 +252,7 @@ class Grower:
         held = sorted({bin_of(self.X[i, f], limits) for i in rows} - {255})
         if self.splitter == "random":
             return [self.random_threshold(held, limits, f, key)] if len(held) > 1 else []
-        pairs = zip(held[:-1], held[1:], strict=True)
-        found = [self.settle(limits, a, b) for a, b in pairs]
+        found = [self.settle(limits, a, b) for a, b in pairwise(held)]
         return found + [math.inf] * (has_missing and len(held) > 0)
 
     def settle(self, limits, below, above):

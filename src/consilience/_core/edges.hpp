@@ -43,27 +43,27 @@ inline double settle(const Edges& edges, std::size_t f, double threshold, int& b
 }
 
 // How sorted distinct values with these counts share at most `limit` bins: the number of values
-// in each bin. One bin per value if they fit, else bins of nearly equal counts.
+// in each bin. One bin per value if they fit, else bins of nearly equal counts; a value that would
+// fill a bin starts a new one, so that it does not take its lesser neighbours with it.
 inline std::vector<int> share_bins(const std::vector<std::int64_t>& counts, int limit) {
     const std::size_t n_values = counts.size();
     if (n_values <= static_cast<std::size_t>(limit)) return std::vector<int>(n_values, 1);
-    std::int64_t remaining = 0;
+    std::int64_t remaining = 0, held = 0;
     for (const std::int64_t count : counts) remaining += count;
     std::vector<int> widths;
-    std::int64_t held = 0;
     int width = 0, bins_left = limit;
+    const auto close = [&] {
+        widths.push_back(width);
+        remaining -= held;
+        held = width = 0;
+        --bins_left;
+    };
     for (std::size_t i = 0; i < n_values; ++i) {
+        if (width && bins_left > 1 && counts[i] * bins_left >= remaining) close();
         held += counts[i];
         ++width;
-        const bool full = held * bins_left >= remaining;
         const bool just_enough = n_values - 1 - i < static_cast<std::size_t>(bins_left);
-        if (bins_left > 1 && (full || just_enough)) {
-            widths.push_back(width);
-            remaining -= held;
-            held = 0;
-            width = 0;
-            --bins_left;
-        }
+        if (bins_left > 1 && (held * bins_left >= remaining || just_enough)) close();
     }
     if (width) widths.push_back(width);
     return widths;
