@@ -6,7 +6,7 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/consilience/_core/*
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all sanitize lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.cli
@@ -18,6 +18,17 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	CONSILIENCE_TEST_ALL=1 $(PYTEST) -n 2
+
+# the kernel tests on a build with the address and undefined-behaviour sanitizers; run by the
+# interpreter below .venv, which knows nothing of the editable install
+sanitize: $(VENV)/.test
+	$(PIP) --upgrade --no-deps --target build/sanitize/site \
+	  --config-settings build-dir=build/sanitize/objects \
+	  --config-settings cmake.define.CONSILIENCE_SANITIZE=ON --config-settings install.strip=false .
+	PYTHONPATH=build/sanitize/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
+	  ASAN_OPTIONS=detect_leaks=0 SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $$($(BIN)/python -c 'import sys; print(sys._base_executable)') -m pytest tests/core
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -29,6 +29,7 @@ ALLOWED = {
     "datasets": ["views"],
     "benchmark": ["datasets", "views", *FAMILIES],
     "cli": ["benchmark", "datasets"],
+    "_binned_tree": ["_core", "_targets"],
     "__init__": ["views"],
 }
 PACKAGES_OF_EXTRAS = {"typer", "rich", "matplotlib", "pandas", "polars", "pyarrow", "dask"}

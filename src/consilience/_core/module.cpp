@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "bindings.hpp"
 #include "rbf.hpp"
 
 namespace nb = nanobind;
@@ -37,4 +38,5 @@ NB_MODULE(_core, m) {
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
     m.def("rbf_epilogue", &rbf_epilogue<float>, nb::arg("products").noconvert(),
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
+    consilience::bind_trees(m);
 }

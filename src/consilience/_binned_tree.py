@@ -1,0 +1,282 @@
+"""BinnedTreeClassifier: the compiled decision tree of this library, usable alone.
+
+The features are put into at most 255 bins once, and the tree grows on histograms of the bins
+(``consilience._core.binned``). With no more distinct values than bins the splits are those of
+scikit-learn's ``DecisionTreeClassifier``.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from consilience._core.binned import MAX_DEPTH, BinnedView
+from consilience._targets import check_labels, check_weights, class_weights
+
+__all__ = ["BinnedTreeClassifier"]
+
+
+class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
+    """Decision tree on binned features.
+
+    A greedy tree with the gini criterion. Ties between splits go to the lowest feature, then to
+    the lowest threshold; ties between classes to the first. NaN is allowed: every split learns
+    to which side it goes, and where none was seen it goes to the heavier side.
+
+    Parameters
+    ----------
+    max_depth : int, default=30
+        Greatest depth, at most 30.
+    criterion : {"gini"}, default="gini"
+        What a split makes small.
+    splitter : {"best", "random"}, default="best"
+        ``"random"`` draws one threshold per feature between the least and the greatest value in
+        the node and keeps the best of them.
+    max_bins : int, default=255
+        Bins per feature, at most 255.
+    min_samples_leaf : int, default=1
+        Least number of samples of positive weight in a leaf.
+    min_weight_fraction_leaf : float, default=0.0
+        Least share of a leaf in the sum of the weights, at most 0.5.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        Number or share of features drawn in each node; None takes all. If none of them can be
+        split, the others are tried in random order.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random thresholds and features.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_classes_ : int
+        Number of labels.
+    tree_ : consilience._core.binned.Tree
+        The fitted tree: NumPy arrays over its nodes.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of each feature in the decrease of impurity.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the input had names.
+
+    See Also
+    --------
+    sklearn.tree.DecisionTreeClassifier : Exact tree, without bins.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from consilience._binned_tree import BinnedTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = BinnedTreeClassifier(max_depth=3).fit(X, y)
+    >>> round(tree.score(X, y), 3)
+    0.973
+    >>> tree.predict_depths(X[[0, 60, 120]])
+    array([[0, 0, 0],
+           [1, 1, 1],
+           [1, 2, 2]])
+    """
+
+    def __init__(
+        self,
+        max_depth=MAX_DEPTH,
+        *,
+        criterion="gini",
+        splitter="best",
+        max_bins=255,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=None,
+        class_weight=None,
+        random_state=None,
+    ):
+        self.max_depth = max_depth
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array, CSR or CSC matrix of shape (n_samples, n_features)
+            Training samples; single cells may be NaN.
+        y : array of shape (n_samples,)
+            Labels, numbers or strings.
+        sample_weight : array of shape (n_samples,), optional
+            Weights >= 0; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self
+        """
+        X = self._check(X, reset=True)
+        y = check_labels(y, X.shape[0], type(self).__name__)
+        weight = check_weights(sample_weight, len(y))
+        self._check_params()
+        self.classes_ = np.unique(y[weight > 0])
+        self.n_classes_ = len(self.classes_)
+        codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
+        weight = class_weights(self.class_weight, self.classes_, codes, weight)
+        self.tree_ = BinnedView(X, present=weight > 0, max_bins=self.max_bins).grow(
+            codes,
+            weight,
+            n_classes=self.n_classes_,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * weight.sum(),
+            max_features=count_features(self.max_features, X.shape[1]),
+            splitter=self.splitter,
+            seed=check_random_state(self.random_state).randint(2**31 - 1),
+        )
+        return self
+
+    def predict(self, X):
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array, CSR or CSC matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        leaves = self.apply(X)
+        return self.classes_[self.tree_.decision[leaves]]
+
+    def predict_proba(self, X):
+        """Share of each class in the weight of the leaf.
+
+        Parameters
+        ----------
+        X : array, CSR or CSC matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        leaves = self.apply(X)
+        value = self.tree_.value[leaves]
+        return value / value.sum(axis=1, keepdims=True)
+
+    def apply(self, X):
+        """Leaf that each sample reaches.
+
+        Parameters
+        ----------
+        X : array, CSR or CSC matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._check(X)
+        return self.tree_.apply(X)
+
+    def predict_depths(self, X, n_depths=None):
+        """Predict labels by the tree cut at each depth.
+
+        Column k − 1 holds what the tree grown with ``max_depth=k`` predicts.
+
+        Parameters
+        ----------
+        X : array, CSR or CSC matrix of shape (n_samples, n_features)
+            Samples.
+        n_depths : int, optional
+            Number of depths; the depth of the tree by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_depths)
+        """
+        X = self._check(X)
+        return self.classes_[self.tree_.predict_depths(X, n_depths)]
+
+    @property
+    def feature_importances_(self):
+        """Share of each feature in the decrease of impurity."""
+        check_is_fitted(self)
+        inner = self.tree_.feature >= 0
+        gains = np.bincount(
+            self.tree_.feature[inner],
+            weights=self.tree_.gain[inner],
+            minlength=self.n_features_in_,
+        )
+        return gains / gains.sum() if gains.any() else gains
+
+    def get_depth(self):
+        """Depth of the tree."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self):
+        """Number of leaves."""
+        check_is_fitted(self)
+        return int((self.tree_.feature < 0).sum())
+
+    def _check(self, X, reset=False):
+        """Validated samples; the types that the kernels read are not copied."""
+        if not reset:
+            check_is_fitted(self)
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+
+    def _check_params(self):
+        if self.criterion != "gini":
+            raise ValueError(f"criterion must be 'gini', got {self.criterion!r}")
+        check_number(self, "max_depth", Integral, 1, MAX_DEPTH)
+        check_number(self, "max_bins", Integral, 2, 255)
+        check_number(self, "min_samples_leaf", Integral, 1, np.inf)
+        check_number(self, "min_weight_fraction_leaf", Real, 0, 0.5)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def check_number(estimator, name, kind, least, greatest):
+    """Refuse a parameter of the wrong kind or out of range."""
+    value = getattr(estimator, name)
+    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= greatest:
+        what = "an integer" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {what} in {least} … {greatest}, got {value!r}")
+
+
+def count_features(max_features, n_features):
+    """``max_features`` as a number in 1 … n_features."""
+    if max_features is None:
+        return n_features
+    if max_features in ("sqrt", "log2"):
+        return max(1, int(getattr(np, max_features)(n_features)))
+    if isinstance(max_features, Integral) and max_features >= 1:
+        return min(int(max_features), n_features)
+    if isinstance(max_features, Real) and 0 < max_features <= 1:
+        return max(1, int(max_features * n_features))
+    raise ValueError(
+        "max_features must be an integer >= 1, a share in (0, 1], 'sqrt', 'log2' or None, "
+        f"got {max_features!r}"
+    )

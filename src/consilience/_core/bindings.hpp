@@ -1,0 +1,36 @@
+// Helpers of the Python face: array types, and results handed over to NumPy without a copy.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <utility>
+#include <vector>
+
+namespace consilience {
+
+namespace nb = nanobind;
+
+// read-only arrays are welcome everywhere; only outputs are writable
+template <typename T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using Codes = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// A NumPy array that owns the vector; `columns` > 0 makes it two-dimensional.
+template <typename T>
+nb::object to_numpy(std::vector<T> values, std::size_t columns = 0) {
+    auto* held = new std::vector<T>(std::move(values));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    if (columns == 0)
+        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(
+        held->data(), {held->size() / columns, columns}, owner));
+}
+
+void bind_trees(nb::module_& m);
+
+}  // namespace consilience

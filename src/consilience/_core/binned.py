@@ -1,0 +1,243 @@
+"""Binned views and the trees grown on them.
+
+``BinnedView`` bins a view once; trees are then grown on it again and again with new labels,
+weights or costs, and predict its rows from the bins. ``Tree`` is a bundle of NumPy arrays that
+predicts raw data, dense or sparse, exactly as it predicted the binned rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._core import _core
+
+__all__ = ["MAX_DEPTH", "BinnedView", "Tree"]
+
+MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A fitted tree: arrays over nodes in breadth-first order, so parents precede children.
+
+    Attributes
+    ----------
+    feature : int32 array
+        Feature that a node splits on; −1 in leaves.
+    threshold : float64 array
+        Values at or below it go left; NaN in leaves, infinite where only NaN goes right.
+    left, right : int32 arrays
+        Children; −1 in leaves.
+    bin : uint8 array
+        Bins at or below it go left: the same split on the binned training rows.
+    missing_left : uint8 array
+        1 where NaN goes left.
+    depth : int32 array
+        Depth of the node; the root has 0.
+    decision : int32 array
+        Class code predicted when the tree is cut at the node.
+    gain : float64 array
+        Impurity or cost taken away by the split, in units of weight.
+    value : float64 array of shape (n_nodes, n_classes)
+        Class weights; or class costs above those of class 0.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    depth: np.ndarray
+    decision: np.ndarray
+    gain: np.ndarray
+    value: np.ndarray
+
+    @property
+    def max_depth(self):
+        """Depth of the deepest leaf."""
+        return int(self.depth[-1])
+
+    def apply(self, X):
+        """Leaf that each row of ``X`` reaches; ``X`` is a dense array, CSR or CSC matrix."""
+        return self._reach(X, 0)[:, 0]
+
+    def predict(self, X):
+        """Class code of each row of ``X``."""
+        return self.decision[self.apply(X)]
+
+    def predict_depths(self, X, n_depths=None):
+        """Class codes (n x D) by the tree cut at depths 1 … D; D is its own depth by default."""
+        return self.decision[self._reach(X, self._n_depths(n_depths))]
+
+    def _n_depths(self, n_depths):
+        return max(1, self.max_depth) if n_depths is None else n_depths
+
+    def _arrays(self):
+        return (
+            self.feature, self.threshold, self.left, self.right, self.bin, self.missing_left,
+        )  # fmt: skip
+
+    def _reach(self, X, n_depths):
+        if sp.issparse(X):
+            X = canonical(X, "csr")
+            return _core.apply_csr(self._arrays(), *sparse_arrays(X), n_depths)
+        return _core.apply_dense(self._arrays(), as_floats(X), n_depths)
+
+
+class BinnedView:
+    """One view in bins, with what is needed to grow trees on it and to predict its rows.
+
+    Parameters
+    ----------
+    X : array or CSR/CSC matrix of shape (n_rows, n_features)
+        Numbers of any type and memory layout; NaN has a bin of its own.
+    present : bool array of shape (n_rows,), optional
+        Rows that have this view. The values of the others are not read, and no tree is grown on
+        them.
+    max_bins : int, default=255
+        Features with more distinct values share bins of nearly equal counts.
+    """
+
+    def __init__(self, X, *, present=None, max_bins=255):
+        self.n_rows, self.n_features = X.shape
+        self.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
+        self.sparse = sp.issparse(X)
+        if self.sparse:
+            X = canonical(X, "csc")
+            *entries, limits = _core.bin_sparse(
+                *sparse_arrays(X), self.n_rows, self.present, max_bins
+            )
+            self._codes = (*entries, self.n_rows)
+        else:
+            bins, limits = _core.bin_dense(as_floats(X), self.present, max_bins)
+            self._codes = (bins.reshape(-1, self.n_rows, 8),)
+        self._limits = limits
+
+    @property
+    def n_bins(self):
+        """Number of bins of each feature, NaN not counted."""
+        return np.diff(self._limits[2])
+
+    def grow(self, codes, weight, *, n_classes, rows=None, **params):
+        """Tree with the gini criterion.
+
+        Parameters
+        ----------
+        codes : int array of shape (n_rows,)
+            Classes 0 … n_classes − 1.
+        weight : array of shape (n_rows,)
+            Weights >= 0; rows of weight 0 take no part.
+        n_classes : int
+            Number of classes.
+        rows : bool array of shape (n_rows,), optional
+            Rows that take part; all that have the view by default.
+        **params
+            See ``tree_params``.
+        """
+        codes = np.ascontiguousarray(codes, dtype=np.int32)
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+        return self._grow(codes, weight, None, rows, n_classes, params)
+
+    def grow_cost(self, costs, *, rows=None, **params):
+        """Tree that makes the summed cost of its decisions small.
+
+        A leaf decides for the class with the least sum of ``costs`` (n_rows x n_classes), a split
+        maximises the reduction of that sum. The other parameters are those of ``grow``.
+        """
+        costs = np.ascontiguousarray(costs, dtype=np.float64)
+        return self._grow(None, None, costs, rows, costs.shape[1], params)
+
+    def _grow(self, codes, weight, costs, rows, n_classes, params):
+        rows = self._taking_part(rows)
+        params = tree_params(self.n_features, **params)
+        function = _core.grow_sparse if self.sparse else _core.grow_dense
+        arrays = function(
+            *self._codes, *self._limits, codes, weight, costs, rows, n_classes, params
+        )
+        return Tree(*arrays)
+
+    def _taking_part(self, rows):
+        if rows is None:
+            return self.present
+        rows = np.ascontiguousarray(rows, dtype=bool)
+        return rows if self.present is None else rows & self.present
+
+    def apply(self, tree):
+        """Leaf of ``tree``, grown on this view, that each of the rows reaches."""
+        return self._reach(tree, 0)[:, 0]
+
+    def predict(self, tree):
+        """Class code of each row by a tree grown on this view."""
+        return tree.decision[self.apply(tree)]
+
+    def predict_depths(self, tree, n_depths=None):
+        """Class codes (n_rows x D) of the rows by the tree cut at depths 1 … D."""
+        return tree.decision[self._reach(tree, tree._n_depths(n_depths))]
+
+    def _reach(self, tree, n_depths):
+        function = _core.apply_sparse_bins if self.sparse else _core.apply_bins
+        return function(tree._arrays(), *self._codes, n_depths)
+
+
+def tree_params(
+    n_features,
+    *,
+    max_depth=1,
+    min_samples_leaf=1,
+    min_weight_leaf=0.0,
+    max_features=None,
+    splitter="best",
+    seed=0,
+):
+    """Parameters of a tree in the order of the kernel.
+
+    ``splitter="random"`` draws one threshold per node and feature; ``max_features`` is the number
+    of features drawn per node; all draws depend on ``seed`` and the path to the node alone.
+    """
+    if splitter not in ("best", "random"):
+        raise ValueError(f"splitter must be 'best' or 'random', got {splitter!r}")
+    if not 0 <= max_depth <= MAX_DEPTH:
+        raise ValueError(f"max_depth must lie in 0 … {MAX_DEPTH}, got {max_depth}")
+    max_features = n_features if max_features is None else max_features
+    return (
+        int(max_depth),
+        int(min_samples_leaf),
+        float(min_weight_leaf),
+        int(max_features),
+        splitter == "random",
+        int(seed) % 2**64,
+    )
+
+
+def as_floats(X):
+    """``X`` as it is if it holds float32 or float64, else as float64."""
+    X = np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) and aligned(X) else X.astype(np.float64)
+
+
+def aligned(X):
+    """Whether the kernels can step through ``X``: native, and strides of whole elements."""
+    steps = all(stride % X.itemsize == 0 for stride in X.strides)
+    return X.flags.aligned and X.dtype.isnative and steps
+
+
+def canonical(X, form):
+    """``X`` in CSR or CSC form, indices sorted and unique; a copy only where needed."""
+    out = X.asformat(form)
+    if not out.has_canonical_format:
+        out = out.copy() if out is X else out
+        out.sum_duplicates()
+    return out
+
+
+def sparse_arrays(X):
+    """data, indices, indptr in the types of the kernels."""
+    return (
+        np.ascontiguousarray(X.data, dtype=np.float64),
+        np.ascontiguousarray(X.indices, dtype=np.int32),
+        np.ascontiguousarray(X.indptr, dtype=np.int64),
+    )

@@ -1,0 +1,230 @@
+// Values to bins of at most 255 codes per feature, NaN to its own code.
+//
+// given    a feature's values; `limit` <= 255
+// computes distinct values in order, shared out to bins (edges.hpp), and every value's bin
+//
+// The values are sorted by their bits: an order-preserving map to unsigned integers, a radix sort
+// on the upper 32 bits that carries the row along, and a comparison sort inside the (short) runs
+// that agree in those bits. Absent rows and NaN take no part.
+#include "binning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "edges.hpp"
+
+namespace consilience {
+namespace {
+
+std::uint32_t upper_bits(float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+std::uint32_t upper_bits(double value) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits = bits & 0x8000000000000000u ? ~bits : bits | 0x8000000000000000u;
+    return static_cast<std::uint32_t>(bits >> 32);
+}
+
+// Sorts (upper bits << 32 | row) by the upper half: three digits of 11, 11 and 10 bits.
+void radix_sort(std::vector<std::uint64_t>& items, std::vector<std::uint64_t>& spare) {
+    constexpr int digits = 3, shifts[digits] = {32, 43, 54}, size = 2048;
+    std::uint32_t counts[digits][size] = {};
+    for (const std::uint64_t item : items)
+        for (int d = 0; d < digits; ++d) ++counts[d][(item >> shifts[d]) & (size - 1)];
+    spare.resize(items.size());
+    for (int d = 0; d < digits; ++d) {
+        std::uint32_t* count = counts[d];
+        if (count[(items[0] >> shifts[d]) & (size - 1)] == items.size()) continue;
+        std::uint32_t offset = 0;
+        for (int digit = 0; digit < size; ++digit) {
+            const std::uint32_t held = count[digit];
+            count[digit] = offset;
+            offset += held;
+        }
+        for (const std::uint64_t item : items)
+            spare[count[(item >> shifts[d]) & (size - 1)]++] = item;
+        items.swap(spare);
+    }
+}
+
+template <typename T>
+void sort_runs(std::vector<std::uint64_t>& items, const T* values) {
+    const auto less = [values](std::uint64_t a, std::uint64_t b) {
+        const T x = values[static_cast<std::uint32_t>(a)], y = values[static_cast<std::uint32_t>(b)];
+        return x < y || (x == y && a < b);
+    };
+    for (std::size_t i = 0; i < items.size();) {
+        std::size_t end = i + 1;
+        while (end < items.size() && items[end] >> 32 == items[i] >> 32) ++end;
+        if (end - i > 1) std::sort(items.begin() + i, items.begin() + end, less);
+        i = end;
+    }
+}
+
+// One feature at a time; the buffers are kept from feature to feature.
+template <typename T>
+class Binner {
+public:
+    explicit Binner(int limit) : limit_(limit) {}
+
+    // values (n, in): entry i belongs to row i; `zeros` rows more hold 0 without being listed.
+    // Writes the limits of the bins; afterwards each(row, bin) visits the entries in order.
+    void fit(const T* values, const std::uint8_t* skip, std::size_t n, std::int64_t zeros,
+             BinLimits& limits) {
+        items_.clear();
+        for (std::size_t i = 0; i < n; ++i) {
+            if ((skip && skip[i]) || std::isnan(values[i])) continue;
+            items_.push_back(static_cast<std::uint64_t>(upper_bits(values[i])) << 32 | i);
+        }
+        if (items_.size() > 1) {
+            radix_sort(items_, spare_);
+            if (sizeof(T) > 4) sort_runs(items_, values);
+        }
+        find_distinct(values, zeros);
+        widths_ = share_bins(counts_, limit_);
+        std::size_t first = 0;
+        for (const int width : widths_) {
+            limits.least.push_back(distinct_[first]);
+            limits.greatest.push_back(distinct_[first + width - 1]);
+            first += width;
+        }
+        limits.start.push_back(static_cast<std::int64_t>(limits.least.size()));
+    }
+
+    // The bin of the implicit zeros, or 0 if there is no zero.
+    int zero_bin() const {
+        std::size_t value = 0;
+        for (std::size_t bin = 0; bin < widths_.size(); ++bin)
+            for (int i = 0; i < widths_[bin]; ++i)
+                if (distinct_[value++] == 0) return static_cast<int>(bin);
+        return 0;
+    }
+
+    template <typename Visit>
+    void each(Visit visit) const {
+        std::size_t item = 0, value = 0;
+        for (std::size_t bin = 0; bin < widths_.size(); ++bin)
+            for (int i = 0; i < widths_[bin]; ++i, ++value)
+                for (std::int64_t j = 0; j < stored_[value]; ++j)
+                    visit(static_cast<std::uint32_t>(items_[item++]), static_cast<std::uint8_t>(bin));
+    }
+
+private:
+    void find_distinct(const T* values, std::int64_t zeros) {
+        distinct_.clear();
+        counts_.clear();
+        bool zeros_placed = zeros == 0;
+        for (const std::uint64_t item : items_) {
+            const double value = values[static_cast<std::uint32_t>(item)];
+            if (!distinct_.empty() && distinct_.back() == value) {
+                ++counts_.back();
+                continue;
+            }
+            if (!zeros_placed && value >= 0) {
+                distinct_.push_back(0);
+                counts_.push_back(0);
+                zeros_placed = true;
+                if (value == 0) {
+                    ++counts_.back();
+                    continue;
+                }
+            }
+            distinct_.push_back(value);
+            counts_.push_back(1);
+        }
+        if (!zeros_placed) {
+            distinct_.push_back(0);
+            counts_.push_back(0);
+        }
+        stored_ = counts_;
+        for (std::size_t i = 0; zeros && i < distinct_.size(); ++i)
+            if (distinct_[i] == 0) counts_[i] += zeros;
+    }
+
+    int limit_;
+    std::vector<std::uint64_t> items_, spare_;
+    std::vector<double> distinct_;
+    std::vector<std::int64_t> counts_, stored_;  // with and without the implicit zeros
+    std::vector<int> widths_;
+};
+
+template <typename T>
+BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
+    BinLimits limits;
+    Binner<T> binner(limit);
+    std::vector<T> block(lanes * x.n);
+    std::vector<std::uint8_t> absent(present ? x.n : 0);
+    for (std::size_t i = 0; i < absent.size(); ++i) absent[i] = !present[i];
+    const std::uint8_t* skip = present ? absent.data() : nullptr;
+    for (std::size_t first = 0; first < x.d; first += lanes) {
+        const std::size_t width = std::min<std::size_t>(lanes, x.d - first);
+        std::uint8_t* codes = bins + first * x.n;
+        std::memset(codes, missing_bin, lanes * x.n);
+        // eight neighbours share a cache line of a row, so they are fetched together;
+        // adding 0 turns -0 into +0, which the sort would keep apart
+        for (std::size_t i = 0; i < x.n; ++i)
+            for (std::size_t j = 0; j < width; ++j)
+                block[j * x.n + i] =
+                    skip && skip[i] ? T(0)
+                                    : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
+                                             static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
+                                          T(0);
+        for (std::size_t j = 0; j < width; ++j) {
+            binner.fit(block.data() + j * x.n, skip, x.n, 0, limits);
+            binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes + j] = bin; });
+        }
+    }
+    return limits;
+}
+
+}  // namespace
+
+BinLimits bin_dense(Columns<float> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
+    return bin_columns(x, present, limit, bins);
+}
+
+BinLimits bin_dense(Columns<double> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
+    return bin_columns(x, present, limit, bins);
+}
+
+SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std::int64_t* indptr,
+                      std::size_t n, std::size_t d, const std::uint8_t* present, int limit) {
+    SparseBins out;
+    Binner<double> binner(limit);
+    std::vector<double> values;
+    std::vector<std::int32_t> rows;
+    std::int64_t n_present = 0;
+    for (std::size_t i = 0; i < n; ++i) n_present += !present || present[i];
+    for (std::size_t f = 0; f < d; ++f) {
+        values.clear();
+        rows.clear();
+        for (std::int64_t e = indptr[f]; e < indptr[f + 1]; ++e) {
+            if (data[e] == 0 || (present && !present[indices[e]])) continue;
+            values.push_back(data[e]);
+            rows.push_back(indices[e]);
+        }
+        const std::int64_t zeros = n_present - static_cast<std::int64_t>(values.size());
+        binner.fit(values.data(), nullptr, values.size(), zeros, out.limits);
+        const int zero_bin = zeros ? binner.zero_bin() : missing_bin;
+        out.zero_bin.push_back(static_cast<std::uint8_t>(zero_bin));
+        binner.each([&](std::uint32_t i, std::uint8_t bin) {
+            if (bin == zero_bin) return;
+            out.rows.push_back(rows[i]);
+            out.codes.push_back(bin);
+        });
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (!std::isnan(values[i])) continue;
+            out.rows.push_back(rows[i]);
+            out.codes.push_back(missing_bin);
+        }
+        out.indptr.push_back(static_cast<std::int64_t>(out.rows.size()));
+    }
+    return out;
+}
+
+}  // namespace consilience

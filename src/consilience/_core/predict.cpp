@@ -1,0 +1,103 @@
+// Rows down a fitted tree (see predict.hpp).
+#include "predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace consilience {
+namespace {
+
+// goes_left(node) decides for the row at hand.
+template <typename Decide>
+inline void descend(const TreeView& tree, Decide goes_left, std::size_t row, Reached out) {
+    std::int32_t node = 0;
+    if (out.to_leaf) {
+        while (tree.feature[node] >= 0) node = goes_left(node) ? tree.left[node] : tree.right[node];
+        out.nodes[row] = node;
+        return;
+    }
+    for (int depth = 0; depth < out.n_depths; ++depth) {
+        if (tree.feature[node] >= 0) node = goes_left(node) ? tree.left[node] : tree.right[node];
+        out.nodes[row * out.n_depths + depth] = node;
+    }
+}
+
+inline bool value_left(const TreeView& tree, std::int32_t node, double value) {
+    return std::isnan(value) ? tree.missing_left[node] : value <= tree.threshold[node];
+}
+
+inline bool code_left(const TreeView& tree, std::int32_t node, int code) {
+    return code == missing_bin ? tree.missing_left[node] : code <= tree.bin[node];
+}
+
+template <typename T>
+void apply_columns(const TreeView& tree, Columns<T> x, Reached out) {
+    for (std::size_t i = 0; i < x.n; ++i) {
+        const T* row = x.data + static_cast<std::ptrdiff_t>(i) * x.row_stride;
+        const auto goes_left = [&](std::int32_t node) {
+            return value_left(tree, node, row[tree.feature[node] * x.column_stride]);
+        };
+        descend(tree, goes_left, i, out);
+    }
+}
+
+}  // namespace
+
+void apply_dense(const TreeView& tree, Columns<float> x, Reached out) { apply_columns(tree, x, out); }
+void apply_dense(const TreeView& tree, Columns<double> x, Reached out) { apply_columns(tree, x, out); }
+
+void apply_csr(const TreeView& tree, const double* data, const std::int32_t* indices,
+               const std::int64_t* indptr, std::size_t n, Reached out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t *begin = indices + indptr[i], *end = indices + indptr[i + 1];
+        const auto goes_left = [&](std::int32_t node) {
+            const std::int32_t* at = std::lower_bound(begin, end, tree.feature[node]);
+            const bool stored = at != end && *at == tree.feature[node];
+            return value_left(tree, node, stored ? data[at - indices] : 0.0);
+        };
+        descend(tree, goes_left, i, out);
+    }
+}
+
+void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, Reached out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto goes_left = [&](std::int32_t node) {
+            const std::size_t f = tree.feature[node];
+            return code_left(tree, node, bins[((f / lanes) * n + i) * lanes + f % lanes]);
+        };
+        descend(tree, goes_left, i, out);
+    }
+}
+
+// Level by level: the zeros' side for all rows of a node, then the entries of its column.
+void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n, Reached out) {
+    std::vector<std::int32_t> at(n, 0), next(n, 0);
+    std::vector<std::int32_t> level{0}, below;
+    for (int depth = 0; out.to_leaf ? !level.empty() : depth < out.n_depths; ++depth) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int32_t node = at[i], f = tree.feature[node];
+            next[i] = f < 0 ? node
+                      : code_left(tree, node, entries.zero_bin[f]) ? tree.left[node]
+                                                                   : tree.right[node];
+        }
+        below.clear();
+        for (const std::int32_t node : level) {
+            const std::int32_t f = tree.feature[node];
+            if (f < 0) continue;
+            for (std::int64_t e = entries.indptr[f]; e < entries.indptr[f + 1]; ++e)
+                if (at[entries.rows[e]] == node)
+                    next[entries.rows[e]] = code_left(tree, node, entries.codes[e])
+                                                ? tree.left[node]
+                                                : tree.right[node];
+            below.push_back(tree.left[node]);
+            below.push_back(tree.right[node]);
+        }
+        at.swap(next);
+        level.swap(below);
+        for (std::size_t i = 0; !out.to_leaf && i < n; ++i) out.nodes[i * out.n_depths + depth] = at[i];
+    }
+    for (std::size_t i = 0; out.to_leaf && i < n; ++i) out.nodes[i] = at[i];
+}
+
+}  // namespace consilience

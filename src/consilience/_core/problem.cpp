@@ -1,0 +1,106 @@
+// Weights and costs to integers whose sums are exact (see problem.hpp).
+#include "problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace consilience {
+namespace {
+
+constexpr int total_bits = 50;
+
+// The power of two that brings `total` just below 2^50.
+int scale_exponent(double total) {
+    if (!std::isfinite(total)) throw std::invalid_argument("the sum of the weights is not finite");
+    int exponent = 0;
+    std::frexp(total, &exponent);
+    return total > 0 ? total_bits - exponent : 0;
+}
+
+std::int64_t to_integer(double value, int exponent) {
+    return static_cast<std::int64_t>(std::nearbyint(std::ldexp(value, exponent)));
+}
+
+}  // namespace
+
+Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                         std::size_t n, int n_classes, const TreeParams& params) {
+    Problem p;
+    p.n = n;
+    p.n_classes = p.n_sums = p.n_groups = n_classes;
+    p.counted = params.min_samples_leaf > 1;
+    p.min_count = params.min_samples_leaf;
+    p.codes = codes;
+    double total = 0;
+    std::vector<std::size_t> sizes(n_classes + 1, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        if ((rows && !rows[i]) || weights[i] == 0) continue;
+        if (!(weights[i] > 0)) throw std::invalid_argument("weights must be numbers >= 0");
+        if (codes[i] < 0 || codes[i] >= n_classes)
+            throw std::invalid_argument("class codes must lie in 0 ... n_classes - 1");
+        total += weights[i];
+        ++sizes[codes[i] + 1];
+    }
+    p.exponent = scale_exponent(total);
+    for (int k = 0; k < n_classes; ++k) sizes[k + 1] += sizes[k];
+    p.group_start = sizes;
+    p.rows.resize(sizes[n_classes]);
+    p.weight.assign(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        if ((rows && !rows[i]) || weights[i] == 0) continue;
+        // a positive weight never vanishes: its row keeps its place in the node
+        p.weight[i] = std::max<std::int64_t>(1, to_integer(weights[i], p.exponent));
+        p.rows[sizes[codes[i]]++] = static_cast<std::uint32_t>(i);
+    }
+    const double least = std::ceil(std::ldexp(params.min_weight_leaf, p.exponent));
+    p.min_weight = static_cast<std::int64_t>(std::min(std::max(least, 1.0), 0x1p52));
+    return p;
+}
+
+Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,
+                     const TreeParams& params) {
+    Problem p;
+    p.n = n;
+    p.n_classes = n_classes;
+    p.n_sums = n_classes - 1;
+    p.n_groups = 1;
+    p.cost = p.counted = true;
+    p.min_count = params.min_samples_leaf;
+    double total = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (rows && !rows[i]) continue;
+        double widest = 0;
+        for (int k = 1; k < n_classes; ++k) {
+            const double above = std::fabs(costs[i * n_classes + k] - costs[i * n_classes]);
+            if (!std::isfinite(above)) throw std::invalid_argument("costs must be finite numbers");
+            widest = std::max(widest, above);
+        }
+        total += widest;
+        p.rows.push_back(static_cast<std::uint32_t>(i));
+    }
+    p.exponent = scale_exponent(total);
+    p.group_start = {0, p.rows.size()};
+    p.weight.assign(n * p.n_sums, 0);
+    p.least_cost.assign(n, 0);
+    for (const std::uint32_t i : p.rows)
+        for (int k = 1; k < n_classes; ++k) {
+            const double* row = costs + static_cast<std::size_t>(i) * n_classes;
+            const std::int64_t above = to_integer(row[k] - row[0], p.exponent);
+            p.weight[(k - 1) * n + i] = above;
+            p.least_cost[i] = std::min(p.least_cost[i], above);
+        }
+    return p;
+}
+
+std::vector<std::int64_t> root_totals(const Problem& p) {
+    std::vector<std::int64_t> totals(p.n_channels(), 0);
+    for (const std::uint32_t i : p.rows) {
+        if (!p.cost) totals[p.codes[i]] += p.weight[i];
+        for (int c = 0; p.cost && c < p.n_sums; ++c) totals[c] += p.weight[c * p.n + i];
+    }
+    if (p.counted) totals[p.n_sums] = static_cast<std::int64_t>(p.rows.size());
+    return totals;
+}
+
+}  // namespace consilience

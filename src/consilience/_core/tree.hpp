@@ -1,0 +1,63 @@
+// Greedy trees, grown level by level; shared by the dense and the sparse search.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "edges.hpp"
+#include "problem.hpp"
+#include "score.hpp"
+
+namespace consilience {
+
+// A split: bins <= `bin` (values <= `threshold`) go left.
+struct Split {
+    double score = no_score;
+    std::int32_t feature = -1;
+    int bin = 0;
+    double threshold = 0;
+    bool missing_left = false;
+    std::vector<std::int64_t> left;  // channel sums of the left child
+};
+
+// Nodes in breadth-first order; a leaf has feature -1 and no children (-1).
+struct Tree {
+    std::vector<std::int32_t> feature, left, right, depth, decision;
+    std::vector<double> threshold, gain;
+    std::vector<std::uint8_t> bin, missing_left;
+    std::vector<std::int64_t> totals;  // nodes x channels
+    std::vector<std::uint64_t> key;
+    int n_channels = 0;
+
+    std::size_t size() const { return feature.size(); }
+    const std::int64_t* total(std::size_t node) const { return totals.data() + node * n_channels; }
+};
+
+// Appends a leaf and returns its number.
+std::int32_t add_node(Tree& tree, const Problem& problem, int depth, std::uint64_t key,
+                      const std::int64_t* totals);
+
+// Makes a leaf an inner node with two new leaves; returns the left one, the right one follows.
+std::int32_t split_node(Tree& tree, const Problem& problem, std::int32_t node, const Split& split);
+
+// Whether a split can help: `floor` is the sum of the least costs of the rows (cost only).
+bool worth_splitting(const Tree& tree, const Problem& problem, const TreeParams& params,
+                     std::int32_t node, std::int64_t floor);
+
+// Sums over a node that decide where unseen NaN go: integer weight (gini) or rows (cost).
+std::int64_t mass(const Problem& problem, const std::int64_t* sums);
+
+// The threshold between `bin` and the next bin that the node holds (-1: none, NaN alone go right).
+void place_threshold(const Edges& edges, int next_bin, Split& split);
+
+// A threshold drawn between the least and the greatest value of the bins first < last.
+void draw_threshold(const Edges& edges, std::uint64_t key, int first, int last, Split& split);
+
+// One flag per feature: the `max_features` of the node's random order; empty if all take part.
+std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key, std::size_t d);
+
+// The order in which features are tried when none of the drawn ones can be split.
+bool drawn_before(std::uint64_t key, std::size_t a, std::size_t b);
+
+}  // namespace consilience
