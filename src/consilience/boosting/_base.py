@@ -23,7 +23,7 @@ from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
 from consilience.views._params import PerViewParams, per_view
 
-__all__ = ["BoostingClassifier", "BoostingProblem", "Member", "Round"]
+__all__ = ["BoostingClassifier", "BoostingProblem", "Member", "Round", "first_largest"]
 
 
 @dataclass(frozen=True)
@@ -305,6 +305,12 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged_votes(data):
             votes[~known] = self.class_prior_
             yield votes
+
+
+def first_largest(values, tolerance=1e-12):
+    """Number of the largest value; the first of those that rounding alone tells apart."""
+    values = np.asarray(values)
+    return int(np.argmax(values >= values.max() - tolerance))
 
 
 def round_decision(round_, views, present, n_classes):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round
+from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
 from consilience.boosting._samme import learner_weight, normaliser, reweigh, vote_shares
 
 __all__ = ["IBoostClassifier"]
@@ -17,9 +17,9 @@ __all__ = ["IBoostClassifier"]
 class IBoostClassifier(BoostingClassifier):
     """iBoost: independent weights per view; the learner with the largest weight joins the vote.
 
-    Every view is boosted on its own distribution, in every round. A view whose learner is no better
-    than chance is not reweighted. With missing views the learners are compared by the normaliser
-    Z, as in ShareBoost.
+    Every view is boosted on its own distribution, in every round, also those whose learner does not
+    join the vote. With missing views the learners are compared by the normaliser Z, as in
+    ShareBoost.
 
     Parameters
     ----------
@@ -94,12 +94,11 @@ class IBoostClassifier(BoostingClassifier):
         for v, (w, h) in enumerate(zip(state["w"], predictions, strict=True)):
             right, wrong = vote_shares(w, problem.codes, h)
             alpha, _ = learner_weight(right, wrong, problem.n_classes, problem.n)
-            useful = alpha > 1e-12
-            alphas.append(self.learning_rate * alpha if useful else 0.0)
             Z = normaliser(right, wrong, 1.0, alpha, problem.n_classes)
-            Zs.append(Z if useful else np.inf)
+            Zs.append(Z if alpha > 1e-12 else np.inf)
+            alphas.append(self.learning_rate * alpha)
             state["w"][v] = reweigh(w, problem.codes, h, alphas[v], problem.n_classes)
-        chosen = int(np.argmin(Zs))
+        chosen = first_largest(-np.array(Zs))
         if not np.isfinite(Zs[chosen]):
             return None
         perfect = bool((predictions[chosen] == problem.codes).all())

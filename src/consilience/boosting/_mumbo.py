@@ -3,9 +3,9 @@
 Every view keeps costs of its own; a sample that another view gets right is left to that view. The
 vote is boosted on a global cost to which each round's best view contributes.
 
-For labels y and scores f the cost of saying l is C(i, l) = exp(f(i, l) − f(i, y_i)) for l ≠ y_i, and
-C(i, y_i) = −Σ_{l≠y_i} C(i, l). ``CostMatrix`` stores C row by row as a scale times a base, so that a
-round costs O(n) whatever the number of classes.
+For labels y and scores f the cost of saying l is C(i, l) = exp(f(i, l) − f(i, y_i)) for l ≠ y_i,
+and C(i, y_i) = −Σ_{l≠y_i} C(i, l). ``CostMatrix`` stores C row by row as a scale times a base, so
+that a round costs O(n) whatever the number of classes.
 
 Reference: S. Koço, C. Capponi, "A boosting approach to multiview classification with cooperation",
 ECML PKDD 2011.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round
+from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
 
 __all__ = ["MuMBoClassifier"]
 
@@ -227,8 +227,8 @@ class MuMBoClassifier(BoostingClassifier):
         hypotheses, predictions = problem.fit_views(asked, costs=exact)
         edges = [C.edge(h) for C, h in zip(own, predictions, strict=True)]
         common_edges = [common.edge(h) for h in predictions]
-        chosen = int(np.argmax(common_edges))
-        if not common_edges[chosen] > 0:
+        chosen = first_largest(common_edges)
+        if not common_edges[chosen] > 1e-12:
             return None
         part = cooperate(problem.codes, predictions) if self.cooperation else predictions >= 0
         for C, h, edge, d in zip(own, predictions, edges, part, strict=True):

@@ -1,6 +1,7 @@
 """MVWAB: AdaBoost over votes of all views.
 
-Reference: M. Xiao, Y. Guo, "Multi-view AdaBoost for multilingual subjectivity analysis", COLING 2012.
+Reference: M. Xiao, Y. Guo, "Multi-view AdaBoost for multilingual subjectivity analysis",
+COLING 2012.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def round_vote(predictions, weights, n_classes):
 class MVWABClassifier(BoostingClassifier):
     """MVWAB: in each round all views vote by their weights, and AdaBoost runs over these votes.
 
-    Each round fits a weak learner on every view with shared weights; the learners better than chance
-    vote with their AdaBoost weights, and the vote as a whole is weighted and updates the distribution.
-    Where a view is missing the others vote.
+    Each round fits a weak learner on every view with shared weights; the learners better than
+    chance vote with their AdaBoost weights, and the vote as a whole is weighted and updates the
+    distribution. Where a view is missing the others vote.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ class RShareBoostClassifier(BoostingClassifier):
     """rShareBoost: boosting with one view per round, drawn by the bandit Exp3.P.
 
     A round costs the fit of a single view. Views whose learners have large edges are drawn more
-    often, and none less often than with probability γ/V. A learner worse than chance gets a negative
-    weight: its votes count against what it says.
+    often, and none less often than with probability γ/V. A learner worse than chance gets a
+    negative weight: its votes count against what it says.
 
     Parameters
     ----------

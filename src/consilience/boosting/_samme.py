@@ -11,8 +11,8 @@ Without abstentions this is w ∝ w·exp(2α·[wrong]). With them the sum of the
 
     Z = W₀ + W₊ exp(−2α(K−1)/K) + W₋ exp(2α/K)               (K = 2: W₀ + 2 √(W₊ W₋))
 
-ranks the learners: as ε does when nothing is missing, and so that a learner which is present in five
-rows cannot win by them.
+ranks the learners: as ε does when nothing is missing, and so that a learner which is present in
+five rows cannot win by them.
 """
 
 from __future__ import annotations

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round
+from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
 from consilience.boosting._samme import learner_weight, normaliser, reweigh, vote_shares
 
 __all__ = ["ShareBoostClassifier"]
 
 
 def choose_view(w, codes, predictions, n_classes, n):
-    """The view with the smallest normaliser Z among those better than chance; None if none is.
+    """The view with the smallest normaliser Z among those better than chance, and its weight α.
 
-    Returns the view's number, its weight α and whether it makes no error at all.
+    None if no view is better than chance.
     """
-    best, least = None, np.inf
-    for v, h in enumerate(predictions):
+    alphas, Zs = [], []
+    for h in predictions:
         right, wrong = vote_shares(w, codes, h)
         alpha, _ = learner_weight(right, wrong, n_classes, n)
-        if alpha <= 1e-12:
-            continue
-        Z = normaliser(right, wrong, 1.0, alpha, n_classes)
-        if least - 1e-15 > Z:
-            best, least = (v, alpha, right > 0 and wrong == 0 and right >= 1 - 1e-12), Z
-    return best
+        alphas.append(alpha)
+        useful = alpha > 1e-12
+        Zs.append(normaliser(right, wrong, 1.0, alpha, n_classes) if useful else np.inf)
+    v = first_largest(-np.array(Zs))
+    return (v, alphas[v]) if np.isfinite(Zs[v]) else None
 
 
 class ShareBoostClassifier(BoostingClassifier):
@@ -119,7 +118,7 @@ class ShareBoostClassifier(BoostingClassifier):
         best = choose_view(w, problem.codes, predictions, problem.n_classes, problem.n)
         if best is None:
             return None
-        v, alpha, perfect = best
-        alpha *= self.learning_rate
+        v, alpha = best[0], self.learning_rate * best[1]
         state["w"] = reweigh(w, problem.codes, predictions[v], alpha, problem.n_classes)
+        perfect = bool((predictions[v] == problem.codes).all())
         return Round(alpha, (Member(v, hypotheses[v]),), last=perfect)
