@@ -82,7 +82,7 @@ class IBoostClassifier(BoostingClassifier):
     >>> digits = load_digits_views()
     >>> model = IBoostClassifier(random_state=0).fit(digits.data[:500], digits.target[:500])
     >>> model.score(digits.data[500:], digits.target[500:])
-    0.8...
+    0.7...
     """
 
     def _start(self, problem):

@@ -92,7 +92,7 @@ class MVWABClassifier(BoostingClassifier):
     >>> digits = load_digits_views()
     >>> model = MVWABClassifier(random_state=0).fit(digits.data[:500], digits.target[:500])
     >>> model.score(digits.data[500:], digits.target[500:])
-    0.9...
+    0.8...
     """
 
     def _start(self, problem):
