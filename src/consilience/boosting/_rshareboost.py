@@ -183,8 +183,7 @@ class RShareBoostClassifier(BoostingClassifier):
         alpha = self.learning_rate * learner_weight(right, wrong, problem.n_classes, problem.n)[0]
         state["w"] = reweigh(w, problem.codes, predictions, alpha, problem.n_classes)
         self._probabilities.append(p)
-        perfect = bool((predictions == problem.codes).all())
-        return Round(alpha, (Member(v, hypothesis),), last=perfect)
+        return Round(alpha, (Member(v, hypothesis),))
 
     def _publish(self):
         super()._publish()
