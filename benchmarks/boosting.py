@@ -1,8 +1,9 @@
 """Boosting against the same loop refitting scikit-learn's trees, in one run.
 
-Each ratio is printed twice: in process time, one thread each; and in wall-clock time with n_jobs=2 for
-ours, which the anchor's loop cannot use. Binning is included. The anchor runs a tenth of the rounds
-and is scaled up, since every one of its rounds costs the same. Accuracies are on held-out rows.
+Each ratio is printed twice: in process time, one thread each; and in wall-clock time with n_jobs=2
+for ours, which the anchor's loop cannot use. Binning is included. The anchor runs a tenth of the
+rounds and is scaled up, since every one of its rounds costs the same. Accuracies are on held-out
+rows.
 
     python benchmarks/boosting.py [--quick]
 """
