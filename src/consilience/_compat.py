@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joblib import Parallel, delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -43,7 +43,7 @@ class Progress:
 
     def map(self, function, items, name):
         """``[function(item) for item in items]``, each a task called ``name``."""
-        run = Parallel(n_jobs=self.estimator.n_jobs, prefer="threads", return_as="generator")
+        run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
         results = run(delayed(function)(item) for item in items)
         if self.context is None:
             return list(results)

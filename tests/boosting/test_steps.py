@@ -154,7 +154,7 @@ def test_rshareboost(problem, gamma, a):
         got = model._boost(problem, state)
         assert got.members[0].view == want["view"]
         np.testing.assert_allclose(got.weight, want["alpha"], atol=1e-9)
-        p = model._probabilities[-1]
+        p = model._view_draws[-1]
         np.testing.assert_allclose(p, want["p"], atol=1e-9)
         assert p.sum() == pytest.approx(1)
         assert (p >= gamma / len(p) - 1e-12).all()
@@ -346,5 +346,5 @@ def test_golden_rshareboost():
         added = model._boost(problem, state)
         assert added.members[0].view == g["view"][t]
         np.testing.assert_allclose(added.weight, g["est_alpha"][t], **TIGHT)
-    np.testing.assert_allclose(model._probabilities, g["p"], **TIGHT)
+    np.testing.assert_allclose(model._view_draws, g["p"], **TIGHT)
     np.testing.assert_allclose(state["log_d"] + g["logd"][0], g["logd"][-1], **TIGHT)

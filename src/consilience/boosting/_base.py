@@ -2,6 +2,9 @@
 
 A method provides ``_start(problem)``, the state before the first round, and
 ``_boost(problem, state)``, one round: a ``Round`` to add to the vote, or None to stop.
+
+Probabilities are softmax(2 · votes). Boosting drives votes apart, so they tend to be too sure;
+CalibratedClassifierCV mends that.
 """
 
 from __future__ import annotations
@@ -254,21 +257,9 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         *_, votes = self._staged_votes(data)
         return votes
 
-    def predict_proba(self, X):
-        """Probabilities softmax(2 · votes): the link under which boosting fits log-odds.
-
-        Boosting drives votes apart, so they tend to be too sure; CalibratedClassifierCV mends that.
-
-        Parameters
-        ----------
-        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Samples with the views seen in fit; a container may lack some of them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._with_prior(X, lambda data: softmax(2 * self._scores(data), axis=1))
+    def _probabilities(self, data):
+        """softmax(2 · votes), the link under which the exponential loss fits log-odds."""
+        return softmax(2 * self._scores(data), axis=1)
 
     def staged_decision_function(self, X):
         """``decision_function`` after each round.

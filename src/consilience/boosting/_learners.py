@@ -15,7 +15,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from consilience._core.binned import BinnedView
-from consilience._estimators import fit_weighted, takes_weight, with_seed
+from consilience._estimators import (
+    check_classifier,
+    fit_weighted,
+    last_step,
+    takes_weight,
+    with_seed,
+)
 
 __all__ = ["ConstantHypothesis", "EstimatorHypothesis", "EstimatorLearner", "TreeLearner"]
 
@@ -78,9 +84,10 @@ class EstimatorLearner:
 
     def __init__(self, estimator, view, present, codes, classes, name, resample):
         self.resample = resample
-        if not resample and not takes_weight(_last_step(estimator)):
+        check_classifier(estimator, f"view {name!r}")
+        if not resample and not takes_weight(estimator):
             raise ValueError(
-                f"{type(_last_step(estimator)).__name__} of view {name!r} does not take "
+                f"{type(last_step(estimator)).__name__} of view {name!r} does not take "
                 "sample_weight; resample=True trains it on rows drawn by their weights"
             )
         self.estimator = estimator
@@ -135,7 +142,3 @@ class EstimatorLearner:
         if len(self.rows):
             predictions[self.rows] = hypothesis.predict(self.view)
         return predictions
-
-
-def _last_step(estimator):
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator

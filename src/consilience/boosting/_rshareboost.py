@@ -160,7 +160,7 @@ class RShareBoostClassifier(BoostingClassifier):
             raise ValueError(f"delta must lie between 0 and 1, got {self.delta!r}")
 
     def _start(self, problem):
-        self._probabilities = []
+        self._view_draws = []
         n_views = len(problem.learners)
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
         return {
@@ -182,10 +182,10 @@ class RShareBoostClassifier(BoostingClassifier):
         )
         alpha = self.learning_rate * learner_weight(right, wrong, problem.n_classes, problem.n)[0]
         state["w"] = reweigh(w, problem.codes, predictions, alpha, problem.n_classes)
-        self._probabilities.append(p)
+        self._view_draws.append(p)
         return Round(alpha, (Member(v, hypothesis),))
 
     def _publish(self):
         super()._publish()
         n = len(self._rounds)
-        self.view_probabilities_ = np.array(self._probabilities[:n]).reshape(n, self.n_views_in_)
+        self.view_probabilities_ = np.array(self._view_draws[:n]).reshape(n, self.n_views_in_)

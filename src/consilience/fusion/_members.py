@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import get_tags
 
-from consilience._estimators import fit_weighted
-from consilience.views._pairwise import PAIRWISE, Reference
+from consilience._estimators import check_classifier, fit_weighted, takes_weight
+from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
 
 __all__ = [
     "ViewMember",
@@ -54,7 +54,7 @@ def class_scores(estimator, X, method, classes):
 
 def best_method(estimator):
     """The most informative answer a classifier has."""
-    if estimator is None or hasattr(estimator, "predict_proba"):
+    if hasattr(estimator, "predict_proba"):
         return "predict_proba"
     return "decision_function" if hasattr(estimator, "decision_function") else "predict"
 
@@ -87,10 +87,15 @@ class ViewMember:
         return view.toarray() if sp.issparse(view) else view
 
 
-def fit_member(estimator, data, name, codes, weight, classes):
-    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote."""
+def fit_member(estimator, data, name, codes, weight, classes, quiet=False):
+    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote.
+
+    That it cannot is warned about, unless ``quiet``: one fold is not the whole.
+    """
     v = data.view_names.index(name)
     rows = np.flatnonzero(data.present[:, v] & (weight > 0))
+    if len(np.unique(codes[rows])) < 2 and quiet:
+        return None
     if len(np.unique(codes[rows])) < 2:
         seen = "no" if len(rows) == 0 else "only one class of"
         warnings.warn(
@@ -103,7 +108,8 @@ def fit_member(estimator, data, name, codes, weight, classes):
         data, codes, weight = data[rows], codes[rows], weight[rows]
     kind = data.kinds[name]
     estimator = use_default(estimator, data[name])
-    _check_pairwise(estimator, kind, name)
+    check_classifier(estimator, f"view {name!r}")
+    check_pairwise(estimator, kind, name)
     reference = data.reference() if kind in PAIRWISE else None
     X = data.against(name, reference) if reference else data[name]
     X = _finite_block(X, name) if reference else X
@@ -121,8 +127,11 @@ def use_default(estimator, X):
     """The estimator, or for None a logistic regression on scaled columns."""
     if estimator is not None:
         return estimator
-    scaler = MaxAbsScaler() if sp.issparse(X) else StandardScaler()
-    return make_pipeline(scaler, LogisticRegression(max_iter=1000))
+    steps = [MaxAbsScaler() if sp.issparse(X) else StandardScaler()]
+    steps.append(LogisticRegression(max_iter=1000))
+    if get_config()["enable_metadata_routing"]:
+        steps = [s.set_fit_request(sample_weight=True) if takes_weight(s) else s for s in steps]
+    return make_pipeline(*steps)
 
 
 def block_shares(estimator, widths):
@@ -147,20 +156,6 @@ def block_shares(estimator, widths):
     blocks = np.sqrt(blocks) if coef is not None else blocks
     total = blocks.sum()
     return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
-
-
-def _check_pairwise(estimator, kind, name):
-    pairwise = get_tags(estimator).input_tags.pairwise
-    if kind in PAIRWISE and not pairwise:
-        raise ValueError(
-            f"view {name!r} is a {kind} view, which {type(estimator).__name__} would read as "
-            "features; use an estimator of precomputed kernels, e.g. SVC(kernel='precomputed')"
-        )
-    if kind == "features" and pairwise:
-        raise ValueError(
-            f"view {name!r} holds features, but {type(estimator).__name__} takes a precomputed "
-            f"matrix; say kinds={{{name!r}: 'kernel'}} if it is one"
-        )
 
 
 def _finite_block(block, name):

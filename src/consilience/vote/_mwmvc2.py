@@ -8,8 +8,8 @@ number n_v of the view's voters (``scale``). Weights π on voters and ρ on view
 by the parallel update of Collins, Schapire and Singer on π and one of three steps on ρ.
 
 Reference: A. Goyal, E. Morvant, M.-R. Amini, "Multiview learning of weighted majority vote by
-Bregman divergence minimization", 2018. Its (10) has a wrong sign and an outer square; the bound used
-here is Σ_v ρ_v Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)] and holds for a fixed ρ and scaled voters.
+Bregman divergence minimization", 2018. Its (10) has a wrong sign and an outer square; the bound
+used here is Σ_v ρ_v Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)], for a fixed ρ and scaled voters.
 """
 
 from __future__ import annotations
