@@ -111,4 +111,4 @@ def with_seed(estimator, seed):
         for key, value in params.items()
         if value is None and (key == "random_state" or key.endswith("__random_state"))
     ]
-    return estimator.set_params(**dict.fromkeys(unset, seed))
+    return estimator.set_params(**dict.fromkeys(unset, seed)) if unset else estimator

@@ -28,6 +28,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.vote import MwMvC2Classifier
 
 __all__ = ["RECIPES", "Recipe", "get_recipes"]
 
@@ -160,6 +161,12 @@ _ALL = [
         "150 rounds of AdaBoost with stumps per view, majority vote",
         PENG,
         lambda seed: LateFusionClassifier(_adaboost(150), voting="hard", random_state=seed),
+    ),
+    Recipe(
+        "MwMvC2",
+        "two-level weighted vote of randomised trees of all depths",
+        GOYAL,
+        lambda seed: MwMvC2Classifier(random_state=seed),
     ),
     Recipe(
         "MuMBo",

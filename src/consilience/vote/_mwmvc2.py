@@ -314,10 +314,10 @@ default="random_trees"
         rho = np.zeros((len(self._weights), len(names)))
         rho[:, [names.index(name) for name in voting]] = [w.rho for w in self._weights]
         pi = {n: np.stack([w.pi[v] for w in self._weights]) for v, n in enumerate(voting)}
-        strength = np.array(
-            [np.abs(pi[n]).sum(axis=1) if n in pi else 0 * rho[:, 0] for n in names]
-        )
-        shares = (rho * strength.T).sum(axis=0)
+        shares = np.zeros(len(names))
+        for name, p in pi.items():
+            v = names.index(name)
+            shares[v] = rho[:, v] @ np.abs(p).sum(axis=1)
         total = shares.sum()
         self.view_weights_ = shares / total if total > 0 else np.full(len(names), 1 / len(names))
         one = len(self._weights) == 1
