@@ -62,7 +62,8 @@ nb::tuple py_bin_sparse(Vector<double> data, Vector<std::int32_t> indices,
         out = bin_sparse(data.data(), indices.data(), indptr.data(), n, indptr.shape(0) - 1, rows,
                          limit);
     }
-    return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.rows)),
+    return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.middle)),
+                          to_numpy(std::move(out.rows)),
                           to_numpy(std::move(out.codes)), to_numpy(std::move(out.zero_bin)),
                           limits_to_numpy(std::move(out.limits)));
 }
@@ -150,17 +151,18 @@ nb::tuple py_grow_dense(Codes bins, Vector<double> least, Vector<double> greates
     });
 }
 
-nb::tuple py_grow_sparse(Vector<std::int64_t> indptr, Vector<std::int32_t> entry_rows,
+nb::tuple py_grow_sparse(Vector<std::int64_t> indptr, Vector<std::int64_t> middle,
+                         Vector<std::int32_t> entry_rows,
                          Vector<std::uint8_t> entry_codes, Vector<std::uint8_t> zero_bin,
                          std::size_t n, Vector<double> least, Vector<double> greatest,
                          Vector<std::int64_t> start, std::optional<Vector<std::int32_t>> codes,
                          std::optional<Vector<double>> weights, std::optional<Matrix<double>> costs,
                          Flags rows, int n_classes, nb::tuple params) {
     const std::size_t d = start.shape(0) - 1;
-    require(indptr.shape(0) == d + 1 && zero_bin.shape(0) == d, "columns do not fit");
+    require(indptr.shape(0) == d + 1 && middle.shape(0) == d && zero_bin.shape(0) == d, "columns do not fit");
     const TreeParams p = read_params(params, d);
     const Edges edges = {least.data(), greatest.data(), start.data()};
-    const SparseCodes entries = {indptr.data(), entry_rows.data(), entry_codes.data(),
+    const SparseCodes entries = {indptr.data(), middle.data(), entry_rows.data(), entry_codes.data(),
                                  zero_bin.data()};
     return grow({codes, weights, costs, rows, n_classes}, n, p, [&](const Problem& problem) {
         return grow_sparse(entries, d, edges, problem, p);
@@ -226,11 +228,11 @@ nb::object py_apply_bins(nb::tuple tree, Codes bins, int n_depths) {
     });
 }
 
-nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr,
+nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr, Vector<std::int64_t> middle,
                                 Vector<std::int32_t> entry_rows, Vector<std::uint8_t> entry_codes,
                                 Vector<std::uint8_t> zero_bin, std::size_t n, int n_depths) {
     const TreeArrays arrays(tree);
-    const SparseCodes entries = {indptr.data(), entry_rows.data(), entry_codes.data(),
+    const SparseCodes entries = {indptr.data(), middle.data(), entry_rows.data(), entry_codes.data(),
                                  zero_bin.data()};
     return reach(n, n_depths,
                  [&](Reached out) { apply_sparse_bins(arrays.view(), entries, n, out); });
@@ -248,14 +250,14 @@ void bind_trees(nb::module_& m) {
     m.def("grow_dense", &py_grow_dense, "bins"_a, "least"_a, "greatest"_a, "start"_a,
           "codes"_a.none(), "weights"_a.none(), "costs"_a.none(), "rows"_a.none(), "n_classes"_a,
           "params"_a);
-    m.def("grow_sparse", &py_grow_sparse, "indptr"_a, "entry_rows"_a, "entry_codes"_a,
+    m.def("grow_sparse", &py_grow_sparse, "indptr"_a, "middle"_a, "entry_rows"_a, "entry_codes"_a,
           "zero_bin"_a, "n_rows"_a, "least"_a, "greatest"_a, "start"_a, "codes"_a.none(),
           "weights"_a.none(), "costs"_a.none(), "rows"_a.none(), "n_classes"_a, "params"_a);
     m.def("apply_dense", &py_apply_dense<float>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_dense", &py_apply_dense<double>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_csr", &py_apply_csr, "tree"_a, "data"_a, "indices"_a, "indptr"_a, "n_depths"_a);
     m.def("apply_bins", &py_apply_bins, "tree"_a, "bins"_a, "n_depths"_a);
-    m.def("apply_sparse_bins", &py_apply_sparse_bins, "tree"_a, "indptr"_a, "entry_rows"_a,
+    m.def("apply_sparse_bins", &py_apply_sparse_bins, "tree"_a, "indptr"_a, "middle"_a, "entry_rows"_a,
           "entry_codes"_a, "zero_bin"_a, "n_rows"_a, "n_depths"_a);
 }
 

@@ -217,6 +217,8 @@ SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std
             out.rows.push_back(rows[i]);
             out.codes.push_back(bin);
         });
+        const auto first = out.codes.begin() + out.indptr.back();
+        out.middle.push_back(std::lower_bound(first, out.codes.end(), zero_bin) - out.codes.begin());
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!std::isnan(values[i])) continue;
             out.rows.push_back(rows[i]);

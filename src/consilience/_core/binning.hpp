@@ -27,7 +27,7 @@ BinLimits bin_dense(Columns<double> x, const std::uint8_t* present, int limit, s
 // Entries of each column ordered by bin, then row, without those that fall into the zeros' bin.
 struct SparseBins {
     BinLimits limits;
-    std::vector<std::int64_t> indptr{0};
+    std::vector<std::int64_t> indptr{0}, middle;  // middle: where the entries above zero begin
     std::vector<std::int32_t> rows;
     std::vector<std::uint8_t> codes, zero_bin;
 };

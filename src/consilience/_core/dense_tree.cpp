@@ -49,7 +49,7 @@ public:
                 const TreeParams& params)
         : bins_(bins), d_(d), n_blocks_((d + lanes - 1) / lanes), edges_(edges), p_(problem),
           params_(params), rows_(problem.rows), spare_(problem.rows.size() + 1),
-          scratch_(problem.n_channels() * channel_size), lane_sums_(lanes * problem.n_channels()) {
+          scratch_(problem.n_channels() * channel_size), lane_sums_(scan_scratch(problem.n_channels())) {
         for (std::size_t b = 0; b < n_blocks_; ++b) {
             int widest = 0;
             for (std::size_t f = b * lanes; f < std::min(d, (b + 1) * lanes); ++f)
@@ -335,7 +335,7 @@ private:
     const TreeParams& params_;
     std::vector<std::uint32_t> rows_, spare_;
     std::vector<std::int64_t> scratch_;
-    std::vector<double> lane_sums_;
+    std::vector<unsigned char> lane_sums_;
     std::vector<int> block_bins_;
     std::size_t n_kept_ = 0;
     Tree tree_;

@@ -11,6 +11,7 @@ Tree grow_dense(const std::uint8_t* bins, std::size_t d, const Edges& edges, con
 // Entries of each column by bin (see SparseBins); the rest are zeros in `zero_bin`, all in
 struct SparseCodes {
     const std::int64_t* indptr;
+    const std::int64_t* middle;  // where the entries above the zeros begin
     const std::int32_t* rows;
     const std::uint8_t* codes;
     const std::uint8_t* zero_bin;

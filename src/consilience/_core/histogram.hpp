@@ -36,7 +36,8 @@ struct ScanInput {
     double total_count;
 };
 
-// best (8, out): the best score of each feature; scratch: 8 * (channels + 1) doubles
-void scan_best(const ScanInput& in, double* scratch, double* best);
+// best (8, out): the best score of each feature; scratch: scan_scratch(n_channels) bytes
+std::size_t scan_scratch(int n_channels);
+void scan_best(const ScanInput& in, unsigned char* scratch, double* best);
 
 }  // namespace consilience

@@ -5,6 +5,7 @@
 // through the bins and scores a split whenever a node reaches a new one.
 #include <algorithm>
 
+#include "boundaries.hpp"
 #include "grow.hpp"
 #include "random.hpp"
 
@@ -42,7 +43,7 @@ public:
             for (const std::uint32_t row : p_.rows) member_of_[row] = 0;
         while (!level_.empty()) {
             prepare_states();
-            for (std::size_t f = 0; f < d_; ++f) search(f, -1);
+            search_level();
             for (std::size_t a = 0; a < level_.size(); ++a)
                 if (level_[a].best.feature < 0 && !level_[a].chosen.empty()) try_others(a);
             advance_level();
@@ -69,6 +70,36 @@ private:
             s.missing.resize(p_.n_channels());
             s.trial.resize(p_.n_channels());
         }
+    }
+
+    // One node and plain gini need only the best score of each column; the split itself is then
+    // looked up in the column that has it.
+    void search_level() {
+        if (level_.size() > 1 || p_.counted || params_.random_splits) {
+            for (std::size_t f = 0; f < d_; ++f) search(f, -1);
+            return;
+        }
+        Boundaries boundaries(p_, tree_.total(level_[0].node), member_of_);
+        for (std::size_t f = 0; f < d_; ++f) {
+            if (!level_[0].chosen.empty() && !level_[0].chosen[f]) continue;
+            const std::int64_t begin = entries_.indptr[f], end = entries_.indptr[f + 1];
+            if (begin == end) continue;
+            const bool missing = entries_.codes[end - 1] == missing_bin;
+            if (missing || Boundaries::too_long(end - begin)) {
+                look_up(boundaries);
+                search(f, -1);
+                continue;
+            }
+            if (!boundaries.fits(end - begin)) look_up(boundaries);
+            boundaries.add(entries_.rows, entries_.codes, begin, entries_.middle[f], end,
+                           static_cast<std::int32_t>(f));
+        }
+        look_up(boundaries);
+    }
+
+    void look_up(Boundaries& boundaries) {
+        const std::int32_t column = boundaries.flush(level_[0].best.score);
+        if (column >= 0) search(column, -1);
     }
 
     void add_row(std::vector<std::int64_t>& sums, std::size_t row) const {
