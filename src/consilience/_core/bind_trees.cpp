@@ -65,6 +65,7 @@ nb::tuple py_bin_sparse(Vector<double> data, Vector<std::int32_t> indices,
     return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.middle)),
                           to_numpy(std::move(out.rows)),
                           to_numpy(std::move(out.codes)), to_numpy(std::move(out.zero_bin)),
+                          to_numpy(std::move(out.outside_in)),
                           limits_to_numpy(std::move(out.limits)));
 }
 
@@ -154,6 +155,7 @@ nb::tuple py_grow_dense(Codes bins, Vector<double> least, Vector<double> greates
 nb::tuple py_grow_sparse(Vector<std::int64_t> indptr, Vector<std::int64_t> middle,
                          Vector<std::int32_t> entry_rows,
                          Vector<std::uint8_t> entry_codes, Vector<std::uint8_t> zero_bin,
+                         Vector<std::uint32_t> outside_in,
                          std::size_t n, Vector<double> least, Vector<double> greatest,
                          Vector<std::int64_t> start, std::optional<Vector<std::int32_t>> codes,
                          std::optional<Vector<double>> weights, std::optional<Matrix<double>> costs,
@@ -163,7 +165,7 @@ nb::tuple py_grow_sparse(Vector<std::int64_t> indptr, Vector<std::int64_t> middl
     const TreeParams p = read_params(params, d);
     const Edges edges = {least.data(), greatest.data(), start.data()};
     const SparseCodes entries = {indptr.data(), middle.data(), entry_rows.data(), entry_codes.data(),
-                                 zero_bin.data()};
+                                 zero_bin.data(), outside_in.data()};
     return grow({codes, weights, costs, rows, n_classes}, n, p, [&](const Problem& problem) {
         return grow_sparse(entries, d, edges, problem, p);
     });
@@ -230,10 +232,11 @@ nb::object py_apply_bins(nb::tuple tree, Codes bins, int n_depths) {
 
 nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr, Vector<std::int64_t> middle,
                                 Vector<std::int32_t> entry_rows, Vector<std::uint8_t> entry_codes,
-                                Vector<std::uint8_t> zero_bin, std::size_t n, int n_depths) {
+                                Vector<std::uint8_t> zero_bin,
+                         Vector<std::uint32_t> outside_in, std::size_t n, int n_depths) {
     const TreeArrays arrays(tree);
     const SparseCodes entries = {indptr.data(), middle.data(), entry_rows.data(), entry_codes.data(),
-                                 zero_bin.data()};
+                                 zero_bin.data(), outside_in.data()};
     return reach(n, n_depths,
                  [&](Reached out) { apply_sparse_bins(arrays.view(), entries, n, out); });
 }
@@ -251,14 +254,14 @@ void bind_trees(nb::module_& m) {
           "codes"_a.none(), "weights"_a.none(), "costs"_a.none(), "rows"_a.none(), "n_classes"_a,
           "params"_a);
     m.def("grow_sparse", &py_grow_sparse, "indptr"_a, "middle"_a, "entry_rows"_a, "entry_codes"_a,
-          "zero_bin"_a, "n_rows"_a, "least"_a, "greatest"_a, "start"_a, "codes"_a.none(),
+          "zero_bin"_a, "outside_in"_a, "n_rows"_a, "least"_a, "greatest"_a, "start"_a, "codes"_a.none(),
           "weights"_a.none(), "costs"_a.none(), "rows"_a.none(), "n_classes"_a, "params"_a);
     m.def("apply_dense", &py_apply_dense<float>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_dense", &py_apply_dense<double>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_csr", &py_apply_csr, "tree"_a, "data"_a, "indices"_a, "indptr"_a, "n_depths"_a);
     m.def("apply_bins", &py_apply_bins, "tree"_a, "bins"_a, "n_depths"_a);
     m.def("apply_sparse_bins", &py_apply_sparse_bins, "tree"_a, "indptr"_a, "middle"_a, "entry_rows"_a,
-          "entry_codes"_a, "zero_bin"_a, "n_rows"_a, "n_depths"_a);
+          "entry_codes"_a, "zero_bin"_a, "outside_in"_a, "n_rows"_a, "n_depths"_a);
 }
 
 }  // namespace consilience

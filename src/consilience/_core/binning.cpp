@@ -182,6 +182,19 @@ BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std:
     return limits;
 }
 
+// The entries of the last column from both ends towards the zeros, ends of bins marked.
+void append_outside_in(SparseBins& out) {
+    const std::size_t begin = out.indptr.back(), middle = out.middle.back(), end = out.rows.size();
+    const auto append = [&out](std::size_t entry, bool last_of_bin) {
+        const std::uint32_t mark = last_of_bin ? 0x80000000u : 0;
+        out.outside_in.push_back(static_cast<std::uint32_t>(out.rows[entry]) | mark);
+    };
+    for (std::size_t e = begin; e < middle; ++e)
+        append(e, e + 1 == middle || out.codes[e + 1] != out.codes[e]);
+    for (std::size_t e = end; e > middle; --e)
+        append(e - 1, e - 1 == middle || out.codes[e - 2] != out.codes[e - 1]);
+}
+
 }  // namespace
 
 BinLimits bin_dense(Columns<float> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
@@ -224,6 +237,7 @@ SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std
             out.rows.push_back(rows[i]);
             out.codes.push_back(missing_bin);
         }
+        append_outside_in(out);
         out.indptr.push_back(static_cast<std::int64_t>(out.rows.size()));
     }
     return out;

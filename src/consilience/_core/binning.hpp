@@ -30,6 +30,7 @@ struct SparseBins {
     std::vector<std::int64_t> indptr{0}, middle;  // middle: where the entries above zero begin
     std::vector<std::int32_t> rows;
     std::vector<std::uint8_t> codes, zero_bin;
+    std::vector<std::uint32_t> outside_in;  // see SparseCodes
 };
 
 // A canonical CSC matrix: data and indices (nnz), indptr (d + 1), all in

@@ -91,8 +91,7 @@ private:
                 continue;
             }
             if (!boundaries.fits(end - begin)) look_up(boundaries);
-            boundaries.add(entries_.rows, entries_.codes, begin, entries_.middle[f], end,
-                           static_cast<std::int32_t>(f));
+            boundaries.add(entries_, static_cast<std::int32_t>(f));
         }
         look_up(boundaries);
     }
