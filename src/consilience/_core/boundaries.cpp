@@ -15,18 +15,15 @@ namespace {
 template <bool Two>
 CONSILIENCE_INLINE double score(const std::int64_t* sums, const double* totals, int n_channels,
                                 double min_weight, std::size_t n, double* scores) {
-    Lanes best = all_lanes(no_score);
-    const Lanes least = all_lanes(min_weight);
+    const Lanes none = all_lanes(no_score), least = all_lanes(min_weight);
+    Lanes best = none;
     for (std::size_t first = 0; first < n; first += lanes) {
         Lanes weight = all_lanes(0), other_weight = weight, squares = weight, other_squares = weight;
         const std::int64_t* tile = sums + first * (Two ? 2 : n_channels);
-        std::int64_t apart[2 * lanes];
-        for (int j = 0; Two && j < lanes; ++j) {
-            apart[j] = tile[2 * j];
-            apart[lanes + j] = tile[2 * j + 1];
-        }
+        IntLanes apart[2] = {};
+        if (Two) part(load_integers(tile), load_integers(tile + lanes), apart[0], apart[1]);
         for (int c = 0; c < (Two ? 2 : n_channels); ++c) {
-            const Lanes side = load((Two ? apart : tile) + c * lanes);
+            const Lanes side = Two ? to_doubles(apart[c]) : load(tile + c * lanes);
             const Lanes other = all_lanes(totals[c]) - side;
             weight += side;
             other_weight += other;
@@ -35,8 +32,8 @@ CONSILIENCE_INLINE double score(const std::int64_t* sums, const double* totals, 
         }
         const Lanes value =
             (squares * other_weight + other_squares * weight) / (weight * other_weight);
-        const auto valid = not_less(weight, least) & not_less(other_weight, least);
-        const Lanes score = choose(valid, value, all_lanes(no_score));
+        Lanes score = if_not_less(weight, least, value, none);
+        score = if_not_less(other_weight, least, score, none);
         store(score, scores + first);
         best = larger(best, score);
     }
@@ -82,6 +79,10 @@ void Boundaries::collect_two(const std::uint32_t* first, const std::uint32_t* la
     size_ = (out - sums_.data()) / 2;
 }
 
+// Scalar on purpose: a vector load of sums that were just stored one by one would wait for them.
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("no-tree-vectorize")))
+#endif
 void Boundaries::collect_many(const std::uint32_t* first, const std::uint32_t* last) {
     std::fill(side_.begin(), side_.end(), 0);
     for (const std::uint32_t* entry = first; entry != last; ++entry) {

@@ -32,7 +32,8 @@ template <int N, bool Cost, bool Counted>
 CONSILIENCE_INLINE Lanes scan(const ScanInput& in, bool missing_left, Lanes* left, Lanes best) {
     const int n_channels = N ? N : in.n_channels;
     const Lanes none = all_lanes(0), min_weight = all_lanes(in.min_weight),
-                min_count = all_lanes(in.min_count), total_count = all_lanes(in.total_count);
+                min_count = all_lanes(in.min_count), total_count = all_lanes(in.total_count),
+                invalid = all_lanes(no_score);
     Lanes fixed[N ? N : 1], count = none;
     Lanes* sums = N ? fixed : left;
     for (int c = 0; c < n_channels; ++c) {
@@ -63,13 +64,13 @@ CONSILIENCE_INLINE Lanes scan(const ScanInput& in, bool missing_left, Lanes* lef
         } else {
             score = (squares_left * weight_right + squares_right * weight_left) /
                     (weight_left * weight_right);
-            const auto valid = not_less(weight_left, min_weight) & not_less(weight_right, min_weight);
-            score = choose(valid, score, all_lanes(no_score));
+            score = if_not_less(weight_left, min_weight, score, invalid);
+            score = if_not_less(weight_right, min_weight, score, invalid);
         }
         if (Counted) {
             count += load(in.counts + bin * lanes);
-            const auto valid = not_less(count, min_count) & not_less(total_count - count, min_count);
-            score = choose(valid, score, all_lanes(no_score));
+            score = if_not_less(count, min_count, score, invalid);
+            score = if_not_less(total_count - count, min_count, score, invalid);
         }
         best = larger(best, score);
     }

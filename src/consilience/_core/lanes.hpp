@@ -18,9 +18,22 @@ typedef double Lanes __attribute__((vector_size(lanes * 8)));
 typedef std::int64_t IntLanes __attribute__((vector_size(lanes * 8)));
 
 CONSILIENCE_INLINE Lanes all_lanes(double value) { return Lanes{} + value; }
-CONSILIENCE_INLINE Lanes choose(IntLanes mask, Lanes yes, Lanes no) { return mask ? yes : no; }
-CONSILIENCE_INLINE IntLanes not_less(Lanes a, Lanes b) { return a >= b; }
+// Comparison and choice in one expression: a mask on its own would be taken apart lane by lane.
+CONSILIENCE_INLINE Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    return a >= b ? yes : no;
+}
 CONSILIENCE_INLINE Lanes as_doubles(IntLanes bits) { return reinterpret_cast<Lanes>(bits); }
+
+// The even and the odd places of sixteen numbers.
+CONSILIENCE_INLINE void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
+#if defined(__clang__)
+    even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+    even = __builtin_shuffle(a, b, IntLanes{0, 2, 4, 6, 8, 10, 12, 14});
+    odd = __builtin_shuffle(a, b, IntLanes{1, 3, 5, 7, 9, 11, 13, 15});
+#endif
+}
 
 #else
 
@@ -62,14 +75,8 @@ inline IntLanes operator+(IntLanes a, std::int64_t b) {
     for (int j = 0; j < lanes; ++j) a.at[j] += b;
     return a;
 }
-inline IntLanes operator&(IntLanes a, IntLanes b) {
-    return each_lane<IntLanes>(a, b, [](std::int64_t x, std::int64_t y) { return x & y; });
-}
-inline IntLanes not_less(Lanes a, Lanes b) {
-    return each_lane<IntLanes>(a, b, [](double x, double y) -> std::int64_t { return -(x >= y); });
-}
-inline Lanes choose(IntLanes mask, Lanes yes, Lanes no) {
-    for (int j = 0; j < lanes; ++j) no.at[j] = mask.at[j] ? yes.at[j] : no.at[j];
+inline Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    for (int j = 0; j < lanes; ++j) no.at[j] = a.at[j] >= b.at[j] ? yes.at[j] : no.at[j];
     return no;
 }
 inline Lanes as_doubles(IntLanes bits) {
@@ -77,21 +84,32 @@ inline Lanes as_doubles(IntLanes bits) {
     std::memcpy(&out, &bits, sizeof out);
     return out;
 }
+inline void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
+    for (int j = 0; j < lanes; ++j) {
+        even.at[j] = j < lanes / 2 ? a.at[2 * j] : b.at[2 * j - lanes];
+        odd.at[j] = j < lanes / 2 ? a.at[2 * j + 1] : b.at[2 * j + 1 - lanes];
+    }
+}
 
 #endif
 
 // Integers below 2^51 as doubles, exactly: the low bits of 1.5 * 2^52 + value. A cast would do
 // the same, but many CPUs have no vector instruction for it.
-CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
-    IntLanes bits;
-    std::memcpy(&bits, values, sizeof bits);
-    return as_doubles(bits + std::int64_t{0x4338000000000000}) - all_lanes(0x1.8p52);
+CONSILIENCE_INLINE Lanes to_doubles(IntLanes values) {
+    return as_doubles(values + std::int64_t{0x4338000000000000}) - all_lanes(0x1.8p52);
 }
+
+CONSILIENCE_INLINE IntLanes load_integers(const std::int64_t* values) {
+    IntLanes out;
+    std::memcpy(&out, values, sizeof out);
+    return out;
+}
+
+CONSILIENCE_INLINE Lanes load(const std::int64_t* values) { return to_doubles(load_integers(values)); }
 
 CONSILIENCE_INLINE void store(Lanes values, double* out) { std::memcpy(out, &values, sizeof values); }
 
-// The larger one; `b` where `a` is not a number.
-CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) { return choose(not_less(b, a), b, a); }
-CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) { return choose(not_less(a, b), b, a); }
+CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) { return if_not_less(a, b, a, b); }
+CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) { return if_not_less(a, b, b, a); }
 
 }  // namespace consilience
