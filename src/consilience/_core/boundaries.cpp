@@ -32,8 +32,7 @@ CONSILIENCE_INLINE double score(const std::int64_t* sums, const double* totals, 
         }
         const Lanes value =
             (squares * other_weight + other_squares * weight) / (weight * other_weight);
-        Lanes score = if_not_less(weight, least, value, none);
-        score = if_not_less(other_weight, least, score, none);
+        const Lanes score = if_not_less(smaller(weight, other_weight), least, value, none);
         store(score, scores + first);
         best = larger(best, score);
     }

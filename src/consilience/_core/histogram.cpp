@@ -58,20 +58,21 @@ CONSILIENCE_INLINE Lanes scan(const ScanInput& in, bool missing_left, Lanes* lef
                 squares_right += r * r;
             }
         }
-        Lanes score;
+        // how far the smaller side is above the least allowed; one comparison in the end
+        Lanes score, slack;
         if (Cost) {
             score = -(squares_left + squares_right);
         } else {
             score = (squares_left * weight_right + squares_right * weight_left) /
                     (weight_left * weight_right);
-            score = if_not_less(weight_left, min_weight, score, invalid);
-            score = if_not_less(weight_right, min_weight, score, invalid);
+            slack = smaller(weight_left, weight_right) - min_weight;
         }
         if (Counted) {
             count += load(in.counts + bin * lanes);
-            score = if_not_less(count, min_count, score, invalid);
-            score = if_not_less(total_count - count, min_count, score, invalid);
+            const Lanes count_slack = smaller(count, total_count - count) - min_count;
+            slack = Cost ? count_slack : smaller(slack, count_slack);
         }
+        score = if_not_less(slack, none, score, invalid);
         best = larger(best, score);
     }
     return best;

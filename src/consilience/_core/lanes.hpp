@@ -18,7 +18,7 @@ typedef double Lanes __attribute__((vector_size(lanes * 8)));
 typedef std::int64_t IntLanes __attribute__((vector_size(lanes * 8)));
 
 CONSILIENCE_INLINE Lanes all_lanes(double value) { return Lanes{} + value; }
-// Comparison and choice in one expression: a mask on its own would be taken apart lane by lane.
+// Comparison and choice in one expression: GCC takes masks on their own apart, lane by lane.
 CONSILIENCE_INLINE Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
     return a >= b ? yes : no;
 }
