@@ -50,86 +50,130 @@ double score_boundaries(const std::int64_t* sums, const double* totals, int n_ch
 
 }  // namespace
 
-Boundaries::Boundaries(const Problem& problem, const std::int64_t* totals,
-                       const std::vector<std::int32_t>& member_of)
-    : n_channels_(problem.n_sums), codes_(problem.codes), totals_(totals, totals + n_channels_),
-      min_weight_(static_cast<double>(problem.min_weight)), sums_(n_channels_ * capacity, 0),
-      side_(n_channels_, 0), scores_(capacity, no_score) {
-    const std::size_t width = n_channels_ == 2 ? 2 : 1;
-    weight_.assign(problem.n * width, 0);
-    for (std::size_t row = 0; row < problem.n; ++row)
-        if (member_of[row] >= 0)
-            weight_[row * width + (width == 2 ? problem.codes[row] : 0)] = problem.weight[row];
-}
-
-// The top bit of an entry marks the last one of its bin: a split lies after it.
-void Boundaries::collect_two(const std::uint32_t* first, const std::uint32_t* last) {
-    std::int64_t zeros = 0, ones = 0;
-    std::int64_t* out = sums_.data() + 2 * size_;
-    const std::int64_t* weight = weight_.data();
-    for (const std::uint32_t* entry = first; entry != last; ++entry) {
-        const std::size_t row = *entry & row_mask;
-        zeros += weight[2 * row];
-        ones += weight[2 * row + 1];
-        out[0] = zeros;
-        out[1] = ones;
-        out += 2 * (*entry >> 31);
-    }
-    size_ = (out - sums_.data()) / 2;
-}
+Boundaries::Boundaries(const Problem& problem, const std::int64_t* totals)
+    : n_channels_(problem.n_sums), totals_(totals, totals + n_channels_),
+      min_weight_(static_cast<double>(problem.min_weight)), score_(no_score),
+      sums_(n_channels_ * capacity, 0), scores_(capacity, no_score), columns_(capacity, -1) {}
 
 // Scalar on purpose: a vector load of sums that were just stored one by one would wait for them.
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-tree-vectorize")))
 #endif
-void Boundaries::collect_many(const std::uint32_t* first, const std::uint32_t* last) {
-    std::fill(side_.begin(), side_.end(), 0);
-    for (const std::uint32_t* entry = first; entry != last; ++entry) {
-        const std::size_t row = *entry & row_mask;
-        // rows outside the node may have no class
-        if (weight_[row]) side_[codes_[row]] += weight_[row];
-        if (!(*entry >> 31)) continue;
-        std::int64_t* out = sums_.data() + (size_ / lanes) * lanes * n_channels_ + size_ % lanes;
-        for (std::size_t c = 0; c < n_channels_; ++c) out[c * lanes] = side_[c];
-        ++size_;
+void Boundaries::add(const std::int64_t* sums, std::int32_t column) {
+    if (n_channels_ == 2) return add_pair(sums[0], sums[1], column);
+    columns_[size_] = column;
+    std::int64_t* out = sums_.data() + (size_ / lanes) * lanes * n_channels_ + size_ % lanes;
+    for (std::size_t c = 0; c < n_channels_; ++c) out[c * lanes] = sums[c];
+    if (++size_ == capacity) flush();
+}
+
+// The top bit of an entry marks the last one of its bin: a split lies after it.
+void Boundaries::add_two(const std::uint32_t* first, const std::uint32_t* last,
+                         const std::int64_t* weight, std::int32_t column) {
+    std::int64_t zeros = 0, ones = 0;
+    while (first != last) {
+        const std::size_t room = capacity - size_, left = last - first;
+        const std::uint32_t* stop = first + (left < room ? left : room);
+        std::int64_t* out = sums_.data() + 2 * size_;
+        for (; first != stop; ++first) {
+            const std::size_t row = *first & row_mask;
+            zeros += weight[2 * row];
+            ones += weight[2 * row + 1];
+            out[0] = zeros;
+            out[1] = ones;
+            out += 2 * (*first >> 31);
+        }
+        const std::size_t size = (out - sums_.data()) / 2;
+        std::fill(columns_.begin() + size_, columns_.begin() + size, column);
+        size_ = size;
+        if (size_ == capacity) flush();
     }
 }
 
-void Boundaries::add(const SparseCodes& entries, std::int32_t column) {
+void Boundaries::flush() {
+    if (size_ == 0) return;
+    // the sums that fill up the last lanes are zero: an empty side is never valid
+    for (std::size_t i = size_; i % lanes; ++i)
+        for (std::size_t c = 0; c < n_channels_; ++c)
+            sums_[n_channels_ == 2 ? 2 * i + c
+                                   : (i / lanes) * lanes * n_channels_ + c * lanes + i % lanes] = 0;
+    const double best = score_boundaries(sums_.data(), totals_.data(), static_cast<int>(n_channels_),
+                                         min_weight_, size_, scores_.data());
+    size_ = 0;
+    if (!(best > score_)) return;
+    score_ = best;
+    column_ = columns_[std::find(scores_.begin(), scores_.end(), best) - scores_.begin()];
+}
+
+LevelBoundaries::LevelBoundaries(const Problem& problem,
+                                 const std::vector<const std::int64_t*>& totals,
+                                 const std::vector<std::int32_t>& member_of)
+    : p_(problem), member_of_(member_of), sums_(totals.size() * problem.n_sums, 0),
+      last_bin_(totals.size(), -1) {
+    for (const std::int64_t* total : totals) nodes_.emplace_back(problem, total);
+    const std::size_t width = p_.n_sums == 2 ? 2 : 1;
+    weight_.assign(p_.n * width, 0);
+    for (std::size_t row = 0; row < p_.n; ++row)
+        if (member_of[row] >= 0)
+            weight_[row * width + (width == 2 ? p_.codes[row] : 0)] = p_.weight[row];
+}
+
+void LevelBoundaries::add(const SparseCodes& entries, std::int32_t column) {
     const std::uint32_t* begin = entries.outside_in + entries.indptr[column];
     const std::uint32_t* middle = entries.outside_in + entries.middle[column];
     const std::uint32_t* end = entries.outside_in + entries.indptr[column + 1];
-    if (n_channels_ == 2) {
-        if (begin < middle) collect_two(begin, middle);
-        collect_two(middle, end);
+    if (nodes_.size() == 1 && p_.n_sums == 2) {
+        nodes_[0].add_two(begin, middle, weight_.data(), column);
+        nodes_[0].add_two(middle, end, weight_.data(), column);
+    } else if (p_.n_sums == 2) {
+        collect<true>(begin, middle, column);
+        collect<true>(middle, end, column);
     } else {
-        if (begin < middle) collect_many(begin, middle);
-        collect_many(middle, end);
+        collect<false>(begin, middle, column);
+        collect<false>(middle, end, column);
     }
-    ends_.push_back(size_);
-    columns_.push_back(column);
 }
 
-std::int32_t Boundaries::flush(double least) {
-    std::int32_t column = -1;
-    if (size_ > 0) {
-        // the sums that fill up the last lanes are zero: an empty side is never valid
-        for (std::size_t i = size_; i % lanes; ++i)
-            for (std::size_t c = 0; c < n_channels_; ++c)
-                sums_[n_channels_ == 2 ? 2 * i + c
-                                       : (i / lanes) * lanes * n_channels_ + c * lanes + i % lanes] = 0;
-        const double best =
-            score_boundaries(sums_.data(), totals_.data(), static_cast<int>(n_channels_),
-                             min_weight_, size_, scores_.data());
-        if (best > least) {
-            const std::size_t at = std::find(scores_.begin(), scores_.end(), best) - scores_.begin();
-            column = columns_[std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin()];
+// A node has a split wherever it meets a new bin, and one after its last entry.
+template <bool Two>
+void LevelBoundaries::collect(const std::uint32_t* first, const std::uint32_t* last,
+                              std::int32_t column) {
+    const std::size_t n_channels = Two ? 2 : p_.n_sums;
+    const std::int64_t first_bin = bin_;
+    met_.clear();
+    for (; first != last; ++first) {
+        const std::size_t row = *first & row_mask;
+        const std::int32_t node = member_of_[row];
+        if (node >= 0) {
+            std::int64_t* sums = sums_.data() + node * n_channels;
+            if (last_bin_[node] != bin_) {
+                if (last_bin_[node] >= first_bin) {
+                    if (Two)
+                        nodes_[node].add_pair(sums[0], sums[1], column);
+                    else
+                        nodes_[node].add(sums, column);
+                } else {
+                    met_.push_back(node);
+                    std::fill(sums, sums + n_channels, 0);
+                }
+                last_bin_[node] = bin_;
+            }
+            if (Two) {
+                sums[0] += weight_[2 * row];
+                sums[1] += weight_[2 * row + 1];
+            } else {
+                sums[p_.codes[row]] += weight_[row];
+            }
         }
+        bin_ += *first >> 31;
     }
-    size_ = 0;
-    ends_.clear();
-    columns_.clear();
-    return column;
+    for (const std::int32_t node : met_) nodes_[node].add(sums_.data() + node * n_channels, column);
+    ++bin_;
+}
+
+std::vector<Boundaries>& LevelBoundaries::finish() {
+    for (Boundaries& node : nodes_) node.flush();
+    return nodes_;
 }
 
 }  // namespace consilience

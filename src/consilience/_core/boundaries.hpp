@@ -13,41 +13,63 @@
 
 namespace consilience {
 
+// The splits of one node; keeps the best score and the lowest column that has it.
 class Boundaries {
 public:
-    static constexpr std::size_t capacity = 1024;
+    // totals of the node's classes, in
+    Boundaries(const Problem& problem, const std::int64_t* totals);
 
-    // totals of the node (in); its rows are those with member_of >= 0
-    Boundaries(const Problem& problem, const std::int64_t* totals,
-               const std::vector<std::int32_t>& member_of);
-
-    // Whether a column of so many entries can be added before a flush, or at all.
-    bool fits(std::int64_t n_entries) const {
-        return size_ + static_cast<std::size_t>(n_entries) <= capacity;
+    // One split: sums of one side, in.
+    void add(const std::int64_t* sums, std::int32_t column);
+    void add_pair(std::int64_t zeros, std::int64_t ones, std::int32_t column) {
+        columns_[size_] = column;
+        sums_[2 * size_] = zeros;
+        sums_[2 * size_ + 1] = ones;
+        if (++size_ == capacity) flush();
     }
-    static bool too_long(std::int64_t n_entries) {
-        return static_cast<std::size_t>(n_entries) > capacity;
-    }
+    // All splits of the entries [first, last) of a column, of a problem with two classes.
+    void add_two(const std::uint32_t* first, const std::uint32_t* last, const std::int64_t* weight,
+                 std::int32_t column);
+    // Scores what is collected.
+    void flush();
 
-    void add(const SparseCodes& entries, std::int32_t column);
-
-    // The lowest column with the best score if that exceeds `least`, else -1. Starts anew.
-    std::int32_t flush(double least);
+    double score() const { return score_; }
+    std::int32_t column() const { return column_; }
 
 private:
-    void collect_two(const std::uint32_t* first, const std::uint32_t* last);
-    void collect_many(const std::uint32_t* first, const std::uint32_t* last);
+    static constexpr std::size_t capacity = 512;
 
     std::size_t n_channels_, size_ = 0;
-    const std::int32_t* codes_;
     std::vector<double> totals_;
-    double min_weight_;
-    std::vector<std::int64_t> weight_;  // n; for two classes n x 2, at the column of the class
-    std::vector<std::int64_t> sums_;    // boundary x 2; else (boundary / 8) x channel x 8
-    std::vector<std::int64_t> side_;
+    double min_weight_, score_;
+    std::int32_t column_ = -1;
+    std::vector<std::int64_t> sums_;  // boundary x 2; else (boundary / 8) x channel x 8
     std::vector<double> scores_;
-    std::vector<std::size_t> ends_;     // the boundaries of each column end here
     std::vector<std::int32_t> columns_;
+};
+
+// The nodes of one level, side by side in one pass over the entries.
+class LevelBoundaries {
+public:
+    // totals: those of each node; member_of: the node of each row or -1, in
+    LevelBoundaries(const Problem& problem, const std::vector<const std::int64_t*>& totals,
+                    const std::vector<std::int32_t>& member_of);
+
+    void add(const SparseCodes& entries, std::int32_t column);
+    std::vector<Boundaries>& finish();
+
+private:
+    template <bool Two>
+    void collect(const std::uint32_t* first, const std::uint32_t* last, std::int32_t column);
+
+    const Problem& p_;
+    const std::vector<std::int32_t>& member_of_;
+    std::vector<std::int64_t> weight_;  // n x 2 for two classes, at the place of the class; else n
+    std::vector<Boundaries> nodes_;
+    std::vector<std::int64_t> sums_;      // node x class: one side of the column at hand
+    std::vector<std::int64_t> last_bin_;  // in which the node was met last; bins are counted on
+    std::int64_t bin_ = 0;
+    std::vector<std::int32_t> met_;
 };
 
 }  // namespace consilience

@@ -12,6 +12,8 @@
 namespace consilience {
 namespace {
 
+constexpr std::size_t most_at_once = 256;  // nodes of a level with buffers of their own
+
 struct Member {
     std::int32_t node = -1;
     std::vector<std::uint8_t> chosen;
@@ -72,33 +74,36 @@ private:
         }
     }
 
-    // One node and plain gini need only the best score of each column; the split itself is then
-    // looked up in the column that has it.
+    // Plain gini needs only the best score of each column; the split itself is then looked up in
+    // the column that has it.
     void search_level() {
-        if (level_.size() > 1 || p_.counted || params_.random_splits) {
+        const bool drawn = std::any_of(level_.begin(), level_.end(),
+                                       [](const Member& m) { return !m.chosen.empty(); });
+        if (p_.counted || params_.random_splits || drawn || level_.size() > most_at_once) {
             for (std::size_t f = 0; f < d_; ++f) search(f, -1);
             return;
         }
-        Boundaries boundaries(p_, tree_.total(level_[0].node), member_of_);
+        std::vector<const std::int64_t*> totals;
+        for (const Member& m : level_) totals.push_back(tree_.total(m.node));
+        LevelBoundaries boundaries(p_, totals, member_of_);
         for (std::size_t f = 0; f < d_; ++f) {
-            if (!level_[0].chosen.empty() && !level_[0].chosen[f]) continue;
             const std::int64_t begin = entries_.indptr[f], end = entries_.indptr[f + 1];
             if (begin == end) continue;
-            const bool missing = entries_.codes[end - 1] == missing_bin;
-            if (missing || Boundaries::too_long(end - begin)) {
-                look_up(boundaries);
+            if (entries_.codes[end - 1] == missing_bin)
                 search(f, -1);
-                continue;
-            }
-            if (!boundaries.fits(end - begin)) look_up(boundaries);
-            boundaries.add(entries_, static_cast<std::int32_t>(f));
+            else
+                boundaries.add(entries_, static_cast<std::int32_t>(f));
         }
-        look_up(boundaries);
-    }
-
-    void look_up(Boundaries& boundaries) {
-        const std::int32_t column = boundaries.flush(level_[0].best.score);
-        if (column >= 0) search(column, -1);
+        const std::vector<Boundaries>& found = boundaries.finish();
+        for (std::size_t a = 0; a < level_.size(); ++a) {
+            Split& best = level_[a].best;
+            const double score = found[a].score();
+            const std::int32_t column = found[a].column();
+            if (column < 0 || score < best.score || (score == best.score && best.feature < column))
+                continue;
+            best = Split{};
+            search(column, static_cast<std::int32_t>(a));
+        }
     }
 
     void add_row(std::vector<std::int64_t>& sums, std::size_t row) const {
