@@ -53,7 +53,7 @@ double score_boundaries(const std::int64_t* sums, const double* totals, int n_ch
 Boundaries::Boundaries(const Problem& problem, const std::int64_t* totals)
     : n_channels_(problem.n_sums), totals_(totals, totals + n_channels_),
       min_weight_(static_cast<double>(problem.min_weight)), score_(no_score),
-      sums_(n_channels_ * capacity, 0), scores_(capacity, no_score), columns_(capacity, -1) {}
+      sums_(n_channels_ * capacity, 0), scores_(capacity, no_score), columns_(capacity + lanes, -1) {}
 
 // Scalar on purpose: a vector load of sums that were just stored one by one would wait for them.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -84,7 +84,9 @@ void Boundaries::add_two(const std::uint32_t* first, const std::uint32_t* last,
             out += 2 * (*first >> 31);
         }
         const std::size_t size = (out - sums_.data()) / 2;
-        std::fill(columns_.begin() + size_, columns_.begin() + size, column);
+        // whole lanes, no loop over the rest: what lies beyond is overwritten
+        for (std::size_t i = size_; i < size; i += lanes)
+            for (int j = 0; j < lanes; ++j) columns_[i + j] = column;
         size_ = size;
         if (size_ == capacity) flush();
     }
