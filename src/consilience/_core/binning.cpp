@@ -55,7 +55,8 @@ void radix_sort(std::vector<std::uint64_t>& items, std::vector<std::uint64_t>& s
 template <typename T>
 void sort_runs(std::vector<std::uint64_t>& items, const T* values) {
     const auto less = [values](std::uint64_t a, std::uint64_t b) {
-        const T x = values[static_cast<std::uint32_t>(a)], y = values[static_cast<std::uint32_t>(b)];
+        const T x = values[static_cast<std::uint32_t>(a)],
+                y = values[static_cast<std::uint32_t>(b)];
         return x < y || (x == y && a < b);
     };
     for (std::size_t i = 0; i < items.size();) {
@@ -111,7 +112,8 @@ public:
         for (std::size_t bin = 0; bin < widths_.size(); ++bin)
             for (int i = 0; i < widths_[bin]; ++i, ++value)
                 for (std::int64_t j = 0; j < stored_[value]; ++j)
-                    visit(static_cast<std::uint32_t>(items_[item++]), static_cast<std::uint8_t>(bin));
+                    visit(static_cast<std::uint32_t>(items_[item++]),
+                          static_cast<std::uint8_t>(bin));
     }
 
 private:
@@ -170,10 +172,11 @@ BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std:
         for (std::size_t i = 0; i < x.n; ++i)
             for (std::size_t j = 0; j < width; ++j)
                 block[j * x.n + i] =
-                    skip && skip[i] ? T(0)
-                                    : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
-                                             static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
-                                          T(0);
+                    skip && skip[i]
+                        ? T(0)
+                        : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
+                                 static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
+                              T(0);
         for (std::size_t j = 0; j < width; ++j) {
             binner.fit(block.data() + j * x.n, skip, x.n, 0, limits);
             binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes + j] = bin; });
@@ -231,7 +234,8 @@ SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std
             out.codes.push_back(bin);
         });
         const auto first = out.codes.begin() + out.indptr.back();
-        out.middle.push_back(std::lower_bound(first, out.codes.end(), zero_bin) - out.codes.begin());
+        out.middle.push_back(std::lower_bound(first, out.codes.end(), zero_bin) -
+                             out.codes.begin());
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!std::isnan(values[i])) continue;
             out.rows.push_back(rows[i]);

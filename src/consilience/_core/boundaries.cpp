@@ -18,7 +18,8 @@ CONSILIENCE_INLINE double score(const std::int64_t* sums, const double* totals, 
     const Lanes none = all_lanes(no_score), least = all_lanes(min_weight);
     Lanes best = none;
     for (std::size_t first = 0; first < n; first += lanes) {
-        Lanes weight = all_lanes(0), other_weight = weight, squares = weight, other_squares = weight;
+        Lanes weight = all_lanes(0), other_weight = weight, squares = weight,
+              other_squares = weight;
         const std::int64_t* tile = sums + first * (Two ? 2 : n_channels);
         IntLanes apart[2] = {};
         if (Two) part(load_integers(tile), load_integers(tile + lanes), apart[0], apart[1]);
@@ -51,9 +52,13 @@ double score_boundaries(const std::int64_t* sums, const double* totals, int n_ch
 }  // namespace
 
 Boundaries::Boundaries(const Problem& problem, const std::int64_t* totals)
-    : n_channels_(problem.n_sums), totals_(totals, totals + n_channels_),
-      min_weight_(static_cast<double>(problem.min_weight)), score_(no_score),
-      sums_(n_channels_ * capacity, 0), scores_(capacity, no_score), columns_(capacity + lanes, -1) {}
+    : n_channels_(problem.n_sums),
+      totals_(totals, totals + n_channels_),
+      min_weight_(static_cast<double>(problem.min_weight)),
+      score_(no_score),
+      sums_(n_channels_ * capacity, 0),
+      scores_(capacity, no_score),
+      columns_(capacity + lanes, -1) {}
 
 // Scalar on purpose: a vector load of sums that were just stored one by one would wait for them.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -99,8 +104,9 @@ void Boundaries::flush() {
         for (std::size_t c = 0; c < n_channels_; ++c)
             sums_[n_channels_ == 2 ? 2 * i + c
                                    : (i / lanes) * lanes * n_channels_ + c * lanes + i % lanes] = 0;
-    const double best = score_boundaries(sums_.data(), totals_.data(), static_cast<int>(n_channels_),
-                                         min_weight_, size_, scores_.data());
+    const double best =
+        score_boundaries(sums_.data(), totals_.data(), static_cast<int>(n_channels_), min_weight_,
+                         size_, scores_.data());
     size_ = 0;
     if (!(best > score_)) return;
     score_ = best;
@@ -110,7 +116,9 @@ void Boundaries::flush() {
 LevelBoundaries::LevelBoundaries(const Problem& problem,
                                  const std::vector<const std::int64_t*>& totals,
                                  const std::vector<std::int32_t>& member_of)
-    : p_(problem), member_of_(member_of), sums_(totals.size() * problem.n_sums, 0),
+    : p_(problem),
+      member_of_(member_of),
+      sums_(totals.size() * problem.n_sums, 0),
       last_bin_(totals.size(), -1) {
     for (const std::int64_t* total : totals) nodes_.emplace_back(problem, total);
     const std::size_t width = p_.n_sums == 2 ? 2 : 1;

@@ -7,7 +7,11 @@ namespace consilience {
 
 BlockSearch::BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& edges,
                          const Problem& problem, bool random_splits)
-    : bins_(bins), d_(d), edges_(edges), p_(problem), random_splits_(random_splits),
+    : bins_(bins),
+      d_(d),
+      edges_(edges),
+      p_(problem),
+      random_splits_(random_splits),
       scratch_(scan_scratch(problem.n_channels())) {
     for (std::size_t first = 0; first < d; first += lanes) {
         int widest = 0;
@@ -18,7 +22,7 @@ BlockSearch::BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& e
 }
 
 void BlockSearch::build(std::int64_t* hist, const DenseMember& m, const std::uint32_t* rows,
-           std::size_t block) const {
+                        std::size_t block) const {
     const std::uint8_t* codes = bins_ + block * p_.n * lanes;
     for (const int c : m.channels) {
         clear_channel(hist + c * channel_size, block_bins_[block]);
@@ -34,7 +38,7 @@ void BlockSearch::build(std::int64_t* hist, const DenseMember& m, const std::uin
 }
 
 void BlockSearch::subtract(std::int64_t* hist, const std::int64_t* small, const DenseMember& m,
-              std::size_t block) const {
+                           std::size_t block) const {
     for (const int c : m.channels)
         subtract_channel(hist + c * channel_size, small + c * channel_size, block_bins_[block]);
     const std::size_t counts = p_.n_sums * channel_size;
@@ -43,9 +47,8 @@ void BlockSearch::subtract(std::int64_t* hist, const std::int64_t* small, const 
 
 bool BlockSearch::holds(const std::int64_t* hist, const DenseMember& m, int bin, int lane) const {
     if (p_.counted) return hist[p_.n_sums * channel_size + bin * lanes + lane] > 0;
-    return std::any_of(m.channels.begin(), m.channels.end(), [&](int c) {
-        return hist[c * channel_size + bin * lanes + lane] > 0;
-    });
+    return std::any_of(m.channels.begin(), m.channels.end(),
+                       [&](int c) { return hist[c * channel_size + bin * lanes + lane] > 0; });
 }
 
 void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t block) {
@@ -55,12 +58,18 @@ void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t b
     double scores[lanes];
     if (!random_splits_) {
         const std::int64_t* counts = p_.counted ? hist + p_.n_sums * channel_size : nullptr;
-        const double total_count =
-            p_.counted ? static_cast<double>(m.total[p_.n_sums]) : 0;
-        const ScanInput in = {hist, m.channels.data(), static_cast<int>(m.channels.size()),
-                              m.totals.data(), block_bins_[block], p_.cost, missing,
+        const double total_count = p_.counted ? static_cast<double>(m.total[p_.n_sums]) : 0;
+        const ScanInput in = {hist,
+                              m.channels.data(),
+                              static_cast<int>(m.channels.size()),
+                              m.totals.data(),
+                              block_bins_[block],
+                              p_.cost,
+                              missing,
                               static_cast<double>(p_.min_weight),
-                              static_cast<double>(p_.min_count), counts, total_count};
+                              static_cast<double>(p_.min_count),
+                              counts,
+                              total_count};
         scan_best(in, scratch_.data(), scores);
     }
     for (int j = 0; j < width; ++j) {
@@ -74,7 +83,8 @@ void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t b
 }
 
 // The first split of feature f with this score: lowest bin, then NaN to the right.
-Split BlockSearch::locate(const DenseMember& m, const std::int64_t* hist, std::size_t f, double score) const {
+Split BlockSearch::locate(const DenseMember& m, const std::int64_t* hist, std::size_t f,
+                          double score) const {
     const int lane = static_cast<int>(f % lanes), n_bins = edges_.bins(f);
     const bool missing = holds(hist, m, missing_bin, lane);
     Split split;
@@ -99,8 +109,8 @@ Split BlockSearch::locate(const DenseMember& m, const std::int64_t* hist, std::s
     return split;  // not reached: the score was found among these
 }
 
-void BlockSearch::add_bin(std::vector<std::int64_t>& sums, const DenseMember& m, const std::int64_t* hist, int bin,
-             int lane) const {
+void BlockSearch::add_bin(std::vector<std::int64_t>& sums, const DenseMember& m,
+                          const std::int64_t* hist, int bin, int lane) const {
     for (const int c : m.channels) sums[c] += hist[c * channel_size + bin * lanes + lane];
     if (p_.counted) sums[p_.n_sums] += hist[p_.n_sums * channel_size + bin * lanes + lane];
 }

@@ -31,9 +31,14 @@ class DenseGrower {
 public:
     DenseGrower(const std::uint8_t* bins, std::size_t d, const Edges& edges, const Problem& problem,
                 const TreeParams& params)
-        : bins_(bins), d_(d), p_(problem), params_(params),
-          search_(bins, d, edges, problem, params.random_splits), rows_(problem.rows),
-          spare_(problem.rows.size() + 1), scratch_(search_.histogram_size()) {}
+        : bins_(bins),
+          d_(d),
+          p_(problem),
+          params_(params),
+          search_(bins, d, edges, problem, params.random_splits),
+          rows_(problem.rows),
+          spare_(problem.rows.size() + 1),
+          scratch_(search_.histogram_size()) {}
 
     Tree grow() {
         add_node(tree_, p_, 0, root_key(params_.seed), root_totals(p_).data());
@@ -80,7 +85,8 @@ private:
         if (family.members.size() == 2 && family.parent) {
             const std::size_t sizes[2] = {family.members[0].size(), family.members[1].size()};
             family.small = sizes[1] < sizes[0];
-            const DenseMember &small = family.members[family.small], &large = family.members[1 - family.small];
+            const DenseMember &small = family.members[family.small],
+                              &large = family.members[1 - family.small];
             const double saved = visits * row_cost * static_cast<double>(large.size());
             const double spent =
                 lines * static_cast<double>(small.channels.size() + p_.counted) +
@@ -96,7 +102,8 @@ private:
             const std::size_t size = search_.n_blocks() * search_.histogram_size();
             if (inherits)
                 m.kept = family.parent;
-            else if (m.active && m.chosen.empty() && pays && tree_.depth[m.node] + 1 < params_.max_depth &&
+            else if (m.active && m.chosen.empty() && pays &&
+                     tree_.depth[m.node] + 1 < params_.max_depth &&
                      (n_kept_ + 1) * size * sizeof(std::int64_t) <= kept_memory)
                 m.kept = new_buffer(size);
         }
@@ -113,7 +120,8 @@ private:
     void search_family(Family& family, std::size_t block) {
         for (std::size_t i = 0; i < family.members.size(); ++i) {
             // the smaller one first: the larger one needs its histogram
-            DenseMember& m = family.members[family.subtract ? (i ? 1 - family.small : family.small) : i];
+            DenseMember& m =
+                family.members[family.subtract ? (i ? 1 - family.small : family.small) : i];
             const bool large = family.subtract && i == 1, needed = family.subtract && i == 0;
             if (!m.active && !needed) continue;
             if (!m.chosen.empty() && !any_chosen(m, block)) continue;
@@ -181,7 +189,8 @@ private:
             for (int g = 0; g < p_.n_groups; ++g) {
                 for (std::size_t i = m.segments[g]; i < m.segments[g + 1]; ++i) {
                     const int code = codes[static_cast<std::size_t>(rows_[i]) * lanes];
-                    const bool left = code == missing_bin ? m.best.missing_left : code <= m.best.bin;
+                    const bool left =
+                        code == missing_bin ? m.best.missing_left : code <= m.best.bin;
                     spare_[out] = rows_[i];
                     out += left == (side == 0);
                 }

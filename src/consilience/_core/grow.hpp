@@ -13,7 +13,7 @@ constexpr std::uint32_t row_mask = 0x7fffffffu;
 
 struct SparseCodes {
     const std::int64_t* indptr;
-    const std::int64_t* middle;       // where the entries above the zeros begin
+    const std::int64_t* middle;  // where the entries above the zeros begin
     const std::int32_t* rows;
     const std::uint8_t* codes;
     const std::uint8_t* zero_bin;

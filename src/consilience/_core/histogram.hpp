@@ -25,12 +25,12 @@ void subtract_channel(std::int64_t* hist, const std::int64_t* other, int n_bins)
 
 // What the scan of a node reads.
 struct ScanInput {
-    const std::int64_t* hist;    // the node's histogram of this block
-    const int* channels;         // the sums that are not zero everywhere
+    const std::int64_t* hist;  // the node's histogram of this block
+    const int* channels;       // the sums that are not zero everywhere
     int n_channels;
-    const double* totals;        // of those channels
-    int n_bins;                  // of the block
-    bool cost, missing;          // missing: some row of the node is NaN in some lane
+    const double* totals;  // of those channels
+    int n_bins;            // of the block
+    bool cost, missing;    // missing: some row of the node is NaN in some lane
     double min_weight, min_count;
     const std::int64_t* counts;  // channel of counts, or null
     double total_count;

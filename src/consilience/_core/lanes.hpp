@@ -17,12 +17,16 @@ namespace consilience {
 typedef double Lanes __attribute__((vector_size(lanes * 8)));
 typedef std::int64_t IntLanes __attribute__((vector_size(lanes * 8)));
 
-CONSILIENCE_INLINE Lanes all_lanes(double value) { return Lanes{} + value; }
+CONSILIENCE_INLINE Lanes all_lanes(double value) {
+    return Lanes{} + value;
+}
 // Comparison and choice in one expression: GCC takes masks on their own apart, lane by lane.
 CONSILIENCE_INLINE Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
     return a >= b ? yes : no;
 }
-CONSILIENCE_INLINE Lanes as_doubles(IntLanes bits) { return reinterpret_cast<Lanes>(bits); }
+CONSILIENCE_INLINE Lanes as_doubles(IntLanes bits) {
+    return reinterpret_cast<Lanes>(bits);
+}
 
 // The even and the odd places of sixteen numbers.
 CONSILIENCE_INLINE void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
@@ -69,8 +73,12 @@ inline Lanes operator*(Lanes a, Lanes b) {
 inline Lanes operator/(Lanes a, Lanes b) {
     return each_lane<Lanes>(a, b, [](double x, double y) { return x / y; });
 }
-inline Lanes operator-(Lanes a) { return all_lanes(-0.0) - a; }
-inline Lanes& operator+=(Lanes& a, Lanes b) { return a = a + b; }
+inline Lanes operator-(Lanes a) {
+    return all_lanes(-0.0) - a;
+}
+inline Lanes& operator+=(Lanes& a, Lanes b) {
+    return a = a + b;
+}
 inline IntLanes operator+(IntLanes a, std::int64_t b) {
     for (int j = 0; j < lanes; ++j) a.at[j] += b;
     return a;
@@ -105,11 +113,19 @@ CONSILIENCE_INLINE IntLanes load_integers(const std::int64_t* values) {
     return out;
 }
 
-CONSILIENCE_INLINE Lanes load(const std::int64_t* values) { return to_doubles(load_integers(values)); }
+CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
+    return to_doubles(load_integers(values));
+}
 
-CONSILIENCE_INLINE void store(Lanes values, double* out) { std::memcpy(out, &values, sizeof values); }
+CONSILIENCE_INLINE void store(Lanes values, double* out) {
+    std::memcpy(out, &values, sizeof values);
+}
 
-CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) { return if_not_less(a, b, a, b); }
-CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) { return if_not_less(a, b, b, a); }
+CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {
+    return if_not_less(a, b, a, b);
+}
+CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) {
+    return if_not_less(a, b, b, a);
+}
 
 }  // namespace consilience

@@ -23,7 +23,8 @@ int scale_exponent(double total) {
 class ToInteger {
 public:
     explicit ToInteger(int exponent)
-        : first_(std::ldexp(1.0, exponent / 2)), second_(std::ldexp(1.0, exponent - exponent / 2)) {}
+        : first_(std::ldexp(1.0, exponent / 2)),
+          second_(std::ldexp(1.0, exponent - exponent / 2)) {}
     std::int64_t operator()(double value) const {
         return static_cast<std::int64_t>((value * first_ * second_ + 0x1.8p52) - 0x1.8p52);
     }
