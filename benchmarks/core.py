@@ -35,10 +35,13 @@ def dense_problem(n_classes, n=10_000, d=196, seed=0):
 
 
 def sparse_problem(n=10_000, d=10_000, n_entries=500_000, seed=0):
+    """Words of equal rarity, but for ten frequent ones that tell the classes apart."""
     rng = np.random.default_rng(seed)
-    X = sp.random(2 * n, d, density=n_entries / (n * d), format="csr", rng=rng)
-    score = X @ (rng.exponential(size=d) * rng.choice([-1, 0, 0, 1], size=d))
-    y = (score + 0.2 * rng.normal(size=2 * n) > 0).astype(int)
+    frequent = sp.random(2 * n, 10, density=0.2, format="csr", rng=rng)
+    share = (n_entries - 2 * n) / (n * (d - 10))
+    rare = sp.random(2 * n, d - 10, density=share, format="csr", rng=rng)
+    score = frequent @ rng.normal(size=10) + 0.2 * rng.normal(size=2 * n)
+    X, y = sp.hstack([rare, frequent], format="csr"), (score > 0).astype(int)
     return X[:n], y[:n], X[n:], y[n:], rng.exponential(size=n)
 
 

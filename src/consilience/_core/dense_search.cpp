@@ -6,12 +6,11 @@
 namespace consilience {
 
 BlockSearch::BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& edges,
-                         const Problem& problem, bool random_splits)
+                         const Problem& problem)
     : bins_(bins),
       d_(d),
       edges_(edges),
       p_(problem),
-      random_splits_(random_splits),
       scratch_(scan_scratch(problem.n_channels())) {
     for (std::size_t first = 0; first < d; first += lanes) {
         int widest = 0;
@@ -56,29 +55,24 @@ void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t b
     bool missing = false;
     for (int j = 0; j < width; ++j) missing = missing || holds(hist, m, missing_bin, j);
     double scores[lanes];
-    if (!random_splits_) {
-        const std::int64_t* counts = p_.counted ? hist + p_.n_sums * channel_size : nullptr;
-        const double total_count = p_.counted ? static_cast<double>(m.total[p_.n_sums]) : 0;
-        const ScanInput in = {hist,
-                              m.channels.data(),
-                              static_cast<int>(m.channels.size()),
-                              m.totals.data(),
-                              block_bins_[block],
-                              p_.cost,
-                              missing,
-                              static_cast<double>(p_.min_weight),
-                              static_cast<double>(p_.min_count),
-                              counts,
-                              total_count};
-        scan_best(in, scratch_.data(), scores);
-    }
+    const std::int64_t* counts = p_.counted ? hist + p_.n_sums * channel_size : nullptr;
+    const double total_count = p_.counted ? static_cast<double>(m.total[p_.n_sums]) : 0;
+    const ScanInput in = {hist,
+                          m.channels.data(),
+                          static_cast<int>(m.channels.size()),
+                          m.totals.data(),
+                          block_bins_[block],
+                          p_.cost,
+                          missing,
+                          static_cast<double>(p_.min_weight),
+                          static_cast<double>(p_.min_count),
+                          counts,
+                          total_count};
+    scan_best(in, scratch_.data(), scores);
     for (int j = 0; j < width; ++j) {
         const std::size_t f = block * lanes + j;
         if (!m.chosen.empty() && !m.chosen[f]) continue;
-        if (random_splits_)
-            consider_random(m, hist, f);
-        else if (scores[j] > m.best.score)
-            m.best = locate(m, hist, f, scores[j]);
+        if (scores[j] > m.best.score) m.best = locate(m, hist, f, scores[j]);
     }
 }
 
@@ -117,26 +111,6 @@ void BlockSearch::add_bin(std::vector<std::int64_t>& sums, const DenseMember& m,
 
 bool BlockSearch::heavier_left(const DenseMember& m, const Split& split) const {
     return 2 * mass(p_, split.left.data()) > mass(p_, m.total.data());
-}
-
-void BlockSearch::consider_random(DenseMember& m, const std::int64_t* hist, std::size_t f) const {
-    const int lane = static_cast<int>(f % lanes);
-    int first = 0, last = edges_.bins(f) - 1;
-    while (first < last && !holds(hist, m, first, lane)) ++first;
-    while (first < last && !holds(hist, m, last, lane)) --last;
-    if (first >= last) return;
-    Split split;
-    split.feature = static_cast<std::int32_t>(f);
-    draw_threshold(edges_, m.key, first, last, split);
-    const bool missing = holds(hist, m, missing_bin, lane);
-    split.left.assign(p_.n_channels(), 0);
-    for (int bin = first; bin <= split.bin; ++bin) add_bin(split.left, m, hist, bin, lane);
-    for (int go_left = 0; go_left <= (missing ? 1 : 0); ++go_left) {
-        if (go_left) add_bin(split.left, m, hist, missing_bin, lane);
-        split.score = split_score(p_, split.left.data(), m.total.data());
-        split.missing_left = missing ? go_left : heavier_left(m, split);
-        if (split.score > m.best.score) m.best = split;
-    }
 }
 
 }  // namespace consilience

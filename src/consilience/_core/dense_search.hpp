@@ -31,8 +31,8 @@ struct DenseMember {
 
 class BlockSearch {
 public:
-    BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& edges, const Problem& problem,
-                bool random_splits);
+    BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& edges,
+                const Problem& problem);
 
     std::size_t n_blocks() const { return block_bins_.size(); }
     std::size_t histogram_size() const { return p_.n_channels() * channel_size; }
@@ -45,22 +45,26 @@ public:
                   std::size_t block) const;
     // m.best (in/out) if the block has a better split
     void search(DenseMember& m, const std::int64_t* hist, std::size_t block);
+    // the same with one random threshold per feature, straight from the rows
+    void search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block);
 
 private:
     bool holds(const std::int64_t* hist, const DenseMember& m, int bin, int lane) const;
     void add_bin(std::vector<std::int64_t>& sums, const DenseMember& m, const std::int64_t* hist,
                  int bin, int lane) const;
     Split locate(const DenseMember& m, const std::int64_t* hist, std::size_t f, double score) const;
-    void consider_random(DenseMember& m, const std::int64_t* hist, std::size_t f) const;
+    void sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
+                   const std::uint8_t* to, std::vector<std::int64_t>& sums) const;
+    void consider_random(DenseMember& m, Split& split, int lane, bool missing) const;
     bool heavier_left(const DenseMember& m, const Split& split) const;
 
     const std::uint8_t* bins_;
     std::size_t d_;
     const Edges& edges_;
     const Problem& p_;
-    bool random_splits_;
     std::vector<int> block_bins_;  // the most bins of a feature of the block
     std::vector<unsigned char> scratch_;
+    std::vector<std::int64_t> sums_, value_sums_;  // channel x lane; all but NaN
 };
 
 }  // namespace consilience

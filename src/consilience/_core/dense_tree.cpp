@@ -35,7 +35,7 @@ public:
           d_(d),
           p_(problem),
           params_(params),
-          search_(bins, d, edges, problem, params.random_splits),
+          search_(bins, d, edges, problem),
           rows_(problem.rows),
           spare_(problem.rows.size() + 1),
           scratch_(search_.histogram_size()) {}
@@ -102,7 +102,7 @@ private:
             const std::size_t size = search_.n_blocks() * search_.histogram_size();
             if (inherits)
                 m.kept = family.parent;
-            else if (m.active && m.chosen.empty() && pays &&
+            else if (m.active && m.chosen.empty() && pays && !params_.random_splits &&
                      tree_.depth[m.node] + 1 < params_.max_depth &&
                      (n_kept_ + 1) * size * sizeof(std::int64_t) <= kept_memory)
                 m.kept = new_buffer(size);
@@ -117,6 +117,13 @@ private:
         });
     }
 
+    void search_one(DenseMember& m, std::size_t block) {
+        if (params_.random_splits) return search_.search_random(m, rows_.data(), block);
+        std::int64_t* hist = histogram(m, block);
+        search_.build(hist, m, rows_.data(), block);
+        search_.search(m, hist, block);
+    }
+
     void search_family(Family& family, std::size_t block) {
         for (std::size_t i = 0; i < family.members.size(); ++i) {
             // the smaller one first: the larger one needs its histogram
@@ -125,6 +132,10 @@ private:
             const bool large = family.subtract && i == 1, needed = family.subtract && i == 0;
             if (!m.active && !needed) continue;
             if (!m.chosen.empty() && !any_chosen(m, block)) continue;
+            if (!family.subtract) {
+                search_one(m, block);
+                continue;
+            }
             std::int64_t* hist = histogram(m, block);
             if (large) {
                 const DenseMember& small = family.members[family.small];
@@ -158,8 +169,7 @@ private:
         for (const std::size_t f : others) {
             std::fill(m.chosen.begin(), m.chosen.end(), std::uint8_t{0});
             m.chosen[f] = 1;
-            search_.build(scratch_.data(), m, rows_.data(), f / lanes);
-            search_.search(m, scratch_.data(), f / lanes);
+            search_one(m, f / lanes);
             if (m.best.feature >= 0) return;
         }
     }
