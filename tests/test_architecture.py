@@ -13,16 +13,17 @@ ROOT = Path(consilience.__file__).parent
 MODULES = sorted(p for p in ROOT.rglob("*.py"))
 
 # each layer may import those above it, never those below or beside it
-FAMILIES = ["fusion"]
+FAMILIES = ["boosting", "fusion", "vote"]
 ALLOWED = {
     "_compat": [],
     "_core": [],
     "_solvers": ["_core"],
     "views": ["_compat"],
     "_targets": ["views"],
+    "_estimators": [],
     "_base": ["_compat", "_targets", "views"],
     **{
-        family: ["_base", "_compat", "_core", "_solvers", "_targets", "views"]
+        family: ["_base", "_compat", "_core", "_estimators", "_solvers", "_targets", "views"]
         for family in FAMILIES
     },
     "datasets": ["views"],

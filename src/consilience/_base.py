@@ -1,7 +1,8 @@
 """What every classifier shares: any input to checked views, labels to codes, scores to predictions.
 
-A method file provides ``_fit(data, codes, weight)`` and ``_scores(data)`` (n x K, larger is more
-likely) and, where the method has probabilities, ``_probabilities(data)``.
+A method file provides ``_fit(data, codes, weight)``, ``_scores(data)`` (n x K, larger is more
+likely) and, where the method has probabilities, ``_probabilities(data)``; ``_has_probabilities``
+says whether the present parameters give any.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
@@ -97,19 +99,43 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores = self._with_prior(X, self._scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _with_prior(self, X, rule):
-        """``rule`` on the rows that have a view, the class prior on those that have none."""
+    @available_if(lambda self: hasattr(self, "_probabilities") and self._has_probabilities())
+    def predict_proba(self, X):
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._with_prior(X, self._probabilities)
+
+    def _has_probabilities(self):
+        return True
+
+    def _read(self, X):
+        """Checked views of new samples, and the mask of rows that have at least one."""
         check_is_fitted(self)
         data = check_values(read_input(self, X, reset=False), self._kinds, type(self).__name__)
         known = data.present.any(axis=1)
+        if not known.all():
+            warnings.warn(
+                f"{(~known).sum()} rows have no view at all and get the class prior: "
+                f"rows {shown(np.flatnonzero(~known))}",
+                UserWarning,
+                stacklevel=4,
+            )
+        return data, known
+
+    def _with_prior(self, X, rule):
+        """``rule`` on the rows that have a view, the class prior on those that have none."""
+        data, known = self._read(X)
         if known.all():
             return rule(data)
-        warnings.warn(
-            f"{(~known).sum()} rows have no view at all and get the class prior: "
-            f"rows {shown(np.flatnonzero(~known))}",
-            UserWarning,
-            stacklevel=3,
-        )
         out = np.tile(self.class_prior_, (len(data), 1))
         if known.any():
             out[known] = rule(data[known])

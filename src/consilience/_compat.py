@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joblib import Parallel, delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -43,7 +43,7 @@ class Progress:
 
     def map(self, function, items, name):
         """``[function(item) for item in items]``, each a task called ``name``."""
-        run = Parallel(n_jobs=self.estimator.n_jobs, prefer="threads", return_as="generator")
+        run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
         results = run(delayed(function)(item) for item in items)
         if self.context is None:
             return list(results)
@@ -54,3 +54,11 @@ class Progress:
             done.append(result)
             task.call_on_fit_task_end(estimator=self.estimator)
         return done
+
+    def tick(self, name):
+        """Report one task of a sequential loop as done; True if a callback asks to stop."""
+        if self.context is None:
+            return False
+        task = self.context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 
 import numpy as np
@@ -27,6 +28,8 @@ def check_labels(y, n_samples, method):
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O" and any(label is None or label != label for label in y):
+        raise ValueError("Input y contains NaN or None")
     check_classification_targets(y)
     if len(y) != n_samples:
         raise ValueError(f"X has {n_samples} samples, but y has {len(y)}: inconsistent numbers")
@@ -66,6 +69,9 @@ def class_weights(class_weight, classes, codes, weight):
     unknown = [label for label in class_weight if label not in classes]
     if unknown:
         raise ValueError(f"class_weight names classes that y does not have: {shown(unknown)}")
+    for label, value in class_weight.items():
+        if not isinstance(value, numbers.Real) or not 0 < value < np.inf:
+            raise ValueError(f"class_weight[{label!r}] must be a number > 0, got {value!r}")
     return weight * np.array([class_weight.get(label, 1.0) for label in classes.tolist()])[codes]
 
 

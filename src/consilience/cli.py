@@ -38,7 +38,6 @@ DATASETS: dict[str, tuple[str, Callable[[], Any]]] = {
 
 app = typer.Typer(
     help="Compare classifiers on samples described by several views.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -131,8 +130,10 @@ def _fail(message: str) -> NoReturn:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: run a command; a caller's mistake is one sentence and exit code 2."""
     command = typer.main.get_command(app)
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        code = command.main(args=arguments, prog_name="consilience", standalone_mode=False)
+        arguments = arguments or ["--help"]
+        code = command.main(arguments, prog_name="consilience", standalone_mode=False)
     except typer.Abort:
         raise SystemExit(1) from None
     except (ValueError, TypeError) as error:

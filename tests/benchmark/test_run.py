@@ -10,6 +10,7 @@ DATA, Y = make_multiview_classification(90, n_classes=3, strength=2.0, random_st
 
 PAPER_BASELINES = {
     "Mono", "Concat", "Fusion", "MV-MV", "SVMs", "SVM-MV", "Stacking", "Early+SVM", "SVM+Late",
+    "AdaBoost-MV", "AdaBoost-Ca", "Early+AdaBoost", "rBoost.SH",
 }  # fmt: skip
 
 

@@ -2,6 +2,13 @@
 
 from sklearn.svm import SVC
 
+from consilience.boosting import (
+    IBoostClassifier,
+    MuMBoClassifier,
+    MVWABClassifier,
+    RShareBoostClassifier,
+    ShareBoostClassifier,
+)
 from consilience.fusion import (
     BestViewClassifier,
     EarlyFusionClassifier,
@@ -14,6 +21,11 @@ CLASSIFIERS = {
     "LateFusionClassifier": LateFusionClassifier(),
     "BestViewClassifier": BestViewClassifier(),
     "StackingFusionClassifier": StackingFusionClassifier(),
+    "MuMBoClassifier": MuMBoClassifier(n_estimators=10),
+    "ShareBoostClassifier": ShareBoostClassifier(n_estimators=10),
+    "RShareBoostClassifier": RShareBoostClassifier(n_estimators=10, random_state=0),
+    "IBoostClassifier": IBoostClassifier(n_estimators=10),
+    "MVWABClassifier": MVWABClassifier(n_estimators=10),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels

@@ -37,7 +37,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import resample, shuffle
 
-GRID = {"class_weight": [None, "balanced"]}
+
+def grid(est):
+    """A parameter that every classifier of its kind has, with two values."""
+    if "class_weight" in est.get_params():
+        return {"class_weight": [None, "balanced"]}
+    return {"n_estimators": [3, 5]}
 
 
 def fitted(model, X, y):
@@ -70,6 +75,13 @@ def bootstrapped(est, X, y):
     return fitted(est, *resample(X, y, random_state=0))
 
 
+def curve(est, X, y):
+    ((name, values),) = grid(est).items()
+    return validation_curve(
+        est, X, y, cv=3, param_name=name, param_range=values, error_score="raise"
+    )[1]
+
+
 TOOLS = {
     "fit": lambda est, X, y: fitted(est, X, y),
     "clone and pickle": copied,
@@ -87,26 +99,20 @@ TOOLS = {
     "learning_curve": lambda est, X, y: learning_curve(
         est, X, y, cv=3, train_sizes=[0.5, 1.0], error_score="raise"
     )[2],
-    "validation_curve": lambda est, X, y: validation_curve(
-        est,
-        X,
-        y,
-        cv=3,
-        param_name="class_weight",
-        param_range=[None, "balanced"],
-        error_score="raise",
-    )[1],
+    "validation_curve": curve,
     "permutation_test_score": lambda est, X, y: permutation_test_score(
         est, X, y, cv=3, n_permutations=2, random_state=0
     )[1],
     "GridSearchCV": lambda est, X, y: fitted(
-        GridSearchCV(est, GRID, cv=3, error_score="raise"), X, y
+        GridSearchCV(est, grid(est), cv=3, error_score="raise"), X, y
     ),
     "RandomizedSearchCV": lambda est, X, y: fitted(
-        RandomizedSearchCV(est, GRID, n_iter=2, cv=3, error_score="raise", random_state=0), X, y
+        RandomizedSearchCV(est, grid(est), n_iter=2, cv=3, error_score="raise", random_state=0),
+        X,
+        y,
     ),
     "HalvingGridSearchCV": lambda est, X, y: fitted(
-        HalvingGridSearchCV(est, GRID, cv=3, error_score="raise", random_state=0), X, y
+        HalvingGridSearchCV(est, grid(est), cv=3, error_score="raise", random_state=0), X, y
     ),
     "Pipeline": lambda est, X, y: fitted(make_pipeline("passthrough", est), X, y),
     "CalibratedClassifierCV": lambda est, X, y: fitted(CalibratedClassifierCV(est, cv=3), X, y),

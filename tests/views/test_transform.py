@@ -136,14 +136,10 @@ def test_kernels_are_centred_and_projected():
     [
         ({"view0": PCA()}, DATA, "it lacks 'view1'"),
         ({"view0": PCA(), "view1": PCA(), "v": PCA()}, DATA, "it has unknown 'v'"),
-        ("drop", DATA, "an estimator or 'passthrough', got 'drop'"),
+        ("drop", DATA, "an estimator with transform, or 'passthrough'; got 'drop'"),
+        (None, DATA, "view 'view0' must be an estimator with transform"),
         (KernelCenterer(), DATA, "view 'view0' holds features"),
         (PCA(), MultiViewData({"k": np.eye(4)}, kinds={"k": "kernel"}), "is a kernel view"),
-        (
-            PCA(),
-            MultiViewData({"a": np.eye(4)}, present=np.zeros((4, 1), bool)),
-            "missing in every training row",
-        ),
     ],
 )
 def test_refuses(transformer, data, message):

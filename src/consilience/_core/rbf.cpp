@@ -27,7 +27,7 @@ CONSILIENCE_INLINE To bits(From value) {
 // exp(x) for x <= 0. Adding `magic` rounds x / ln 2 to an integer k and leaves k in the low bits
 // of the sum, from where a shift carries it into the exponent of 2^k.
 CONSILIENCE_INLINE double exp_nonpositive(double x) {
-    constexpr double lowest = -708.0, magic = 0x1.8p52;
+    constexpr double lowest = -708.3964, magic = 0x1.8p52;
     const double clipped = x < lowest ? lowest : x;
     const double shifted = clipped * 1.4426950408889634074 + magic;
     const double k = shifted - magic;
@@ -51,7 +51,7 @@ CONSILIENCE_INLINE double exp_nonpositive(double x) {
 }
 
 CONSILIENCE_INLINE float exp_nonpositive(float x) {
-    constexpr float lowest = -87.0f, magic = 0x1.8p23f;
+    constexpr float lowest = -87.3365f, magic = 0x1.8p23f;
     const float clipped = x < lowest ? lowest : x;
     const float shifted = clipped * 1.44269504f + magic;
     const float k = shifted - magic;

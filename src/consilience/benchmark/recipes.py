@@ -15,6 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from consilience.boosting import (
+    IBoostClassifier,
+    MuMBoClassifier,
+    MVWABClassifier,
+    RShareBoostClassifier,
+    ShareBoostClassifier,
+)
 from consilience.fusion import (
     BestViewClassifier,
     EarlyFusionClassifier,
@@ -27,6 +34,7 @@ __all__ = ["RECIPES", "Recipe", "get_recipes"]
 GOYAL = "Goyal et al. 2018"
 KOCO = "Koço & Capponi 2011"
 PENG = "Peng et al. 2011"
+XIAO = "Xiao & Guo 2012"
 ZANTEDESCHI = "Zantedeschi et al. 2018"
 
 
@@ -45,7 +53,13 @@ def _tree() -> Any:
 
 
 def _svm() -> Any:
-    return make_pipeline(StandardScaler(), SVC())
+    # centring would not change an RBF kernel, and sparse views cannot be centred
+    return make_pipeline(StandardScaler(with_mean=False), SVC())
+
+
+def _adaboost(n_estimators: int) -> Any:
+    # ShareBoost on a single view is AdaBoost
+    return ShareBoostClassifier(n_estimators=n_estimators, max_depth=1)
 
 
 _ALL = [
@@ -128,6 +142,60 @@ _ALL = [
         "RBF SVM per scaled view, sum of the decision values",
         KOCO,
         lambda seed: LateFusionClassifier(_svm(), voting="sum", random_state=seed),
+    ),
+    Recipe(
+        "Early+AdaBoost",
+        "100 rounds of AdaBoost with stumps on all views side by side",
+        KOCO,
+        lambda seed: EarlyFusionClassifier(_adaboost(100), random_state=seed),
+    ),
+    Recipe(
+        "AdaBoost-Ca",
+        "150 rounds of AdaBoost with stumps on all views side by side",
+        PENG,
+        lambda seed: EarlyFusionClassifier(_adaboost(150), random_state=seed),
+    ),
+    Recipe(
+        "AdaBoost-MV",
+        "150 rounds of AdaBoost with stumps per view, majority vote",
+        PENG,
+        lambda seed: LateFusionClassifier(_adaboost(150), voting="hard", random_state=seed),
+    ),
+    Recipe(
+        "MuMBo",
+        "100 rounds of boosting with cooperating views, trees of depth 3",
+        KOCO,
+        lambda seed: MuMBoClassifier(random_state=seed),
+    ),
+    Recipe(
+        "ShareBoost",
+        "100 rounds of boosting with shared weights, trees of depth 3",
+        PENG,
+        lambda seed: ShareBoostClassifier(random_state=seed),
+    ),
+    Recipe(
+        "rShareBoost",
+        "100 rounds of boosting, one view per round drawn by a bandit, trees of depth 3",
+        PENG,
+        lambda seed: RShareBoostClassifier(random_state=seed),
+    ),
+    Recipe(
+        "rBoost.SH",
+        "rShareBoost with full decision trees, as it was compared with",
+        GOYAL,
+        lambda seed: RShareBoostClassifier(_tree(), random_state=seed),
+    ),
+    Recipe(
+        "iBoost",
+        "100 rounds of boosting with weights of their own for each view, trees of depth 3",
+        PENG,
+        lambda seed: IBoostClassifier(random_state=seed),
+    ),
+    Recipe(
+        "MVWAB",
+        "100 rounds of AdaBoost over votes of all views, trees of depth 3",
+        XIAO,
+        lambda seed: MVWABClassifier(random_state=seed),
     ),
 ]
 

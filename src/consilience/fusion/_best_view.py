@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience.fusion._members import best_method, fit_member, seeded
-from consilience.fusion._out_of_fold import make_splits, out_of_fold
+from consilience._estimators import seeded
+from consilience.fusion._members import best_method, fit_member
+from consilience.fusion._out_of_fold import are_splits, make_splits, out_of_fold
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
@@ -26,14 +26,6 @@ def view_accuracy(outputs, prior, codes, weight, test):
     return np.average(guess == codes[test], weights=weight[test])
 
 
-def _proba(self):
-    members = getattr(self, "_members", None)
-    if members is not None:
-        return all(hasattr(m.estimator, "predict_proba") for m in members.values())
-    given = self.estimator.values() if isinstance(self.estimator, dict) else [self.estimator]
-    return all(e is None or hasattr(e, "predict_proba") for e in given)
-
-
 class BestViewClassifier(MultiViewClassifier, PerViewParams):
     """The classifier of the one view with the best cross-validated accuracy.
 
@@ -44,7 +36,8 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     estimator : classifier or dict of view -> classifier, default=None
         Cloned for every view, or one for each; None is a logistic regression on scaled columns.
     cv : int, float, splitter or iterable of splits, default=5
-        Folds of the comparison; a float is the share of a single hold-out.
+        Folds of the comparison; a float is the share of a single hold-out. A splitter that needs
+        groups is given as its splits.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -88,7 +81,6 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     """
 
     _kinds = KINDS
-    _drops_zero_weights = False  # splits given as row numbers must keep their meaning
 
     def __init__(
         self,
@@ -107,10 +99,15 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @property
+    def _drops_zero_weights(self):
+        # splits given as row numbers must keep their meaning
+        return not are_splits(self.cv)
+
     def _fit(self, data, codes, weight):
         names = data.view_names
         estimators = seeded(per_view(self.estimator, names, "estimator"), self.random_state)
-        splits = make_splits(self.cv, codes, self.random_state) if len(names) > 1 else []
+        splits = make_splits(self.cv, codes, weight, self.random_state) if len(names) > 1 else []
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
         def score(task):
@@ -160,20 +157,17 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     def _scores(self, data):
         return self._answer(data, None)
 
-    @available_if(_proba)
-    def predict_proba(self, X):
-        """Probabilities given by the best view that a row has.
+    def _probabilities(self, data):
+        return self._answer(data, "predict_proba")
 
-        Parameters
-        ----------
-        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Samples with the views seen in fit; a container may lack some of them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._with_prior(X, lambda data: self._answer(data, "predict_proba"))
+    def _has_probabilities(self):
+        if hasattr(self, "_members"):
+            given = [member.estimator for member in self._members.values()]
+        else:
+            given = (
+                self.estimator.values() if isinstance(self.estimator, dict) else [self.estimator]
+            )
+        return all(e is None or hasattr(e, "predict_proba") for e in given)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

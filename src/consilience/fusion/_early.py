@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import check_classifier, fit_weighted, seeded
 from consilience.fusion._members import (
     best_method,
     block_shares,
     class_scores,
-    fit_weighted,
-    seeded,
     use_default,
 )
+from consilience.views._storage import fill_rows
 
 __all__ = ["EarlyFusionClassifier"]
 
@@ -29,9 +28,7 @@ def concatenate(data, fill, sparse):
     blocks = []
     for v, (name, view) in enumerate(data.items()):
         missing = ~data.present[:, v]
-        if missing.any():
-            view = _fill_rows(view, missing, fill[name])
-        blocks.append(view)
+        blocks.append(fill_rows(view, missing, fill[name]) if missing.any() else view)
     if sparse:
         return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
     return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
@@ -47,38 +44,26 @@ def view_means(data, weight):
     return means
 
 
-def density(data):
-    """Share of stored values in the concatenation."""
-    stored = sum(view.nnz if sp.issparse(view) else view.size for _, view in data.items())
-    return stored / max(1, len(data) * data.shape[1])
+def stays_sparse(data, estimator):
+    """Whether a concatenation with any sparse view is thin enough, and welcome as a sparse matrix.
 
-
-def _fill_rows(view, missing, row):
-    if sp.issparse(view):
-        kept = sp.diags_array((~missing).astype(np.float64)).tocsr() @ _without_rows(view, missing)
-        return kept + sp.csr_array(missing[:, None].astype(np.float64)) @ sp.csr_array(row)
-    filled = view.astype(np.result_type(view.dtype, np.float32), copy=True)
-    filled[missing] = row
-    return filled
-
-
-def _without_rows(view, missing):
-    """The same matrix with stored values of missing rows set to zero, whatever they were."""
-    clean = sp.csr_array(view, copy=True)
-    clean.data[np.repeat(missing, np.diff(clean.indptr))] = 0
-    return clean
-
-
-def _estimator_has_proba(self):
-    estimator = getattr(self, "estimator_", self.estimator)
-    return estimator is None or hasattr(estimator, "predict_proba")
+    A view that no row has does not count: it has no storage of its own.
+    """
+    there = data.present.any(axis=0)
+    views = [view for (_, view), any_row in zip(data.items(), there, strict=True) if any_row]
+    if not any(sp.issparse(view) for view in views):
+        return False
+    stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
+    thin = stored < SPARSE_BELOW * len(data) * sum(view.shape[1] for view in views)
+    return thin and (estimator is None or get_tags(estimator).input_tags.sparse)
 
 
 class EarlyFusionClassifier(MultiViewClassifier):
     """One classifier on all views side by side.
 
     A missing view is replaced by its training means, or passed on as NaN if the classifier takes
-    NaN. The concatenation is sparse when fewer than 30 % of its values are stored.
+    NaN. The concatenation is sparse when there are sparse views, fewer than 30 % of its values are
+    stored and the classifier takes sparse matrices.
 
     Parameters
     ----------
@@ -128,13 +113,15 @@ class EarlyFusionClassifier(MultiViewClassifier):
         self.random_state = random_state
 
     def _fit(self, data, codes, weight):
-        self._sparse = any(sp.issparse(v) for _, v in data.items()) and density(data) < SPARSE_BELOW
-        means = view_means(data, weight)
+        if self.estimator is not None:
+            check_classifier(self.estimator, "all views")
+        self._sparse = stays_sparse(data, self.estimator)
         probe = sp.csr_array((1, 1)) if self._sparse else np.zeros((1, 1))
         estimator = seeded({"": use_default(self.estimator, probe)}, self.random_state)[""]
-        if get_tags(estimator).input_tags.allow_nan:
-            means = {name: np.full_like(row, np.nan) for name, row in means.items()}
-        self._fill = means
+        self._fill = view_means(data, weight)
+        # scikit-learn's trees take NaN in dense matrices only
+        if get_tags(estimator).input_tags.allow_nan and not self._sparse:
+            self._fill = {name: np.full_like(row, np.nan) for name, row in self._fill.items()}
         X = concatenate(data, self._fill, self._sparse)
         with Progress(self, n_tasks=0):
             self.estimator_ = fit_weighted(estimator, X, self.classes_[codes], weight, "all views")
@@ -146,20 +133,12 @@ class EarlyFusionClassifier(MultiViewClassifier):
         X = concatenate(data, self._fill, self._sparse)
         return class_scores(self.estimator_, X, method, self.classes_)
 
-    @available_if(_estimator_has_proba)
-    def predict_proba(self, X):
-        """Probabilities of the classes, as the classifier gives them.
+    def _probabilities(self, data):
+        return self._answer(data, "predict_proba")
 
-        Parameters
-        ----------
-        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Samples with the views seen in fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._with_prior(X, lambda data: self._answer(data, "predict_proba"))
+    def _has_probabilities(self):
+        estimator = getattr(self, "estimator_", self.estimator)
+        return estimator is None or hasattr(estimator, "predict_proba")
 
     @property
     def view_weights_(self):

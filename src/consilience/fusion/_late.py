@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import seeded
 from consilience._targets import tie_break
-from consilience.fusion._members import fit_member, seeded
+from consilience.fusion._members import fit_member
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
@@ -163,17 +163,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         scores += tie_break(self.class_prior_)
         return scores / scores.sum(axis=1, keepdims=True)
 
-    @available_if(lambda self: self.voting != "sum")
-    def predict_proba(self, X):
-        """Mean probabilities, or shares of the votes.
+    def _probabilities(self, data):
+        return self._scores(data)
 
-        Parameters
-        ----------
-        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Samples with the views seen in fit; a container may lack some of them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._with_prior(X, self._scores)
+    def _has_probabilities(self):
+        return self.voting != "sum"

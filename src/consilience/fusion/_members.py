@@ -7,7 +7,6 @@ missing, so that each method applies its own policy.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import check_random_state, get_tags
 
-from consilience.views._pairwise import PAIRWISE, Reference
+from consilience._estimators import check_classifier, fit_weighted, takes_weight
+from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
 
 __all__ = [
     "ViewMember",
@@ -29,8 +27,6 @@ __all__ = [
     "block_shares",
     "class_scores",
     "fit_member",
-    "fit_weighted",
-    "seeded",
     "use_default",
 ]
 
@@ -58,7 +54,7 @@ def class_scores(estimator, X, method, classes):
 
 def best_method(estimator):
     """The most informative answer a classifier has."""
-    if estimator is None or hasattr(estimator, "predict_proba"):
+    if hasattr(estimator, "predict_proba"):
         return "predict_proba"
     return "decision_function" if hasattr(estimator, "decision_function") else "predict"
 
@@ -91,10 +87,15 @@ class ViewMember:
         return view.toarray() if sp.issparse(view) else view
 
 
-def fit_member(estimator, data, name, codes, weight, classes):
-    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote."""
+def fit_member(estimator, data, name, codes, weight, classes, quiet=False):
+    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote.
+
+    That it cannot is warned about, unless ``quiet``: one fold is not the whole.
+    """
     v = data.view_names.index(name)
     rows = np.flatnonzero(data.present[:, v] & (weight > 0))
+    if len(np.unique(codes[rows])) < 2 and quiet:
+        return None
     if len(np.unique(codes[rows])) < 2:
         seen = "no" if len(rows) == 0 else "only one class of"
         warnings.warn(
@@ -107,7 +108,8 @@ def fit_member(estimator, data, name, codes, weight, classes):
         data, codes, weight = data[rows], codes[rows], weight[rows]
     kind = data.kinds[name]
     estimator = use_default(estimator, data[name])
-    _check_pairwise(estimator, kind, name)
+    check_classifier(estimator, f"view {name!r}")
+    check_pairwise(estimator, kind, name)
     reference = data.reference() if kind in PAIRWISE else None
     X = data.against(name, reference) if reference else data[name]
     X = _finite_block(X, name) if reference else X
@@ -125,66 +127,11 @@ def use_default(estimator, X):
     """The estimator, or for None a logistic regression on scaled columns."""
     if estimator is not None:
         return estimator
-    scaler = MaxAbsScaler() if sp.issparse(X) else StandardScaler()
-    return make_pipeline(scaler, LogisticRegression(max_iter=1000))
-
-
-def fit_weighted(estimator, X, y, weight, where):
-    """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
-    fitted = clone(estimator)
-    params = {} if (weight == 1).all() else _weight_params(fitted, weight, where)
-    try:
-        return fitted.fit(X, y, **params)
-    except Exception as error:
-        error.add_note(f"raised by {type(estimator).__name__} on {where}")
-        raise
-
-
-def _weight_params(estimator, weight, where):
-    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
-        last = estimator.steps[-1][0]
-        names = [name for name, step in estimator.steps if _takes_weight(step)]
-        if last in names:
-            return {f"{name}__sample_weight": weight for name in names}
-        estimator = estimator.steps[-1][1]
-    elif _takes_weight(estimator):
-        return {"sample_weight": weight}
-    raise ValueError(
-        f"sample_weight or class_weight was given, but {type(estimator).__name__} on {where} "
-        "does not take sample_weight"
-    )
-
-
-def _takes_weight(estimator):
-    if not hasattr(estimator, "fit"):
-        return False
-    parameters = inspect.signature(estimator.fit).parameters.values()
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def seeded(estimators, random_state):
-    """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
-    if random_state is None:
-        return estimators
-    rng = check_random_state(random_state)
-    seeds = rng.randint(np.iinfo(np.int32).max, size=len(estimators))
-    return {
-        name: _with_seed(estimator, int(seed))
-        for (name, estimator), seed in zip(estimators.items(), seeds, strict=True)
-    }
-
-
-def _with_seed(estimator, seed):
-    if estimator is None:
-        return None
-    estimator = clone(estimator)
-    params = estimator.get_params(deep=True)
-    unset = [
-        key
-        for key, value in params.items()
-        if value is None and (key == "random_state" or key.endswith("__random_state"))
-    ]
-    return estimator.set_params(**dict.fromkeys(unset, seed))
+    steps = [MaxAbsScaler() if sp.issparse(X) else StandardScaler()]
+    steps.append(LogisticRegression(max_iter=1000))
+    if get_config()["enable_metadata_routing"]:
+        steps = [s.set_fit_request(sample_weight=True) if takes_weight(s) else s for s in steps]
+    return make_pipeline(*steps)
 
 
 def block_shares(estimator, widths):
@@ -209,20 +156,6 @@ def block_shares(estimator, widths):
     blocks = np.sqrt(blocks) if coef is not None else blocks
     total = blocks.sum()
     return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
-
-
-def _check_pairwise(estimator, kind, name):
-    pairwise = get_tags(estimator).input_tags.pairwise
-    if kind in PAIRWISE and not pairwise:
-        raise ValueError(
-            f"view {name!r} is a {kind} view, which {type(estimator).__name__} would read as "
-            "features; use an estimator of precomputed kernels, e.g. SVC(kernel='precomputed')"
-        )
-    if kind == "features" and pairwise:
-        raise ValueError(
-            f"view {name!r} holds features, but {type(estimator).__name__} takes a precomputed "
-            f"matrix; say kinds={{{name!r}: 'kernel'}} if it is one"
-        )
 
 
 def _finite_block(block, name):

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.metaestimators import available_if
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._estimators import fit_weighted, seeded
 from consilience.fusion._members import (
     best_method,
     block_shares,
     class_scores,
     fit_member,
-    fit_weighted,
-    seeded,
 )
-from consilience.fusion._out_of_fold import make_splits, out_of_fold
+from consilience.fusion._out_of_fold import are_splits, is_share, make_splits, out_of_fold
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["StackingFusionClassifier"]
 
 
-def stack_answers(outputs, prior):
-    """Answers (V x n x K) side by side; a missing view says the class prior.
+def stack_answers(outputs, fills):
+    """Answers (V x n x K) side by side, ``fills[v]`` where view v is missing.
 
     For two classes the second column of each view says it all.
     """
-    outputs = np.where(np.isnan(outputs), prior, outputs)
+    outputs = np.where(np.isnan(outputs), np.asarray(fills)[:, None, :], outputs)
     if outputs.shape[2] == 2:
         outputs = outputs[:, :, 1:]
     return np.hstack(list(outputs))
 
 
-def _final_has_proba(self):
-    final = getattr(self, "final_estimator_", self.final_estimator)
-    return final is None or hasattr(final, "predict_proba")
+def missing_answers(members, outputs, prior):
+    """What stands for a missing view: the class prior, or the mean of its decision values."""
+    return [
+        prior
+        if best_method(member.estimator) != "decision_function" or np.isnan(output).all()
+        else np.nanmean(output, axis=0)
+        for member, output in zip(members, outputs, strict=True)
+    ]
 
 
 class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
@@ -52,7 +55,8 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     cv : int, float, splitter or iterable of splits, default=5
         How the final classifier's training answers are made. Folds: each row is answered by
         classifiers that did not see it, which are then refitted on all rows. A float: the
-        classifiers learn from the other rows and the final one from this share of them.
+        classifiers learn from the other rows and the final one from this share of them. A splitter
+        that needs groups is given as its splits.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -99,7 +103,6 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     """
 
     _kinds = KINDS
-    _drops_zero_weights = False  # splits given as row numbers must keep their meaning
 
     def __init__(
         self,
@@ -120,6 +123,11 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @property
+    def _drops_zero_weights(self):
+        # splits given as row numbers must keep their meaning
+        return not are_splits(self.cv)
+
     def _fit(self, data, codes, weight):
         names = data.view_names
         estimators = per_view(self.estimator, names, "estimator")
@@ -127,8 +135,8 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         final = LogisticRegression(max_iter=1000) if final is None else final
         *members, final = seeded({**estimators, "": final}, self.random_state).values()
         estimators = dict(zip(names, members, strict=True))
-        splits = make_splits(self.cv, codes, self.random_state)
-        holdout = isinstance(self.cv, float)
+        splits = make_splits(self.cv, codes, weight, self.random_state)
+        holdout = is_share(self.cv)
         base_rows = splits[0][0] if holdout else np.arange(len(data))
         base = (data[base_rows], codes[base_rows], weight[base_rows])
 
@@ -154,7 +162,8 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         else:
             rows = np.concatenate([test for _, test in splits])
             outputs = np.concatenate(answers).reshape(len(voting), len(rows), -1)
-        X = stack_answers(outputs, self.class_prior_)
+        self._fills = missing_answers(self._members, outputs, self.class_prior_)
+        X = stack_answers(outputs, self._fills)
         kept = weight[rows] > 0
         rows, X = rows[kept], X[kept]
         y = self.classes_[codes[rows]]
@@ -165,7 +174,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         return np.stack([m.output(data, best_method(m.estimator)) for m in self._members])
 
     def _stack(self, data):
-        return stack_answers(self._outputs(data), self.class_prior_)
+        return stack_answers(self._outputs(data), self._fills)
 
     def _scores(self, data):
         return self._final_answer(data, best_method(self.final_estimator_))
@@ -173,20 +182,12 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     def _final_answer(self, data, method):
         return class_scores(self.final_estimator_, self._stack(data), method, self.classes_)
 
-    @available_if(_final_has_proba)
-    def predict_proba(self, X):
-        """Probabilities given by the final classifier.
+    def _probabilities(self, data):
+        return self._final_answer(data, "predict_proba")
 
-        Parameters
-        ----------
-        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Samples with the views seen in fit; a container may lack some of them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._with_prior(X, lambda data: self._final_answer(data, "predict_proba"))
+    def _has_probabilities(self):
+        final = getattr(self, "final_estimator_", self.final_estimator)
+        return final is None or hasattr(final, "predict_proba")
 
     @property
     def view_weights_(self):

@@ -10,7 +10,39 @@ import numpy as np
 from consilience.views import _storage as storage
 from consilience.views._pairwise import KINDS
 
-__all__ = ["check_kind", "check_present", "check_rows", "common_length", "refuse_unknown"]
+__all__ = [
+    "as_dict",
+    "check_kind",
+    "check_present",
+    "check_rows",
+    "common_length",
+    "refuse_other_order",
+    "refuse_unknown",
+]
+
+
+def as_dict(parameter: str, value: Any) -> dict[str, Any]:
+    """A parameter given for each view."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{parameter} must be a dict of view -> value, got {value!r}")
+    return dict(value)
+
+
+def refuse_other_order(views: Mapping[str, Any]) -> None:
+    """pandas tables with the same row labels in another order would be joined wrongly."""
+    labels = {name: view.index for name, view in views.items() if hasattr(view, "index")}
+    labels = {name: index for name, index in labels.items() if hasattr(index, "equals")}
+    for name, index in list(labels.items())[1:]:
+        first = next(iter(labels))
+        if not index.equals(labels[first]) and index.sort_values().equals(
+            labels[first].sort_values()
+        ):
+            raise ValueError(
+                f"views {first!r} and {name!r} have the same row labels in another order; rows are "
+                "matched by position: reindex one of them, or join by a key column with from_tables"
+            )
 
 
 def refuse_unknown(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
@@ -57,7 +89,9 @@ def check_rows(key: Any, n: int) -> storage.Rows:
     if isinstance(key, slice):
         return key
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        row = range(n)[int(key)]
+        if not -n <= key < n:
+            raise IndexError(f"row {key} of {n} samples")
+        row = int(key) % n
         return slice(row, row + 1)
     rows = np.asarray(key)
     if rows.size == 0:

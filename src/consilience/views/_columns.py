@@ -19,12 +19,9 @@ def default_names(n_views: int) -> list[str]:
 
 def is_name_list(views: Any) -> bool:
     """True for a sequence of strings: names to select from a container."""
-    return (
-        isinstance(views, Sequence)
-        and not isinstance(views, str)
-        and len(views) > 0
-        and all(isinstance(name, str) for name in views)
-    )
+    if isinstance(views, (str, Mapping)) or not hasattr(views, "__len__"):
+        return False
+    return len(views) > 0 and all(isinstance(name, str) for name in views)
 
 
 def column_groups(
@@ -55,6 +52,9 @@ def column_groups(
         )
     if isinstance(views, Mapping):
         groups = dict(views)
+        if groups and all(_is_int(width) for width in groups.values()):
+            slices = _side_by_side([int(width) for width in groups.values()], n_features)
+            groups = dict(zip(groups, slices.values(), strict=True))
     elif isinstance(views, (str, slice)) or not hasattr(views, "__len__"):
         raise TypeError(
             "views must be None, a list of widths, or a list or dict of slices, column numbers or "
@@ -99,8 +99,17 @@ def _column_numbers(
     if isinstance(group, slice):
         numbers = np.arange(n_features)[group]
     else:
-        given = np.atleast_1d(np.asarray(group))
-        if given.dtype.kind in "UO" and all(isinstance(column, str) for column in given):
+        given = np.asarray(group)
+        if given.ndim != 1:
+            raise TypeError(
+                f"view {name!r} must be a slice or a list of columns, got {group!r}; a single "
+                "column is a list of one"
+            )
+        if (
+            given.dtype.kind in "UO"
+            and given.size
+            and all(isinstance(column, str) for column in given)
+        ):
             numbers = _numbers_of_names(name, given.tolist(), names)
         elif given.dtype == bool and given.shape == (n_features,):
             numbers = np.flatnonzero(given)
@@ -108,7 +117,7 @@ def _column_numbers(
             numbers = given.astype(np.intp)
         else:
             raise TypeError(
-                f"view {name!r} must be a slice, column numbers or column names, got {group!r}"
+                f"view {name!r} must be a slice or a list of column numbers or names, got {group!r}"
             )
     if numbers.ndim != 1 or len(numbers) == 0:
         raise ValueError(

@@ -106,9 +106,9 @@ def split_columns(X: Any, views: Any, names: Any = None) -> MultiViewData:
 
 def _is_table_of_rows(X: Any) -> bool:
     """A list of rows (numbers, strings or flat sequences), as opposed to a list of matrices."""
-    first = X[0] if len(X) else None
-    if sp.issparse(first) or storage.is_dataframe(first):
+    if any(len(getattr(row, "shape", ())) > 1 for row in X):
         return False
+    first = X[0] if len(X) else None
     return np.ndim(np.asarray(first, dtype=object if isinstance(first, str) else None)) < 2
 
 
@@ -135,7 +135,14 @@ def _read_column_levels(X: Any) -> MultiViewData | None:
     if not _has_column_levels(X):
         return None
     top = dict.fromkeys(X.columns.get_level_values(0))
-    return MultiViewData({str(name): X[name] for name in top})
+    return MultiViewData(dict(zip(_text_names(top), (X[name] for name in top), strict=True)))
+
+
+def _text_names(labels: Any) -> list[str]:
+    names = [str(label) for label in labels]
+    if len(set(names)) < len(names):
+        raise ValueError(f"view names must differ as text, got {storage.shown(labels)}")
+    return names
 
 
 def _read_mudata(X: Any) -> MultiViewData | None:
@@ -161,7 +168,7 @@ def _read_xarray(X: Any) -> MultiViewData | None:
         if X.ndim != 3:
             return as_multiview(X.values) if X.ndim == 2 else None
         label = X.dims[1]
-        names = [str(n) for n in X[label].values] if label in X.coords else None
+        names = _text_names(X[label].values.tolist()) if label in X.coords else None
         names = names or default_names(X.shape[1])
         return MultiViewData({name: X.values[:, v] for v, name in enumerate(names)})
     if _is_from("xarray", "Dataset", X):

@@ -16,10 +16,12 @@ import scipy.sparse as sp
 
 from consilience.views import _storage as storage
 from consilience.views._checks import (
+    as_dict,
     check_kind,
     check_present,
     check_rows,
     common_length,
+    refuse_other_order,
     refuse_unknown,
 )
 from consilience.views._pairwise import (
@@ -98,11 +100,13 @@ class MultiViewData:
         for name in views:
             if not isinstance(name, str) or not name:
                 raise TypeError(f"view names must be non-empty strings, got {name!r}")
-        kinds, column_ids = dict(kinds or {}), dict(column_ids or {})
+        kinds, column_ids = as_dict("kinds", kinds), as_dict("column_ids", column_ids)
         refuse_unknown("kinds", kinds, views)
         refuse_unknown("column_ids", column_ids, views)
         stored = {name: storage.as_storage(value, name) for name, value in views.items()}
         self._n = common_length(stored)
+        if sample_ids is None:
+            refuse_other_order(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
         self._sample_ids = check_ids("sample_ids", sample_ids, self._n)
         self._present = check_present(present, stored, self._n)
@@ -246,7 +250,8 @@ class MultiViewData:
             view = self._views[key]
             return view.values() if isinstance(view, PairwiseView) else view
         if isinstance(key, tuple):
-            if len(key) != 2 or not (key[1] is Ellipsis or key[1] == slice(None)):
+            every = key[1:] in ((Ellipsis,), (slice(None),)) if _is_plain(key[1:]) else False
+            if not every:
                 raise TypeError(
                     "MultiViewData is cut by rows only, data[rows]; for columns take one view, "
                     "data['name'][rows, columns], or data.select([names])"
@@ -300,16 +305,13 @@ class MultiViewData:
         blocks = []
         for v, (name, view) in enumerate(self._views.items()):
             block, missing = storage.to_numeric(view, name), ~self._present[:, v]
-            if sparse or not missing.any():
-                blocks.append(_with_nan_rows(block, missing) if missing.any() else block)
-                continue
-            block = block.toarray() if sp.issparse(block) else block
-            block = block.astype(np.result_type(block.dtype, np.float32), copy=True)
-            block[missing] = np.nan
+            if missing.any():
+                nan = np.full(block.shape[1], np.nan)
+                block = storage.fill_rows(block if sparse else _dense(block), missing, nan)
             blocks.append(block)
         if sparse:
-            return sp.hstack([sp.csr_array(b) for b in blocks], format="csr")
-        return np.hstack([b.toarray() if sp.issparse(b) else b for b in blocks])
+            return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
+        return np.hstack([_dense(block) for block in blocks])
 
     # -- pairwise views ----------------------------------------------------------------------
 
@@ -338,6 +340,10 @@ class MultiViewData:
                 f"{storage.shown(self.view_names)}"
             )
 
+    def __reduce__(self) -> tuple:
+        parts = (self._views, self._kinds, self._present, self._sample_ids, self._origin)
+        return MultiViewData._from_parts, parts
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise TypeError(ADVICE)
 
@@ -348,11 +354,10 @@ class MultiViewData:
         return as_html(self)
 
 
-def _with_nan_rows(block: Any, missing: np.ndarray) -> sp.csr_array:
-    """CSR with every value of the missing rows stored as NaN."""
-    kept = sp.csr_array(block).astype(np.result_type(block.dtype, np.float32))
-    kept = sp.diags_array((~missing).astype(kept.dtype)).tocsr() @ kept
-    holes = sp.csr_array(np.where(missing[:, None], np.nan, 0.0).astype(kept.dtype)) @ sp.csr_array(
-        np.ones((1, block.shape[1]), dtype=kept.dtype)
-    )
-    return kept + holes
+def _is_plain(parts: tuple) -> bool:
+    """No arrays among the parts of an index, so that they can be compared."""
+    return all(part is Ellipsis or isinstance(part, slice) for part in parts)
+
+
+def _dense(block: Any) -> np.ndarray:
+    return block.toarray() if sp.issparse(block) else block

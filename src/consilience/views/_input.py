@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import validate_data
 
 from consilience.views import _storage as storage
-from consilience.views._columns import is_name_list
+from consilience.views._columns import default_names, is_name_list
 from consilience.views._convert import as_multiview, is_matrix, read_views, split_columns
 from consilience.views._data import MultiViewData
 from consilience.views._layout import ViewLayout
@@ -21,16 +21,19 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     Sets ``n_features_in_``, ``n_views_in_``, ``view_names_`` and, for dataframes,
     ``feature_names_in_``. With ``numeric=False`` the columns of a dataframe keep their types.
     """
+    if hasattr(X, "collect_schema") and not storage.is_dataframe(X):
+        raise TypeError("X is a lazy frame; collect() it first")
     if is_matrix(X):
         data = _read_matrix(estimator, X, reset, numeric)
     elif reset:
         data = read_views(X, estimator.views)
     else:
         data = as_multiview(X)
+        _check_number(estimator, X, data)
         if is_name_list(estimator.views):
             known = [name for name in estimator.views if name in data]
             data = data.select(known) if known else data
-    if reset and len(data) == 0:
+    if len(data) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     if not reset:
         return estimator._layout.align(data)
@@ -43,11 +46,31 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     return data
 
 
+def _check_number(estimator: Any, X: Any, data: MultiViewData) -> None:
+    """Views without names are told apart by their place: none may be left out."""
+    nameless = not isinstance(X, MultiViewData) and list(data.view_names) == default_names(
+        data.n_views
+    )
+    fitted = list(estimator._layout.names)
+    if nameless and fitted == default_names(len(fitted)) and data.n_views != len(fitted):
+        raise ValueError(
+            f"X has {data.n_views} views without names, but fit saw {len(fitted)}; pass a dict or "
+            "MultiViewData with view names if some are missing"
+        )
+
+
 def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiViewData:
     names = storage.column_names(X)
     if not numeric and names is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     else:
         # NaN may mark a missing view: what is finite is looked at view by view
-        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+        try:
+            X = validate_data(
+                estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False
+            )
+        except TypeError:
+            if names is not None:
+                storage.to_numeric(X, "X")  # says which column is not a number
+            raise
     return split_columns(X, estimator.views, names)

@@ -18,25 +18,32 @@ __all__ = ["ViewLayout", "check_values"]
 
 @dataclass(frozen=True)
 class ViewLayout:
-    """Names, widths and kinds of the fitted views (a pairwise view has no width of its own)."""
+    """The fitted views: names, widths (None for pairwise views), kinds and names of columns."""
 
     names: tuple[str, ...]
     widths: tuple[int | None, ...]
     kinds: tuple[str, ...]
+    columns: tuple[tuple[str, ...] | None, ...]
 
     @classmethod
     def of(cls, data: MultiViewData) -> ViewLayout:
         """Layout of a container."""
         kinds = tuple(data.kinds.values())
         widths = zip(data.widths.values(), kinds, strict=True)
-        return cls(data.view_names, tuple(None if k in PAIRWISE else w for w, k in widths), kinds)
+        return cls(
+            names=data.view_names,
+            widths=tuple(None if kind in PAIRWISE else width for width, kind in widths),
+            kinds=kinds,
+            columns=tuple(_columns(data, name) for name in data.view_names),
+        )
 
     def align(self, data: MultiViewData) -> MultiViewData:
         """The fitted views of ``data`` in fitted order; views it lacks are missing in all rows."""
         unknown = [name for name in data.view_names if name not in self.names]
         if unknown:
             self._refuse(data, unknown)
-        for name, width, kind in zip(self.names, self.widths, self.kinds, strict=True):
+        fitted = zip(self.names, self.widths, self.kinds, self.columns, strict=True)
+        for name, width, kind, columns in fitted:
             if name not in data:
                 continue
             if data.kinds[name] != kind:
@@ -47,6 +54,7 @@ class ViewLayout:
                 raise ValueError(
                     f"view {name!r} has {data.widths[name]} columns, but had {width} in fit"
                 )
+            _check_columns(name, columns, _columns(data, name))
         if data.view_names == self.names:
             return data
         return self._complete(data)
@@ -77,6 +85,26 @@ class ViewLayout:
                 views[name] = sp.csr_array((n, width or 1))
         kinds = dict(zip(self.names, self.kinds, strict=True))
         return MultiViewData._from_parts(views, kinds, present, data.sample_ids, data._origin)
+
+
+def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
+    if data.kinds[name] in PAIRWISE:
+        return None
+    names = storage.column_names(data[name])
+    return None if names is None else tuple(names)
+
+
+def _check_columns(
+    view: str, fitted: tuple[str, ...] | None, given: tuple[str, ...] | None
+) -> None:
+    if fitted is None or given is None or fitted == given:
+        return
+    for j, (old, new) in enumerate(zip(fitted, given, strict=True)):
+        if old != new:
+            raise ValueError(
+                f"view {view!r} has other columns than in fit, or in another order: column {j} was "
+                f"{old!r} and is {new!r} now"
+            )
 
 
 def check_values(data: MultiViewData, kinds: tuple[str, ...], method: str) -> MultiViewData:

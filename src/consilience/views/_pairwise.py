@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import get_tags
 
 from consilience.views import _storage as storage
 
@@ -23,12 +24,17 @@ __all__ = [
     "PairwiseView",
     "Reference",
     "check_ids",
+    "check_pairwise",
     "fingerprint",
     "pairwise_view",
 ]
 
 PAIRWISE = ("kernel", "distance")
 KINDS = ("features", *PAIRWISE)
+EXAMPLES = {
+    "kernel": "SVC(kernel='precomputed')",
+    "distance": "KNeighborsClassifier(metric='precomputed')",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +87,26 @@ class PairwiseView:
 
 def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     """One id for each of n, row numbers by default; read-only."""
-    array = np.arange(n) if ids is None else np.array(ids)
+    array = np.arange(n) if ids is None else _id_array(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")
+    if any(key is None or key != key for key in array.tolist()):
+        raise ValueError(f"{parameter} has an entry that is None or NaN")
     array.flags.writeable = False
+    return array
+
+
+def _id_array(ids: Any) -> np.ndarray:
+    """Ids as they are: NumPy would make one type of mixed ones, and numbers of dates."""
+    array = np.array(ids) if isinstance(ids, np.ndarray) else None
+    if array is None:
+        items = list(ids)
+        same = len({type(key) for key in items}) == 1 and isinstance(items[0], (int, str))
+        array = np.array(items) if same else np.empty(len(items), dtype=object)
+        if not same:
+            array[:] = items
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]").astype(object)
     return array
 
 
@@ -118,3 +140,35 @@ def fingerprint(views: Mapping[str, Any]) -> str | None:
         digest.update(np.ascontiguousarray(matrix.diagonal()).tobytes())
         digest.update(np.ascontiguousarray(matrix[:1]).tobytes())
     return digest.hexdigest() if matrices else None
+
+
+def check_pairwise(estimator: Any, kind: str, name: str, *, takes: bool | None = None) -> None:
+    """Kernel views go to estimators of precomputed kernels, distance views to those of distances.
+
+    ``takes`` says that the estimator takes precomputed matrices where its tags do not.
+    """
+    pairwise = get_tags(estimator).input_tags.pairwise if takes is None else takes
+    method = type(estimator).__name__
+    if kind in PAIRWISE and not pairwise:
+        raise ValueError(
+            f"view {name!r} is a {kind} view, which {method} would read as features; use an "
+            f"estimator of precomputed matrices, e.g. {EXAMPLES[kind]}"
+        )
+    if kind == "features" and pairwise:
+        raise ValueError(
+            f"view {name!r} holds features, but {method} takes a precomputed matrix; say "
+            f"kinds={{{name!r}: 'kernel'}} if it is one"
+        )
+    wanted = _precomputed_kind(estimator)
+    if kind in PAIRWISE and wanted is not None and wanted != kind:
+        raise ValueError(
+            f"view {name!r} is a {kind} view, but {method} takes a precomputed {wanted}; use e.g. "
+            f"{EXAMPLES[kind]}"
+        )
+
+
+def _precomputed_kind(estimator: Any) -> str | None:
+    for key, value in estimator.get_params(deep=True).items():
+        if isinstance(value, str) and value == "precomputed":
+            return "distance" if key.endswith("metric") else "kernel"
+    return None

@@ -30,14 +30,19 @@ class PerViewParams(BaseEstimator):
         dict
         """
         params = super().get_params(deep=deep)
-        members = params[self._per_view]
-        if deep and isinstance(members, Mapping):
-            for view, member in members.items():
-                params.setdefault(view, member)
-                if hasattr(member, "get_params"):
-                    nested = member.get_params(deep=True)
-                    params.update({f"{view}__{key}": value for key, value in nested.items()})
+        for view, member in self._named_members(params).items() if deep else ():
+            params[view] = member
+            if hasattr(member, "get_params"):
+                nested = member.get_params(deep=True)
+                params.update({f"{view}__{key}": value for key, value in nested.items()})
         return params
+
+    def _named_members(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Members reachable by name: those whose view is not called like a parameter."""
+        members = own[self._per_view]
+        if not isinstance(members, Mapping):
+            return {}
+        return {view: member for view, member in members.items() if view not in own}
 
     def set_params(self, **params: Any) -> PerViewParams:
         """Set parameters; ``view__param`` reaches into the estimator of one view.
@@ -54,19 +59,31 @@ class PerViewParams(BaseEstimator):
         # first the whole dict, if it is among them, so that the nested names find it
         if self._per_view in params:
             setattr(self, self._per_view, params.pop(self._per_view))
-        members = getattr(self, self._per_view)
-        if isinstance(members, Mapping):
-            own = super().get_params(deep=False)
-            replaced = {k: params.pop(k) for k in list(params) if k in members and k not in own}
-            if replaced:
-                members = {**members, **replaced}
-                setattr(self, self._per_view, members)
-            for key in list(params):
-                view, _, name = key.partition("__")
-                if name and view in members and view not in own:
-                    members[view].set_params(**{name: params.pop(key)})
+        if isinstance(getattr(self, self._per_view), Mapping):
+            for key in [key for key in params if key.startswith(f"{self._per_view}__")]:
+                raise ValueError(
+                    f"{key!r} cannot be set: {self._per_view} is a dict; name the view, e.g. "
+                    f"{next(iter(getattr(self, self._per_view)))}__{key.partition('__')[2]}"
+                )
+        for key in list(params):
+            members = self._named_members(super().get_params(deep=False))
+            # the longest name first: a view may be called a__b beside one called a
+            for view in sorted(members, key=len, reverse=True):
+                if key == view:
+                    replaced = {**getattr(self, self._per_view), view: params.pop(key)}
+                    setattr(self, self._per_view, replaced)
+                    break
+                if key.startswith(f"{view}__"):
+                    _set_nested(members[view], view, key, params.pop(key))
+                    break
         super().set_params(**params)
         return self
+
+
+def _set_nested(member: Any, view: str, key: str, value: Any) -> None:
+    if not hasattr(member, "set_params"):
+        raise ValueError(f"{key!r} cannot be set: view {view!r} has {member!r}, not an estimator")
+    member.set_params(**{key[len(view) + 2 :]: value})
 
 
 def per_view(value: Any, names: tuple[str, ...], parameter: str) -> dict[str, Any]:

@@ -5,10 +5,12 @@ Every other module works with rows, widths and numbers; only this one asks what 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import narwhals as nw
+import narwhals.selectors as ncs
 import numpy as np
 import scipy.sparse as sp
 
@@ -18,6 +20,7 @@ __all__ = [
     "as_storage",
     "column_names",
     "describe",
+    "fill_rows",
     "first_not_finite",
     "is_dataframe",
     "is_documents",
@@ -56,7 +59,14 @@ def as_storage(value: Any, name: str) -> Any:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
         return value.tocsr()
     if is_dataframe(value):
+        _refuse_repeated_columns(value, name)
         return value
+    if isinstance(value, np.matrix):
+        raise TypeError(f"view {name!r} is a np.matrix; convert it with np.asarray")
+    if isinstance(value, np.ma.MaskedArray):
+        if value.dtype.kind != "f":
+            raise TypeError(f"view {name!r} is a masked array of {value.dtype}; masks need floats")
+        return value.filled(np.nan)
     if nw.dependencies.is_into_series(value):
         value = nw.from_native(value, series_only=True).to_numpy()
     if hasattr(value, "collect_schema"):
@@ -64,12 +74,32 @@ def as_storage(value: Any, name: str) -> Any:
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: view {name!r} has dtype {array.dtype}")
-    if array.ndim == 1 and len(array) and all(isinstance(v, str) for v in array):
+    if array.ndim == 1 and _holds_documents(array):
         return array
     if array.ndim != 2:
         advice = "; reshape(-1, 1) makes one column of it" if array.ndim == 1 else ""
         raise ValueError(f"view {name!r} must be two-dimensional, got shape {array.shape}{advice}")
     return array
+
+
+def _refuse_repeated_columns(frame: Any, name: str) -> None:
+    columns: Any = getattr(frame, "columns", None)
+    if getattr(columns, "is_unique", True):
+        return
+    twice = columns[columns.duplicated()]
+    raise ValueError(f"view {name!r} has several columns of the same name: {shown(set(twice))}")
+
+
+def _holds_documents(array: np.ndarray) -> bool:
+    """Strings, with None or NaN where a document is missing."""
+    if array.dtype.kind == "U":
+        return len(array) > 0
+    texts = [isinstance(v, str) for v in array]
+    return any(texts) and all(t or _is_null(v) for t, v in zip(texts, array, strict=True))
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def n_rows(view: Any) -> int:
@@ -123,12 +153,12 @@ def absent_rows(view: Any) -> np.ndarray:
     if d == 0 or n == 0:
         return absent
     if is_dataframe(view):
-        frame = nw.from_native(view, eager_only=True)
-        absent[:] = _nulls(frame[:, 0])
-        for j in range(1, d):
-            if not absent.any():
-                break
-            absent &= _nulls(frame[:, j])
+        absent[:] = _null_cells(take_columns(view, slice(0, 1)))[:, 0]
+        suspects = np.flatnonzero(absent)
+        if len(suspects):
+            absent[suspects] = _null_cells(take_rows(view, suspects)).all(axis=1)
+    elif is_documents(view):
+        absent[:] = [_is_null(v) for v in view]
     elif sp.issparse(view):
         if view.dtype.kind == "f":
             for row in np.flatnonzero(np.diff(view.indptr) == d):
@@ -142,11 +172,17 @@ def absent_rows(view: Any) -> np.ndarray:
     return absent
 
 
-def _nulls(column: nw.Series) -> np.ndarray:
-    nulls = column.is_null()
-    if column.dtype.is_float():
-        nulls = nulls | column.is_nan().fill_null(False)
-    return nulls.to_numpy().astype(bool)
+def _null_cells(view: Any) -> np.ndarray:
+    """Cells of a dataframe that are null or NaN."""
+    frame = nw.from_native(view, eager_only=True)
+    nulls = frame.select(nw.all().is_null()).to_numpy().astype(bool)
+    floats = [j for j, dtype in enumerate(frame.schema.values()) if dtype.is_float()]
+    if floats:
+        nans = frame.select(
+            ncs.by_dtype(nw.Float32, nw.Float64).is_nan().fill_null(False)
+        ).to_numpy()
+        nulls[:, floats] |= nans.astype(bool)
+    return nulls
 
 
 def to_numeric(view: Any, name: str) -> Any:
@@ -173,24 +209,38 @@ def to_numeric(view: Any, name: str) -> Any:
 
 def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
     frame = nw.from_native(view, eager_only=True)
-    bad = [c for c in frame.columns if not _is_number(frame.schema[c])]
+    schema = frame.schema
+    if all(dtype.is_numeric() for dtype in schema.values()):
+        values = frame.to_numpy()
+        if values.dtype.kind in "biuf":
+            return values
+    out, bad = np.empty(frame.shape), []
+    for j, (column, dtype) in enumerate(schema.items()):
+        values = _column_to_numeric(frame[:, j], dtype)
+        if values is None:
+            bad.append(column)
+        else:
+            out[:, j] = values
     if bad:
         raise ValueError(
             f"view {name!r} has columns that are not numbers: {shown(bad)}; encode them first, "
             f"e.g. ViewTransformer({{{name!r}: OneHotEncoder()}})"
         )
-    kinds = set(frame.schema.values())
-    dtype = np.float32 if kinds == {nw.Float32()} else np.float64
-    out = np.empty(frame.shape, dtype=dtype)
-    for j in range(frame.shape[1]):
-        column = frame[:, j]
-        values = column.cast(nw.Float64()) if column.null_count() else column
-        out[:, j] = values.to_numpy()
     return out
 
 
-def _is_number(dtype: Any) -> bool:
-    return bool(dtype.is_numeric() or dtype == nw.Boolean())
+def _column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
+    """A column as floats, or None if it holds something else than numbers."""
+    if dtype.is_numeric() or dtype == nw.Boolean():
+        return column.cast(nw.Float64()).to_numpy()
+    if dtype == nw.String() or dtype.is_temporal():
+        return None
+    values = column.to_numpy()  # numbers behind a category, an object or a sparse column
+    if values.dtype.kind == "O" and not all(
+        isinstance(v, numbers.Real) or v is None for v in values
+    ):
+        return None
+    return values.astype(np.float64) if values.dtype.kind in "biufO" else None
 
 
 def first_not_finite(view: Any, rows: np.ndarray) -> tuple[int, int, float] | None:
@@ -213,3 +263,16 @@ def first_not_finite(view: Any, rows: np.ndarray) -> tuple[int, int, float] | No
         return None
     row, column = bad[0]
     return int(row), int(column), float(view[row, column])
+
+
+def fill_rows(view: Any, rows: np.ndarray, values: np.ndarray) -> Any:
+    """A copy of a numeric view with the marked rows replaced by ``values`` (one row)."""
+    dtype = np.result_type(view.dtype, np.float32)
+    if not sp.issparse(view):
+        filled = view.astype(dtype, copy=True)
+        filled[rows] = values
+        return filled
+    kept = sp.csr_array(view, dtype=dtype, copy=True)
+    kept.data[np.repeat(rows, np.diff(kept.indptr))] = 0
+    marked = sp.csr_array(rows[:, None].astype(dtype))
+    return (kept + marked @ sp.csr_array(values.reshape(1, -1).astype(dtype))).tocsr()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import narwhals as nw
@@ -23,9 +24,9 @@ def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
         )
     frames = {name: _read(name, table, on) for name, table in tables.items()}
     keys = {name: _keys(name, frame, on) for name, frame in frames.items()}
-    types = {name: type(values[0]) for name, values in keys.items()}
-    if len(set(types.values())) > 1:
-        listed = ", ".join(f"{name!r} has {kind.__name__}" for name, kind in types.items())
+    types = {name: {_type_name(key) for key in values} for name, values in keys.items()}
+    if len(set().union(*types.values())) > 1:
+        listed = ", ".join(f"{name!r} has {' and '.join(sorted(k))}" for name, k in types.items())
         raise TypeError(f"the key {on!r} has different types in the tables: {listed}")
     ids = list(dict.fromkeys(key for values in keys.values() for key in values))
     views, present = {}, np.zeros((len(ids), len(frames)), dtype=bool)
@@ -39,13 +40,23 @@ def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
     return MultiViewData(views, present=present, sample_ids=ids)
 
 
+def _type_name(key: Any) -> str:
+    """Keys of one name can be equal; dates with and without a time zone never are."""
+    if isinstance(key, datetime):
+        return "datetime" if key.tzinfo is None else "datetime with time zone"
+    return type(key).__name__
+
+
 def _read(name: str, table: Any, on: str) -> nw.DataFrame:
     if not storage.is_dataframe(table):
         raise TypeError(f"table {name!r} must be a dataframe, got {type(table).__name__}")
     frame: nw.DataFrame = nw.from_native(table, eager_only=True)
     if on not in frame.columns:
+        hint = " (it is the index: reset_index() makes a column of it)"
         raise ValueError(
-            f"table {name!r} has no column {on!r}; its columns are {storage.shown(frame.columns)}"
+            f"table {name!r} has no column {on!r}"
+            + (hint if on in getattr(getattr(table, "index", None), "names", []) else "")
+            + f"; its columns are {storage.shown(frame.columns)}"
         )
     if frame.shape[1] == 1:
         raise ValueError(f"table {name!r} has no column besides the key {on!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin, clone
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 from consilience.views._input import read_input
-from consilience.views._pairwise import PAIRWISE
+from consilience.views._pairwise import PAIRWISE, check_pairwise
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["ViewTransformer"]
@@ -119,7 +121,7 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         outputs: dict[str, Any] = {}
         for v, name in enumerate(data.view_names):
             transformer, present = self.transformers_[name], data.present[:, v]
-            if transformer == "passthrough" or not present.any():
+            if transformer in (None, "passthrough") or not present.any():
                 outputs[name] = None
             else:
                 outputs[name] = transformer.transform(self._values(data[present], name))
@@ -137,19 +139,16 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         outputs: dict[str, Any] = {}
         for v, (name, transformer) in enumerate(chosen.items()):
             present = data.present[:, v]
-            if not present.any():
-                raise ValueError(f"view {name!r} is missing in every training row")
-            if isinstance(transformer, str):
-                if transformer != "passthrough":
-                    raise ValueError(
-                        f"the transformer of view {name!r} must be an estimator or 'passthrough', "
-                        f"got {transformer!r}"
-                    )
-                self.transformers_[name], outputs[name] = transformer, None
-                self._widths[name] = data.widths[name]
+            _check_transformer(transformer, name)
+            self._widths[name] = data.widths[name]
+            if transformer == "passthrough" or not present.any():
+                self.transformers_[name] = transformer if present.any() else None
+                outputs[name] = None
+                _warn_if_absent(name, present)
                 continue
             part = data[present]
-            self._check_pairwise(data.kinds[name], name, transformer)
+            takes = True if isinstance(transformer, KernelCenterer) else None
+            check_pairwise(transformer, data.kinds[name], name, takes=takes)
             if data.kinds[name] in PAIRWISE:
                 self._references[name] = part.reference()
             self.transformers_[name] = clone(transformer)
@@ -161,26 +160,11 @@ class ViewTransformer(TransformerMixin, PerViewParams):
     def _values(self, data: MultiViewData, name: str) -> Any:
         if name in self._references:
             return data.against(name, self._references[name])
-        return data[name]
-
-    @staticmethod
-    def _check_pairwise(kind: str, name: str, transformer: Any) -> None:
-        pairwise = get_tags(transformer).input_tags.pairwise
-        takes_kernel = pairwise or isinstance(transformer, KernelCenterer)
-        if kind in PAIRWISE and not takes_kernel:
-            raise ValueError(
-                f"view {name!r} is a {kind} view, which {type(transformer).__name__} would read as "
-                "features; use 'passthrough' or a transformer of precomputed kernels"
-            )
-        if kind == "features" and takes_kernel:
-            raise ValueError(
-                f"view {name!r} holds features, but {type(transformer).__name__} takes precomputed "
-                "kernels; say kinds={...: 'kernel'} if it is one"
-            )
+        return _texts_for(self.transformers_[name], data[name])
 
     def _assemble(self, data: MultiViewData, outputs: dict[str, Any]) -> MultiViewData:
         views: dict[str, Any] = {}
-        kinds, column_ids = data.kinds, {}
+        kinds, column_ids, held = data.kinds, {}, data.present.copy()
         for v, (name, output) in enumerate(outputs.items()):
             transformer = self.transformers_[name]
             if transformer == "passthrough":
@@ -194,12 +178,14 @@ class ViewTransformer(TransformerMixin, PerViewParams):
                 kinds[name] = "features"
             present = data.present[:, v]
             if output is None:
+                # nothing to transform, or nothing was learned: missing in every row
                 views[name] = np.full((len(data), self._widths[name]), np.nan)
+                held[:, v] = False
             else:
                 views[name] = output if present.all() else _spread(output, present)
         out = MultiViewData(
             views,
-            present=data.present,
+            present=held,
             sample_ids=data.sample_ids,
             kinds=kinds,
             column_ids=column_ids,
@@ -212,6 +198,33 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _check_transformer(transformer: Any, name: str) -> None:
+    if not hasattr(transformer, "transform") and transformer != "passthrough":
+        raise ValueError(
+            f"the transformer of view {name!r} must be an estimator with transform, or "
+            f"'passthrough'; got {transformer!r}"
+        )
+
+
+def _warn_if_absent(name: str, present: np.ndarray) -> None:
+    if not present.any():
+        warnings.warn(
+            f"view {name!r} is missing in every training row: it stays missing, also in new data",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _texts_for(transformer: Any, view: Any) -> Any:
+    """Vectorisers take a sequence of texts, other transformers a table with one text column."""
+    tags = get_tags(transformer).input_tags
+    if tags.string and not tags.two_d_array:
+        if storage.is_dataframe(view) and storage.n_columns(view) == 1:
+            return nw.from_native(view, eager_only=True)[:, 0].to_numpy()
+        return view
+    return view.reshape(-1, 1) if storage.is_documents(view) else view
 
 
 def _spread(output: Any, present: np.ndarray) -> Any:

@@ -1,0 +1,114 @@
+"""Handling of the user's own scikit-learn classifiers: weights, seeds, errors that say where."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+
+__all__ = [
+    "check_classifier",
+    "fit_weighted",
+    "last_step",
+    "seeded",
+    "takes_weight",
+    "with_seed",
+]
+
+
+def check_classifier(estimator, where):
+    """Refuse what is no classifier, or decides between pairs of classes."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type) or not is_classifier(estimator):
+        raise ValueError(f"a classifier is needed on {where}, got {estimator!r}")
+    last = last_step(estimator)
+    if getattr(last, "decision_function_shape", "ovr") == "ovo":
+        raise ValueError(
+            f"{type(last).__name__} on {where} has decision_function_shape='ovo', a score for each "
+            "pair of classes; use 'ovr', a score for each class"
+        )
+
+
+def last_step(estimator):
+    """The classifier at the end of a pipeline, or the estimator itself."""
+    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def fit_weighted(estimator, X, y, weight, where):
+    """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
+    check_classifier(estimator, where)
+    fitted = clone(estimator)
+    params = {} if (weight == 1).all() else weight_params(fitted, weight, where)
+    try:
+        return fitted.fit(X, y, **params)
+    except Exception as error:
+        error.add_note(f"raised by {type(estimator).__name__} on {where}")
+        raise
+
+
+def weight_params(estimator, weight, where):
+    """Arguments of ``fit`` that carry the weights, or an error if the classifier takes none."""
+    if not takes_weight(estimator):
+        raise ValueError(
+            "sample_weight or class_weight was given, but "
+            f"{type(last_step(estimator)).__name__} on {where} does not take sample_weight"
+        )
+    return _nested_params(estimator, weight)
+
+
+def _nested_params(estimator, weight):
+    if not isinstance(estimator, Pipeline) or get_config()["enable_metadata_routing"]:
+        return {"sample_weight": weight}
+    return {
+        f"{name}__{key}": value
+        for name, step in estimator.steps
+        if takes_weight(step)
+        for key, value in _nested_params(step, weight).items()
+    }
+
+
+def takes_weight(estimator):
+    """Whether ``fit`` takes sample_weight: of a pipeline its last step, of a search its inside."""
+    if not hasattr(estimator, "fit"):
+        return False
+    if isinstance(estimator, Pipeline):
+        return takes_weight(estimator.steps[-1][1])
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    if any(p.name == "sample_weight" for p in parameters):
+        return True
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return False
+    if get_config()["enable_metadata_routing"]:
+        return True
+    inner = getattr(estimator, "estimator", None)
+    if hasattr(estimator, "refit"):  # a search hands its arguments on, which pipelines refuse
+        return not isinstance(inner, Pipeline) and takes_weight(inner)
+    return inner is None
+
+
+def seeded(estimators, random_state):
+    """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
+    if random_state is None:
+        return estimators
+    rng = check_random_state(random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=len(estimators))
+    return {
+        name: with_seed(estimator, int(seed))
+        for (name, estimator), seed in zip(estimators.items(), seeds, strict=True)
+    }
+
+
+def with_seed(estimator, seed):
+    if estimator is None:
+        return None
+    estimator = clone(estimator)
+    params = estimator.get_params(deep=True)
+    unset = [
+        key
+        for key, value in params.items()
+        if value is None and (key == "random_state" or key.endswith("__random_state"))
+    ]
+    return estimator.set_params(**dict.fromkeys(unset, seed))

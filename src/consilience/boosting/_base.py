@@ -1,0 +1,351 @@
+"""The loop and the vote that all boosting methods share.
+
+A method provides ``_start(problem)``, the state before the first round, and
+``_boost(problem, state)``, one round: a ``Round`` to add to the vote, or None to stop.
+
+Probabilities are softmax(2 · votes). Boosting drives votes apart, so they tend to be too sure;
+CalibratedClassifierCV mends that.
+"""
+
+from __future__ import annotations
+
+import numbers
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.special import softmax
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience._targets import tie_break
+from consilience.boosting._learners import EstimatorLearner, TreeLearner
+from consilience.views._params import PerViewParams, per_view
+
+__all__ = ["BoostingClassifier", "BoostingProblem", "Member", "Round", "first_largest"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A weak hypothesis on one view."""
+
+    view: int
+    hypothesis: Any
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round adds: members that decide together, and the weight of their decision."""
+
+    weight: float
+    members: tuple[Member, ...]
+    last: bool = False
+
+
+@dataclass(eq=False)
+class BoostingProblem:
+    """The training rows as the rounds see them."""
+
+    codes: np.ndarray
+    n_classes: int
+    weight: np.ndarray
+    learners: list
+    n_rounds: int
+    random: np.random.RandomState
+    pool: ThreadPoolExecutor | None
+
+    @property
+    def n(self):
+        """Number of rows; with sample weights their sum."""
+        return self.weight.sum()
+
+    def fit_view(self, v, weight):
+        """Weak hypothesis and training predictions of one view."""
+        return self.learners[v].fit(weight, self._seeds(1)[0])
+
+    def fit_views(self, weights, costs=False):
+        """Hypotheses of all views, each for its own weights (or costs); predictions V x n."""
+        tasks = zip(self.learners, weights, self._seeds(len(self.learners)), strict=True)
+
+        def fit(task):
+            learner, weight, seed = task
+            return learner.fit_costs(weight, seed) if costs else learner.fit(weight, seed)
+
+        run = map if self.pool is None else self.pool.map
+        hypotheses, predictions = zip(*run(fit, tasks), strict=True)
+        return hypotheses, np.stack(predictions)
+
+    def _seeds(self, size):
+        return self.random.randint(np.iinfo(np.int32).max, size=size).tolist()
+
+
+class BoostingClassifier(MultiViewClassifier, PerViewParams):
+    """Base of the boosting methods."""
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_estimators=100,
+        learning_rate=1.0,
+        max_depth=3,
+        resample=False,
+        validation_fraction=0.1,
+        n_iter_no_change=None,
+        warm_start=False,
+        views=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.resample = resample
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.views = views
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- fit -----------------------------------------------------------------------------------
+
+    def _fit(self, data, codes, weight):
+        self._check_parameters()
+        resumed = self._resume(len(data))
+        if not resumed:
+            self._rounds, self._state = [], None
+            self._random = np.random.RandomState(
+                check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            )
+        train, valid = self._split(codes)
+        judge = _Judge(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
+        if judge:
+            data, codes, weight = data[train], codes[train], weight[train]
+        n_threads = min(effective_n_jobs(self.n_jobs), data.n_views)
+        pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        try:
+            problem = BoostingProblem(
+                codes=codes,
+                n_classes=len(self.classes_),
+                weight=weight,
+                learners=self._learners(data, codes, pool),
+                n_rounds=self.n_estimators,
+                random=self._random,
+                pool=pool,
+            )
+            self._run_rounds(problem, judge)
+        finally:
+            if pool is not None:
+                pool.shutdown()
+        if not self.warm_start:
+            del self._state, self._random
+        self._publish()
+
+    def _run_rounds(self, problem, judge):
+        if self._state is None:
+            self._state = self._start(problem)
+        todo = self.n_estimators - len(self._rounds)
+        with Progress(self, n_tasks=max(0, todo)) as progress:
+            for _ in range(todo):
+                added = self._boost(problem, self._state)
+                if added is None:
+                    break
+                self._rounds.append(added)
+                stop = progress.tick("round")
+                if added.last or stop or (judge and judge.no_better(added)):
+                    break
+        if judge:
+            del self._rounds[judge.best_rounds :]
+
+    def _check_parameters(self):
+        if not isinstance(self.n_estimators, numbers.Integral) or self.n_estimators < 1:
+            raise ValueError(f"n_estimators must be a whole number >= 1, got {self.n_estimators!r}")
+        if not isinstance(self.learning_rate, numbers.Real) or not 0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate must be a number > 0, got {self.learning_rate!r}")
+        if not isinstance(self.max_depth, numbers.Integral) or self.max_depth < 1:
+            raise ValueError(f"max_depth must be a whole number >= 1, got {self.max_depth!r}")
+        patience = self.n_iter_no_change
+        if patience is not None and (not isinstance(patience, numbers.Integral) or patience < 1):
+            raise ValueError(f"n_iter_no_change must be None or >= 1, got {patience!r}")
+        if patience is not None and self.warm_start:
+            raise ValueError("warm_start cannot be combined with n_iter_no_change")
+
+    def _resume(self, n_samples):
+        if not (self.warm_start and getattr(self, "_state", None) is not None):
+            return False
+        if self.n_estimators < len(self._rounds):
+            raise ValueError(
+                f"warm_start=True continues a fit of {len(self._rounds)} rounds, but "
+                f"n_estimators={self.n_estimators}"
+            )
+        if n_samples != self._n_samples_fit:
+            raise ValueError(
+                f"warm_start=True continues a fit on {self._n_samples_fit} rows, but X has "
+                f"{n_samples}; set warm_start=False to start anew"
+            )
+        return True
+
+    def _split(self, codes):
+        self._n_samples_fit = len(codes)
+        everything = np.arange(len(codes))
+        if self.n_iter_no_change is None:
+            return everything, everything[:0]
+        share = self.validation_fraction
+        if not isinstance(share, numbers.Real) or not 0 < share < 1:
+            raise ValueError(f"validation_fraction must lie between 0 and 1, got {share!r}")
+        split = StratifiedShuffleSplit(1, test_size=float(share), random_state=self._random)
+        return next(split.split(everything, codes))
+
+    def _learners(self, data, codes, pool):
+        estimators = per_view(self.estimator, data.view_names, "estimator")
+
+        def make(v):
+            name, present = data.view_names[v], data.present[:, v]
+            if estimators[name] is None:
+                return TreeLearner(data[name], present, codes, len(self.classes_), self.max_depth)
+            return EstimatorLearner(
+                estimators[name], data[name], present, codes, self.classes_, name, self.resample
+            )
+
+        run = map if pool is None else pool.map
+        return list(run(make, range(data.n_views)))
+
+    def _publish(self):
+        """Set the public attributes from the rounds."""
+        self.estimators_ = [round_.members[0].hypothesis for round_ in self._rounds]
+        self.estimator_views_ = np.array([r.members[0].view for r in self._rounds], dtype=int)
+        self.estimator_weights_ = np.array([round_.weight for round_ in self._rounds])
+        self.view_weights_ = self._view_shares()
+
+    def _view_shares(self):
+        totals = np.zeros(self.n_views_in_)
+        for round_ in self._rounds:
+            inner = sum(member.weight for member in round_.members)
+            for member in round_.members:
+                totals[member.view] += abs(round_.weight) * member.weight / inner
+        if totals.sum() == 0:
+            return np.full(self.n_views_in_, 1 / self.n_views_in_)
+        return totals / totals.sum()
+
+    # -- vote ----------------------------------------------------------------------------------
+
+    def _staged_votes(self, data):
+        """Votes after each round, each row's scaled up for the learners whose view it lacks."""
+        votes = np.zeros((len(data), len(self.classes_)))
+        heard, total = np.zeros(len(data)), 0.0
+        views = [view for _, view in data.items()]
+        prior = tie_break(self.class_prior_)
+        if not self._rounds:
+            yield votes + prior
+        for round_ in self._rounds:
+            decision = round_decision(round_, views, data.present, len(self.classes_))
+            there = np.flatnonzero(decision >= 0)
+            votes[there, decision[there]] += round_.weight
+            heard[there] += abs(round_.weight)
+            total += abs(round_.weight)
+            scale = np.divide(total, heard, out=np.zeros_like(heard), where=heard > 0)
+            yield votes * scale[:, None] + prior
+
+    def _scores(self, data):
+        *_, votes = self._staged_votes(data)
+        return votes
+
+    def _probabilities(self, data):
+        """softmax(2 · votes), the link under which the exponential loss fits log-odds."""
+        return softmax(2 * self._scores(data), axis=1)
+
+    def staged_decision_function(self, X):
+        """``decision_function`` after each round.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        for votes in self._staged(X):
+            yield votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes
+
+    def staged_predict(self, X):
+        """``predict`` after each round.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        for votes in self._staged(X):
+            yield self.classes_[votes.argmax(axis=1)]
+
+    def _staged(self, X):
+        data, known = self._read(X)
+        for votes in self._staged_votes(data):
+            votes[~known] = self.class_prior_
+            yield votes
+
+
+def first_largest(values, tolerance=1e-12):
+    """Number of the largest value; the first of those that rounding alone tells apart."""
+    values = np.asarray(values)
+    return int(np.argmax(values >= values.max() - tolerance))
+
+
+def round_decision(round_, views, present, n_classes):
+    """Class that a round decides for in each row, −1 where none of its views is there."""
+    if len(round_.members) == 1:
+        member = round_.members[0]
+        return member_predictions(member, views, present)
+    votes = np.zeros((len(present), n_classes))
+    for member in round_.members:
+        predictions = member_predictions(member, views, present)
+        there = np.flatnonzero(predictions >= 0)
+        votes[there, predictions[there]] += member.weight
+    return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+
+
+def member_predictions(member, views, present):
+    """Class codes by one hypothesis, −1 where its view is missing."""
+    there, view = present[:, member.view], views[member.view]
+    if there.all():
+        return member.hypothesis.predict(view)
+    predictions = np.full(len(there), -1)
+    if there.any():
+        predictions[there] = member.hypothesis.predict(view[np.flatnonzero(there)])
+    return predictions
+
+
+class _Judge:
+    """Accuracy on held-out rows after each round, and when to stop."""
+
+    def __init__(self, model, data, codes, weight):
+        self.codes, self.weight = codes, weight
+        self.patience = model.n_iter_no_change
+        self.views, self.present = [view for _, view in data.items()], data.present
+        self.votes = np.tile(tie_break(model.class_prior_), (len(data), 1))
+        self.best = -np.inf
+        self.best_rounds = self.rounds = 0
+
+    def no_better(self, round_):
+        """Count the round in; True after ``patience`` rounds without a gain."""
+        decision = round_decision(round_, self.views, self.present, self.votes.shape[1])
+        there = np.flatnonzero(decision >= 0)
+        self.votes[there, decision[there]] += round_.weight
+        self.rounds += 1
+        score = np.average(self.votes.argmax(axis=1) == self.codes, weights=self.weight)
+        if score > self.best:
+            self.best, self.best_rounds = score, self.rounds
+        return self.rounds - self.best_rounds >= self.patience

@@ -1,0 +1,144 @@
+"""Weak learners: fitted again and again on one view with new weights.
+
+A ``...Learner`` belongs to one view during a fit; its ``fit`` returns a weak hypothesis, an object
+with ``predict(X)`` -> class codes for raw rows of the view, and its predictions for the training
+rows, −1 where the view is missing. Our binned tree reads the view once for all rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from consilience._core.binned import BinnedView
+from consilience._estimators import (
+    check_classifier,
+    fit_weighted,
+    last_step,
+    takes_weight,
+    with_seed,
+)
+
+__all__ = ["ConstantHypothesis", "EstimatorHypothesis", "EstimatorLearner", "TreeLearner"]
+
+
+class TreeLearner:
+    """Our binned tree: the view is binned once, every round grows a tree on the bins."""
+
+    def __init__(self, view, present, codes, n_classes, max_depth):
+        self.present = present
+        self.codes = codes
+        self.params = {"n_classes": n_classes, "max_depth": max_depth}
+        self.binned = BinnedView(view, present=None if present.all() else present)
+
+    def fit(self, weight, seed):
+        """Tree and its training predictions for these weights."""
+        return self._with_predictions(
+            self.binned.grow(self.codes, weight, seed=seed, **self.params)
+        )
+
+    def fit_costs(self, costs, seed):
+        """Tree that makes Σ costs[i, h(i)] small."""
+        tree = self.binned.grow_cost(costs, seed=seed, max_depth=self.params["max_depth"])
+        return self._with_predictions(tree)
+
+    def _with_predictions(self, tree):
+        predictions = self.binned.predict(tree)
+        if not self.present.all():
+            predictions = np.where(self.present, predictions, -1)
+        return tree, predictions
+
+
+@dataclass(eq=False)
+class EstimatorHypothesis:
+    """A fitted scikit-learn classifier that answers with class codes."""
+
+    estimator: Any
+    classes: np.ndarray
+    sparse: bool
+
+    def predict(self, X):
+        """Class codes of raw rows of the view."""
+        if self.sparse != sp.issparse(X):
+            X = sp.csr_array(X) if self.sparse else X.toarray()
+        return np.searchsorted(self.classes, self.estimator.predict(X))
+
+
+@dataclass(eq=False)
+class ConstantHypothesis:
+    """Says one class: all that rows of a single class can teach."""
+
+    code: int
+
+    def predict(self, X):
+        """The same class code for every row."""
+        return np.full(X.shape[0], self.code)
+
+
+class EstimatorLearner:
+    """Any scikit-learn classifier, weighted or, if it takes no weights, on a weighted resample."""
+
+    def __init__(self, estimator, view, present, codes, classes, name, resample):
+        self.resample = resample
+        check_classifier(estimator, f"view {name!r}")
+        if not resample and not takes_weight(estimator):
+            raise ValueError(
+                f"{type(last_step(estimator)).__name__} of view {name!r} does not take "
+                "sample_weight; resample=True trains it on rows drawn by their weights"
+            )
+        self.estimator = estimator
+        self.name = name
+        self.classes = classes
+        self.rows = np.flatnonzero(present)
+        self.view = view if len(self.rows) == len(present) else view[self.rows]
+        self.codes = codes[self.rows]
+        self.n_samples = len(present)
+
+    def fit(self, weight, seed):
+        """Fitted classifier and its training predictions for these weights."""
+        weight = weight[self.rows]
+        picked = self._pick(weight, seed)
+        weight = np.ones(len(picked)) if self.resample else weight[picked]
+        hypothesis = self._fit_rows(self.view[picked], self.codes[picked], weight, seed)
+        return hypothesis, self._predict(hypothesis)
+
+    def fit_costs(self, costs, seed):
+        """The exact reduction: row i as class l with weight max_l' costs[i, l'] − costs[i, l]."""
+        costs = costs[self.rows]
+        gains = costs.max(axis=1, keepdims=True) - costs
+        row, code = np.nonzero(gains > 0)
+        weight = gains[row, code]
+        if self.resample:
+            picked = self._draw(weight, seed)
+            row, code, weight = row[picked], code[picked], np.ones(len(picked))
+        hypothesis = self._fit_rows(self.view[row], code, weight, seed)
+        return hypothesis, self._predict(hypothesis)
+
+    def _pick(self, weight, seed):
+        return self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
+
+    def _draw(self, weight, seed):
+        if not weight.any():
+            return np.empty(0, dtype=np.intp)
+        draws = np.random.RandomState(seed).random_sample(len(weight))
+        share = np.cumsum(weight) / weight.sum()
+        return np.sort(np.minimum(np.searchsorted(share, draws, side="right"), len(weight) - 1))
+
+    def _fit_rows(self, X, codes, weight, seed):
+        if len(codes) == 0 or (codes == codes[0]).all():
+            return ConstantHypothesis(int(codes[0]) if len(codes) else 0)
+        # mean weight 1: what a regularised learner expects
+        weight = weight * (len(weight) / weight.sum())
+        estimator = with_seed(clone(self.estimator), seed)
+        fitted = fit_weighted(estimator, X, self.classes[codes], weight, f"view {self.name!r}")
+        return EstimatorHypothesis(fitted, self.classes, sp.issparse(X))
+
+    def _predict(self, hypothesis):
+        predictions = np.full(self.n_samples, -1)
+        if len(self.rows):
+            predictions[self.rows] = hypothesis.predict(self.view)
+        return predictions

@@ -1,0 +1,54 @@
+"""AdaBoost's steps for K classes (SAMME), with learners that abstain where their view is missing.
+
+Predictions are class codes, −1 for an abstention; weights w are a distribution over the rows.
+
+    W₊, W₋, W₀   weight of the rows that are right, wrong, and without a prediction
+    ε = W₋ / (W₊ + W₋),  clipped to [1/(2n), 1 − 1/(2n)]
+    α = ½ [ln((1−ε)/ε) + ln(K−1)]                             positive for ε < 1 − 1/K
+    w ∝ w · exp(−2α(K−1)/K) if right,  w · exp(2α/K) if wrong,  w if absent
+
+Without abstentions this is w ∝ w·exp(2α·[wrong]). With them the sum of the updated weights,
+
+    Z = W₀ + W₊ exp(−2α(K−1)/K) + W₋ exp(2α/K)               (K = 2: W₀ + 2 √(W₊ W₋))
+
+ranks the learners: as ε does when nothing is missing, and so that a learner which is present in
+five rows cannot win by them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["learner_weight", "normaliser", "reweigh", "vote_shares"]
+
+
+def vote_shares(w, codes, predictions):
+    """W₊ and W₋ of one learner; what is left of Σw abstained."""
+    right = w[predictions == codes].sum()
+    wrong = w[(predictions != codes) & (predictions >= 0)].sum()
+    return right, wrong
+
+
+def learner_weight(right, wrong, n_classes, n):
+    """α of a learner and its clipped error ε; (0, 1 − 1/K) if it predicts nothing."""
+    if right + wrong <= 0:
+        return 0.0, 1 - 1 / n_classes
+    margin = 1 / (2 * n)
+    error = min(max(wrong / (right + wrong), margin), 1 - margin)
+    return 0.5 * (np.log((1 - error) / error) + np.log(n_classes - 1)), error
+
+
+def normaliser(right, wrong, total, alpha, n_classes):
+    """Z, the sum of the weights after the update."""
+    absent = max(0.0, total - right - wrong)
+    shrink, grow = np.exp(-2 * alpha * (n_classes - 1) / n_classes), np.exp(2 * alpha / n_classes)
+    return absent + right * shrink + wrong * grow
+
+
+def reweigh(w, codes, predictions, alpha, n_classes):
+    """The distribution after a learner of weight α was added."""
+    right = predictions == codes
+    exponent = np.where(right, -2 * alpha * (n_classes - 1) / n_classes, 2 * alpha / n_classes)
+    exponent[predictions < 0] = 0.0
+    w = w * np.exp(exponent)
+    return w / w.sum()

@@ -1,0 +1,1 @@
+"""Weighted majority votes."""
