@@ -15,6 +15,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.vote import MwMvC2Classifier
 
 CLASSIFIERS = {
     "EarlyFusionClassifier": EarlyFusionClassifier(),
@@ -26,6 +27,8 @@ CLASSIFIERS = {
     "RShareBoostClassifier": RShareBoostClassifier(n_estimators=10, random_state=0),
     "IBoostClassifier": IBoostClassifier(n_estimators=10),
     "MVWABClassifier": MVWABClassifier(n_estimators=10),
+    "MwMvC2Classifier": MwMvC2Classifier(random_state=0),
+    "MwMvC2Classifier(loss)": MwMvC2Classifier("trees", view_weights="loss"),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience.vote._mwmvc2 import (
+from consilience.vote._two_level import (
     best_view_weights,
     learn_weights,
     logistic_loss,

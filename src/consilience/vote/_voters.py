@@ -1,0 +1,108 @@
+"""Sets of voters for one view: fitted together, asked together.
+
+A ``...Voters`` object is plain NumPy and Python; ``predict(X)`` gives class codes n x n_v, one
+column for each voter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
+from consilience._estimators import fit_weighted, with_seed
+
+__all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
+
+
+def n_voters(tree, max_depth):
+    """Depths 1 … D − 2 for an unrestricted tree of depth D, at least one, at most max_depth."""
+    depth = max(1, tree.max_depth - 2)
+    return depth if max_depth is None else min(depth, max_depth)
+
+
+@dataclass(eq=False)
+class TreeVoters:
+    """Trees of depth 1, 2, ..."""
+
+    trees: list[Tree]
+
+    def predict(self, X):
+        """Class codes, a column for each tree."""
+        return np.column_stack([tree.predict(X) for tree in self.trees])
+
+
+@dataclass(eq=False)
+class CutVoters:
+    """One tree cut at depths 1 … ``depth``."""
+
+    tree: Tree
+    depth: int
+
+    def predict(self, X):
+        """Class codes, a column for each cut."""
+        return self.tree.predict_depths(X, self.depth)
+
+
+@dataclass(eq=False)
+class EstimatorVoters:
+    """Fitted scikit-learn classifiers."""
+
+    estimators: list
+    classes: np.ndarray
+    sparse: bool
+
+    def predict(self, X):
+        """Class codes, a column for each classifier."""
+        if self.sparse != sp.issparse(X):
+            X = sp.csr_array(X) if self.sparse else X.toarray()
+        answers = [np.searchsorted(self.classes, e.predict(X)) for e in self.estimators]
+        return np.column_stack(answers)
+
+
+def fit_random_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
+    """One randomised tree (a random threshold per feature) for each depth; and its answers."""
+    seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=MAX_DEPTH + 1)
+    binned = BinnedView(view)
+
+    def grow(depth):
+        return binned.grow(
+            codes,
+            weight,
+            n_classes=n_classes,
+            max_depth=depth,
+            min_weight_leaf=min_weight_leaf,
+            splitter="random",
+            seed=int(seeds[depth]),
+        )
+
+    deepest = grow(MAX_DEPTH)
+    voters = TreeVoters([grow(d) for d in range(1, n_voters(deepest, max_depth) + 1)])
+    return voters, np.column_stack([binned.predict(tree) for tree in voters.trees])
+
+
+def fit_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
+    """All cuts of one greedy tree, and their answers: the depth-k tree is the deep one cut at k."""
+    binned = BinnedView(view)
+    tree = binned.grow(
+        codes,
+        weight,
+        n_classes=n_classes,
+        max_depth=MAX_DEPTH,
+        min_weight_leaf=min_weight_leaf,
+        seed=seed,
+    )
+    voters = CutVoters(tree, n_voters(tree, max_depth))
+    return voters, binned.predict_depths(tree, voters.depth)
+
+
+def fit_estimators(estimators, view, codes, weight, classes, seed, name):
+    """The user's classifiers on one view, and their answers."""
+    fitted = [
+        fit_weighted(with_seed(e, seed + k), view, classes[codes], weight, f"view {name!r}")
+        for k, e in enumerate(estimators)
+    ]
+    voters = EstimatorVoters(fitted, classes, sp.issparse(view))
+    return voters, voters.predict(view)
