@@ -130,7 +130,8 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self.n_classes_ = len(self.classes_)
         codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
         weight = class_weights(self.class_weight, self.classes_, codes, weight)
-        self.tree_ = BinnedView(X, present=weight > 0, max_bins=self.max_bins).grow(
+        present = None if weight.all() else weight > 0
+        self.tree_ = BinnedView(X, present=present, max_bins=self.max_bins).grow(
             codes,
             weight,
             n_classes=self.n_classes_,

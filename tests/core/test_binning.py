@@ -32,7 +32,7 @@ def codes_of(view):
 
 def sparse_codes_of(view):
     """The same of a sparse view."""
-    indptr, rows, codes, zero_bin, n_rows = view._codes
+    indptr, _, rows, codes, zero_bin, _, n_rows = view._codes
     out = np.tile(zero_bin, (n_rows, 1))
     for f in range(view.n_features):
         entries = slice(indptr[f], indptr[f + 1])

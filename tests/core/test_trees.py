@@ -1,6 +1,7 @@
 import multiprocessing
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -356,3 +357,31 @@ def test_nothing_to_learn_from(form):
     assert tree.feature.tolist() == [-1]
     np.testing.assert_array_equal(view.predict(tree), [0, 0, 0])
     np.testing.assert_array_equal(view.predict_depths(tree), [[0], [0], [0]])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_rows(form):
+    X, codes, weight = noisy_problem(30)
+    tree = BinnedView(form(X)).grow(codes, weight, n_classes=3, max_depth=2)
+    assert tree.predict(form(X[:0])).shape == (0,)
+    assert tree.predict_depths(form(X[:0])).shape == (0, 2)
+    view = BinnedView(form(X[:0]))
+    assert view.predict(view.grow(codes[:0], weight[:0], n_classes=3)).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["feature", "left", "right"])
+def test_a_broken_tree_is_refused(name):
+    """Arrays may come from a file: no walk may leave them, or go in circles."""
+    X, codes, weight = noisy_problem(200)
+    view = BinnedView(X)
+    tree = view.grow(codes, weight, n_classes=3, max_depth=3)
+    for value in (0, 10**6) if name != "feature" else (10**6,):
+        broken = replace(tree, **{name: np.where(tree.feature >= 0, value, -1).astype(np.int32)})
+        with pytest.raises(ValueError, match="tree"):
+            view.predict(broken)
+        with pytest.raises(ValueError, match="tree"):
+            broken.predict(X)
+    with pytest.raises(ValueError, match="fewer features"):
+        tree.predict(X[:, :0])
+    with pytest.raises(ValueError, match="n_depths"):
+        tree.predict_depths(X, 0)

@@ -1,8 +1,8 @@
 """Compiled kernels. Arrays are C-contiguous and never copied; inputs may be read-only."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from numpy import float32, float64
+from numpy import bool_, float32, float64, int32, int64, uint8, uint32
 from numpy.typing import NDArray
 
 T = TypeVar("T", float32, float64)
@@ -11,3 +11,89 @@ def rbf_epilogue(
     products: NDArray[T], x_norms: NDArray[T], z_norms: NDArray[T], gamma: float
 ) -> None:
     """products[i, j] <- exp(-gamma * max(0, x_norms[i] + z_norms[j] - 2 * products[i, j]))."""
+
+# Trees, used through consilience._core.binned.
+#   Limits   least and greatest value of every bin, and where each feature begins (d + 1)
+#   Entries  indptr, middle, rows, codes, zero_bin, outside_in of the sparse columns
+#   Arrays   feature, threshold, left, right, bin, missing_left, depth, decision, gain, value
+#   Params   max_depth, min_samples_leaf, min_weight_leaf, max_features, random_splits, seed
+Limits = tuple[NDArray[float64], NDArray[float64], NDArray[int64]]
+Arrays = tuple[NDArray[Any], ...]
+Params = tuple[int, int, float, int, bool, int]
+
+def bin_dense(
+    x: NDArray[T], present: NDArray[bool_] | None, max_bins: int
+) -> tuple[NDArray[uint8], Limits]:
+    """Codes (blocks x n x 8, flat) and limits; any strides, never copied."""
+
+def bin_sparse(
+    data: NDArray[float64],
+    indices: NDArray[int32],
+    indptr: NDArray[int64],
+    n_rows: int,
+    present: NDArray[bool_] | None,
+    max_bins: int,
+) -> tuple[Any, ...]:
+    """Entries and limits of a canonical CSC matrix."""
+
+def grow_dense(
+    bins: NDArray[uint8],
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    codes: NDArray[int32] | None,
+    weights: NDArray[float64] | None,
+    costs: NDArray[float64] | None,
+    rows: NDArray[bool_] | None,
+    n_classes: int,
+    params: Params,
+) -> Arrays:
+    """A tree for codes and weights, or for costs (n x n_classes)."""
+
+def grow_sparse(
+    indptr: NDArray[int64],
+    middle: NDArray[int64],
+    entry_rows: NDArray[int32],
+    entry_codes: NDArray[uint8],
+    zero_bin: NDArray[uint8],
+    outside_in: NDArray[uint32],
+    n_rows: int,
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    codes: NDArray[int32] | None,
+    weights: NDArray[float64] | None,
+    costs: NDArray[float64] | None,
+    rows: NDArray[bool_] | None,
+    n_classes: int,
+    params: Params,
+) -> Arrays:
+    """The same on sparse entries."""
+
+def apply_dense(tree: Arrays, x: NDArray[T], n_depths: int) -> NDArray[int32]:
+    """Node of each row at depths 1 ... n_depths (n x n_depths); n_depths = 0: the leaf (n x 1)."""
+
+def apply_csr(
+    tree: Arrays,
+    data: NDArray[float64],
+    indices: NDArray[int32],
+    indptr: NDArray[int64],
+    n_depths: int,
+) -> NDArray[int32]:
+    """The same for a canonical CSR matrix."""
+
+def apply_bins(tree: Arrays, bins: NDArray[uint8], n_depths: int) -> NDArray[int32]:
+    """The same for binned rows."""
+
+def apply_sparse_bins(
+    tree: Arrays,
+    indptr: NDArray[int64],
+    middle: NDArray[int64],
+    entry_rows: NDArray[int32],
+    entry_codes: NDArray[uint8],
+    zero_bin: NDArray[uint8],
+    outside_in: NDArray[uint32],
+    n_rows: int,
+    n_depths: int,
+) -> NDArray[int32]:
+    """The same for binned sparse rows."""

@@ -4,8 +4,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "binning.hpp"
 
 namespace consilience {
 
@@ -26,11 +29,22 @@ nb::object to_numpy(std::vector<T> values, std::size_t columns = 0) {
     auto* held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     if (columns == 0)
-        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+        return nb::cast(
+            nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(
         held->data(), {held->size() / columns, columns}, owner));
 }
 
+inline void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+template <typename T>
+Columns<T> columns(const Strided<T>& x) {
+    return {x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
+}
+
 void bind_trees(nb::module_& m);
+void bind_predict(nb::module_& m);
 
 }  // namespace consilience

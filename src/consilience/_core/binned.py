@@ -74,7 +74,11 @@ class Tree:
         return self.decision[self._reach(X, self._n_depths(n_depths))]
 
     def _n_depths(self, n_depths):
-        return max(1, self.max_depth) if n_depths is None else n_depths
+        if n_depths is None:
+            return max(1, self.max_depth)
+        if n_depths < 1:
+            raise ValueError(f"n_depths must be at least 1, got {n_depths}")
+        return n_depths
 
     def _arrays(self):
         return (
@@ -114,7 +118,7 @@ class BinnedView:
             self._codes = (*entries, self.n_rows)
         else:
             bins, limits = _core.bin_dense(as_floats(X), self.present, max_bins)
-            self._codes = (bins.reshape(-1, self.n_rows, 8),)
+            self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
         self._limits = limits
 
     @property

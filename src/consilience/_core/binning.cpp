@@ -55,7 +55,8 @@ void radix_sort(std::vector<std::uint64_t>& items, std::vector<std::uint64_t>& s
 template <typename T>
 void sort_runs(std::vector<std::uint64_t>& items, const T* values) {
     const auto less = [values](std::uint64_t a, std::uint64_t b) {
-        const T x = values[static_cast<std::uint32_t>(a)], y = values[static_cast<std::uint32_t>(b)];
+        const T x = values[static_cast<std::uint32_t>(a)],
+                y = values[static_cast<std::uint32_t>(b)];
         return x < y || (x == y && a < b);
     };
     for (std::size_t i = 0; i < items.size();) {
@@ -111,7 +112,8 @@ public:
         for (std::size_t bin = 0; bin < widths_.size(); ++bin)
             for (int i = 0; i < widths_[bin]; ++i, ++value)
                 for (std::int64_t j = 0; j < stored_[value]; ++j)
-                    visit(static_cast<std::uint32_t>(items_[item++]), static_cast<std::uint8_t>(bin));
+                    visit(static_cast<std::uint32_t>(items_[item++]),
+                          static_cast<std::uint8_t>(bin));
     }
 
 private:
@@ -170,16 +172,30 @@ BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std:
         for (std::size_t i = 0; i < x.n; ++i)
             for (std::size_t j = 0; j < width; ++j)
                 block[j * x.n + i] =
-                    skip && skip[i] ? T(0)
-                                    : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
-                                             static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
-                                          T(0);
+                    skip && skip[i]
+                        ? T(0)
+                        : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
+                                 static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
+                              T(0);
         for (std::size_t j = 0; j < width; ++j) {
             binner.fit(block.data() + j * x.n, skip, x.n, 0, limits);
             binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes + j] = bin; });
         }
     }
     return limits;
+}
+
+// The entries of the last column from both ends towards the zeros, ends of bins marked.
+void append_outside_in(SparseBins& out) {
+    const std::size_t begin = out.indptr.back(), middle = out.middle.back(), end = out.rows.size();
+    const auto append = [&out](std::size_t entry, bool last_of_bin) {
+        const std::uint32_t mark = last_of_bin ? 0x80000000u : 0;
+        out.outside_in.push_back(static_cast<std::uint32_t>(out.rows[entry]) | mark);
+    };
+    for (std::size_t e = begin; e < middle; ++e)
+        append(e, e + 1 == middle || out.codes[e + 1] != out.codes[e]);
+    for (std::size_t e = end; e > middle; --e)
+        append(e - 1, e - 1 == middle || out.codes[e - 2] != out.codes[e - 1]);
 }
 
 }  // namespace
@@ -217,11 +233,15 @@ SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std
             out.rows.push_back(rows[i]);
             out.codes.push_back(bin);
         });
+        const auto first = out.codes.begin() + out.indptr.back();
+        out.middle.push_back(std::lower_bound(first, out.codes.end(), zero_bin) -
+                             out.codes.begin());
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!std::isnan(values[i])) continue;
             out.rows.push_back(rows[i]);
             out.codes.push_back(missing_bin);
         }
+        append_outside_in(out);
         out.indptr.push_back(static_cast<std::int64_t>(out.rows.size()));
     }
     return out;

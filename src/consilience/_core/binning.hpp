@@ -27,9 +27,10 @@ BinLimits bin_dense(Columns<double> x, const std::uint8_t* present, int limit, s
 // Entries of each column ordered by bin, then row, without those that fall into the zeros' bin.
 struct SparseBins {
     BinLimits limits;
-    std::vector<std::int64_t> indptr{0};
+    std::vector<std::int64_t> indptr{0}, middle;  // middle: where the entries above zero begin
     std::vector<std::int32_t> rows;
     std::vector<std::uint8_t> codes, zero_bin;
+    std::vector<std::uint32_t> outside_in;  // see SparseCodes
 };
 
 // A canonical CSC matrix: data and indices (nnz), indptr (d + 1), all in

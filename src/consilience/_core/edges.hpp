@@ -16,9 +16,9 @@ constexpr int missing_bin = 255;  // reserved for NaN
 constexpr int max_bins = 255;     // the others
 
 struct Edges {
-    const double* least;          // all features one after the other, in
-    const double* greatest;       // same layout, in
-    const std::int64_t* start;    // feature f owns [start[f], start[f + 1]), in
+    const double* least;        // all features one after the other, in
+    const double* greatest;     // same layout, in
+    const std::int64_t* start;  // feature f owns [start[f], start[f + 1]), in
 
     int bins(std::size_t f) const { return static_cast<int>(start[f + 1] - start[f]); }
     double low(std::size_t f, int bin) const { return least[start[f] + bin]; }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "dispatch.hpp"
+#include "lanes.hpp"
 #include "score.hpp"
 
 namespace consilience {
@@ -26,74 +27,62 @@ CONSILIENCE_INLINE void accumulate(const std::uint8_t* block, const std::uint32_
     }
 }
 
-// Exact for |value| < 2^51: the low bits of 1.5 * 2^52 + value, in vector code on every CPU.
-CONSILIENCE_INLINE double to_double(std::int64_t value) {
-    const std::uint64_t bits = static_cast<std::uint64_t>(value) + 0x4338000000000000u;
-    double shifted;
-    std::memcpy(&shifted, &bits, sizeof shifted);
-    return shifted - 0x1.8p52;
-}
-
-struct Lanes {
-    double value[lanes];
-};
-
 // N > 0 fixes the number of channels, so that the sums stay in registers.
 template <int N, bool Cost, bool Counted>
-CONSILIENCE_INLINE void scan(const ScanInput& in, bool missing_left, Lanes* left, double* best) {
+CONSILIENCE_INLINE Lanes scan(const ScanInput& in, bool missing_left, Lanes* left, Lanes best) {
     const int n_channels = N ? N : in.n_channels;
-    Lanes fixed[N ? N : 1], count = {};
+    const Lanes none = all_lanes(0), min_weight = all_lanes(in.min_weight),
+                min_count = all_lanes(in.min_count), total_count = all_lanes(in.total_count),
+                invalid = all_lanes(no_score);
+    Lanes fixed[N ? N : 1], count = none;
     Lanes* sums = N ? fixed : left;
     for (int c = 0; c < n_channels; ++c) {
-        const std::int64_t* missing =
-            in.hist + in.channels[c] * channel_size + missing_bin * lanes;
-        for (int j = 0; j < lanes; ++j) sums[c].value[j] = missing_left ? to_double(missing[j]) : 0;
+        const std::int64_t* held = in.hist + in.channels[c] * channel_size;
+        sums[c] = missing_left ? load(held + missing_bin * lanes) : none;
     }
-    if (Counted && missing_left)
-        for (int j = 0; j < lanes; ++j)
-            count.value[j] = to_double(in.counts[missing_bin * lanes + j]);
+    if (Counted && missing_left) count = load(in.counts + missing_bin * lanes);
     for (int bin = 0; bin < in.n_bins; ++bin) {
-        Lanes weight_left = {}, weight_right = {}, squares_left = {}, squares_right = {};
+        // for costs the least sums take the place of the squares
+        Lanes weight_left = none, weight_right = none, squares_left = none, squares_right = none;
         for (int c = 0; c < n_channels; ++c) {
-            const std::int64_t* held = in.hist + in.channels[c] * channel_size + bin * lanes;
-            const double total = in.totals[c];
-            for (int j = 0; j < lanes; ++j) {
-                const double l = sums[c].value[j] + to_double(held[j]), r = total - l;
-                sums[c].value[j] = l;
-                if (Cost) {  // the least sums take the place of the squares
-                    squares_left.value[j] = l < squares_left.value[j] ? l : squares_left.value[j];
-                    squares_right.value[j] = r < squares_right.value[j] ? r : squares_right.value[j];
-                } else {
-                    weight_left.value[j] += l;
-                    weight_right.value[j] += r;
-                    squares_left.value[j] += l * l;
-                    squares_right.value[j] += r * r;
-                }
+            const Lanes l = sums[c] + load(in.hist + in.channels[c] * channel_size + bin * lanes);
+            const Lanes r = all_lanes(in.totals[c]) - l;
+            sums[c] = l;
+            if (Cost) {
+                squares_left = smaller(l, squares_left);
+                squares_right = smaller(r, squares_right);
+            } else {
+                weight_left += l;
+                weight_right += r;
+                squares_left += l * l;
+                squares_right += r * r;
             }
         }
-        for (int j = 0; j < lanes; ++j) {
-            const double l = weight_left.value[j], r = weight_right.value[j];
-            bool valid = Cost || ((l >= in.min_weight) & (r >= in.min_weight));
-            if (Counted) {
-                const double n = count.value[j] + to_double(in.counts[bin * lanes + j]);
-                count.value[j] = n;
-                valid = valid & (n >= in.min_count) & (in.total_count - n >= in.min_count);
-            }
-            const double score =
-                Cost ? -(squares_left.value[j] + squares_right.value[j])
-                     : (squares_left.value[j] * r + squares_right.value[j] * l) / (l * r);
-            best[j] = valid & (score > best[j]) ? score : best[j];
+        // how far the smaller side is above the least allowed; one comparison in the end
+        Lanes score, slack;
+        if (Cost) {
+            score = -(squares_left + squares_right);
+        } else {
+            score = (squares_left * weight_right + squares_right * weight_left) /
+                    (weight_left * weight_right);
+            slack = smaller(weight_left, weight_right) - min_weight;
         }
+        if (Counted) {
+            count += load(in.counts + bin * lanes);
+            const Lanes count_slack = smaller(count, total_count - count) - min_count;
+            slack = Cost ? count_slack : smaller(slack, count_slack);
+        }
+        score = if_not_less(slack, none, score, invalid);
+        best = larger(best, score);
     }
+    return best;
 }
 
 template <int N, bool Cost, bool Counted>
 CONSILIENCE_INLINE void scan_directions(const ScanInput& in, Lanes* left, double* best) {
-    double found[lanes];
-    for (int j = 0; j < lanes; ++j) found[j] = no_score;
-    scan<N, Cost, Counted>(in, false, left, found);
-    if (in.missing) scan<N, Cost, Counted>(in, true, left, found);
-    for (int j = 0; j < lanes; ++j) best[j] = found[j];
+    Lanes found = scan<N, Cost, Counted>(in, false, left, all_lanes(no_score));
+    if (in.missing) found = scan<N, Cost, Counted>(in, true, left, found);
+    store(found, best);
 }
 
 }  // namespace
@@ -122,9 +111,14 @@ void subtract_channel(std::int64_t* hist, const std::int64_t* other, int n_bins)
     for (int i = missing; i < missing + lanes; ++i) hist[i] -= other[i];
 }
 
+std::size_t scan_scratch(int n_channels) {
+    return (static_cast<std::size_t>(n_channels) + 1) * sizeof(Lanes);
+}
+
 CONSILIENCE_CLONES
-void scan_best(const ScanInput& in, double* scratch, double* best) {
-    Lanes* left = reinterpret_cast<Lanes*>(scratch);
+void scan_best(const ScanInput& in, unsigned char* scratch, double* best) {
+    const std::size_t skip = -reinterpret_cast<std::uintptr_t>(scratch) % sizeof(Lanes);
+    Lanes* left = reinterpret_cast<Lanes*>(scratch + skip);
     if (in.cost)
         scan_directions<0, true, true>(in, left, best);
     else if (in.counts)

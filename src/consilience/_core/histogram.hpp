@@ -25,18 +25,19 @@ void subtract_channel(std::int64_t* hist, const std::int64_t* other, int n_bins)
 
 // What the scan of a node reads.
 struct ScanInput {
-    const std::int64_t* hist;    // the node's histogram of this block
-    const int* channels;         // the sums that are not zero everywhere
+    const std::int64_t* hist;  // the node's histogram of this block
+    const int* channels;       // the sums that are not zero everywhere
     int n_channels;
-    const double* totals;        // of those channels
-    int n_bins;                  // of the block
-    bool cost, missing;          // missing: some row of the node is NaN in some lane
+    const double* totals;  // of those channels
+    int n_bins;            // of the block
+    bool cost, missing;    // missing: some row of the node is NaN in some lane
     double min_weight, min_count;
     const std::int64_t* counts;  // channel of counts, or null
     double total_count;
 };
 
-// best (8, out): the best score of each feature; scratch: 8 * (channels + 1) doubles
-void scan_best(const ScanInput& in, double* scratch, double* best);
+// best (8, out): the best score of each feature; scratch: scan_scratch(n_channels) bytes
+std::size_t scan_scratch(int n_channels);
+void scan_best(const ScanInput& in, unsigned char* scratch, double* best);
 
 }  // namespace consilience

@@ -39,4 +39,5 @@ NB_MODULE(_core, m) {
     m.def("rbf_epilogue", &rbf_epilogue<float>, nb::arg("products").noconvert(),
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
     consilience::bind_trees(m);
+    consilience::bind_predict(m);
 }

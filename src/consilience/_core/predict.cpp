@@ -44,8 +44,12 @@ void apply_columns(const TreeView& tree, Columns<T> x, Reached out) {
 
 }  // namespace
 
-void apply_dense(const TreeView& tree, Columns<float> x, Reached out) { apply_columns(tree, x, out); }
-void apply_dense(const TreeView& tree, Columns<double> x, Reached out) { apply_columns(tree, x, out); }
+void apply_dense(const TreeView& tree, Columns<float> x, Reached out) {
+    apply_columns(tree, x, out);
+}
+void apply_dense(const TreeView& tree, Columns<double> x, Reached out) {
+    apply_columns(tree, x, out);
+}
 
 void apply_csr(const TreeView& tree, const double* data, const std::int32_t* indices,
                const std::int64_t* indptr, std::size_t n, Reached out) {
@@ -71,13 +75,14 @@ void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, R
 }
 
 // Level by level: the zeros' side for all rows of a node, then the entries of its column.
-void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n, Reached out) {
+void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n,
+                       Reached out) {
     std::vector<std::int32_t> at(n, 0), next(n, 0);
     std::vector<std::int32_t> level{0}, below;
     for (int depth = 0; out.to_leaf ? !level.empty() : depth < out.n_depths; ++depth) {
         for (std::size_t i = 0; i < n; ++i) {
             const std::int32_t node = at[i], f = tree.feature[node];
-            next[i] = f < 0 ? node
+            next[i] = f < 0                                        ? node
                       : code_left(tree, node, entries.zero_bin[f]) ? tree.left[node]
                                                                    : tree.right[node];
         }
@@ -95,7 +100,8 @@ void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::si
         }
         at.swap(next);
         level.swap(below);
-        for (std::size_t i = 0; !out.to_leaf && i < n; ++i) out.nodes[i * out.n_depths + depth] = at[i];
+        for (std::size_t i = 0; !out.to_leaf && i < n; ++i)
+            out.nodes[i * out.n_depths + depth] = at[i];
     }
     for (std::size_t i = 0; out.to_leaf && i < n; ++i) out.nodes[i] = at[i];
 }

@@ -33,6 +33,7 @@ void apply_csr(const TreeView& tree, const double* data, const std::int32_t* ind
 
 // The binned training rows, dense (blocks x n x 8) or sparse.
 void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, Reached out);
-void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n, Reached out);
+void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n,
+                       Reached out);
 
 }  // namespace consilience

@@ -18,9 +18,20 @@ int scale_exponent(double total) {
     return total > 0 ? total_bits - exponent : 0;
 }
 
-std::int64_t to_integer(double value, int exponent) {
-    return static_cast<std::int64_t>(std::nearbyint(std::ldexp(value, exponent)));
-}
+// round(value * 2^exponent), ties to even, for results below 2^51. Two factors, because 2^exponent
+// itself may be too large for a double; adding 1.5 * 2^52 rounds without a call to the C library.
+class ToInteger {
+public:
+    explicit ToInteger(int exponent)
+        : first_(std::ldexp(1.0, exponent / 2)),
+          second_(std::ldexp(1.0, exponent - exponent / 2)) {}
+    std::int64_t operator()(double value) const {
+        return static_cast<std::int64_t>((value * first_ * second_ + 0x1.8p52) - 0x1.8p52);
+    }
+
+private:
+    double first_, second_;
+};
 
 }  // namespace
 
@@ -43,6 +54,7 @@ Problem weighted_problem(const std::int32_t* codes, const double* weights, const
         ++sizes[codes[i] + 1];
     }
     p.exponent = scale_exponent(total);
+    const ToInteger to_integer(p.exponent);
     for (int k = 0; k < n_classes; ++k) sizes[k + 1] += sizes[k];
     p.group_start = sizes;
     p.rows.resize(sizes[n_classes]);
@@ -50,7 +62,7 @@ Problem weighted_problem(const std::int32_t* codes, const double* weights, const
     for (std::size_t i = 0; i < n; ++i) {
         if ((rows && !rows[i]) || weights[i] == 0) continue;
         // a positive weight never vanishes: its row keeps its place in the node
-        p.weight[i] = std::max<std::int64_t>(1, to_integer(weights[i], p.exponent));
+        p.weight[i] = std::max<std::int64_t>(1, to_integer(weights[i]));
         p.rows[sizes[codes[i]]++] = static_cast<std::uint32_t>(i);
     }
     const double least = std::ceil(std::ldexp(params.min_weight_leaf, p.exponent));
@@ -80,13 +92,14 @@ Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t 
         p.rows.push_back(static_cast<std::uint32_t>(i));
     }
     p.exponent = scale_exponent(total);
+    const ToInteger to_integer(p.exponent);
     p.group_start = {0, p.rows.size()};
     p.weight.assign(n * p.n_sums, 0);
     p.least_cost.assign(n, 0);
     for (const std::uint32_t i : p.rows)
         for (int k = 1; k < n_classes; ++k) {
             const double* row = costs + static_cast<std::size_t>(i) * n_classes;
-            const std::int64_t above = to_integer(row[k] - row[0], p.exponent);
+            const std::int64_t above = to_integer(row[k] - row[0]);
             p.weight[(k - 1) * n + i] = above;
             p.least_cost[i] = std::min(p.least_cost[i], above);
         }

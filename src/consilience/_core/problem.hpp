@@ -30,9 +30,9 @@ struct Problem {
     std::size_t n = 0;
     int n_classes = 0, n_sums = 0, n_groups = 0;
     bool cost = false, counted = false;
-    int exponent = 0;                  // integers = round(weights * 2^exponent)
-    std::int64_t min_count = 1;        // rows in a leaf
-    std::int64_t min_weight = 1;       // integer weight of a leaf, gini only
+    int exponent = 0;             // integers = round(weights * 2^exponent)
+    std::int64_t min_count = 1;   // rows in a leaf
+    std::int64_t min_weight = 1;  // integer weight of a leaf, gini only
     const std::int32_t* codes = nullptr;
     std::vector<std::int64_t> weight;      // n (gini), n_sums x n (cost)
     std::vector<std::int64_t> least_cost;  // n (cost): what a row costs at best

@@ -15,8 +15,12 @@ inline std::uint64_t mix(std::uint64_t z) {
 }
 
 // The key of a node is a hash of its path from the root.
-inline std::uint64_t root_key(std::uint64_t seed) { return mix(seed); }
-inline std::uint64_t child_key(std::uint64_t key, bool right) { return mix(key + (right ? 2 : 1)); }
+inline std::uint64_t root_key(std::uint64_t seed) {
+    return mix(seed);
+}
+inline std::uint64_t child_key(std::uint64_t key, bool right) {
+    return mix(key + (right ? 2 : 1));
+}
 
 // One draw per node and feature; `stream` keeps thresholds apart from the choice of features.
 inline std::uint64_t draw(std::uint64_t key, std::uint64_t feature, std::uint64_t stream) {
@@ -24,6 +28,8 @@ inline std::uint64_t draw(std::uint64_t key, std::uint64_t feature, std::uint64_
 }
 
 // Uniform on [0, 1) in steps of 2^-53.
-inline double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+inline double uniform(std::uint64_t bits) {
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 
 }  // namespace consilience

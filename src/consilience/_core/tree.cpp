@@ -106,7 +106,8 @@ bool drawn_before(std::uint64_t key, std::size_t a, std::size_t b) {
     return x < y || (x == y && a < b);
 }
 
-std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key, std::size_t d) {
+std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key,
+                                        std::size_t d) {
     if (params.max_features >= d) return {};
     std::vector<std::size_t> order(d);
     std::iota(order.begin(), order.end(), std::size_t{0});

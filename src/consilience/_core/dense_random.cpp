@@ -1,0 +1,166 @@
+// Random splits on dense bins: one threshold per feature needs no histogram, only the range of the
+// node's bins and the sums at or below the threshold, for the eight features of a block at once.
+#include <algorithm>
+#include <cstring>
+
+#include "dense_search.hpp"
+#include "dispatch.hpp"
+#include "lanes.hpp"
+
+namespace consilience {
+namespace {
+
+using Bytes = std::uint8_t[lanes];
+
+#if defined(__GNUC__)
+
+typedef std::uint8_t ByteLanes __attribute__((vector_size(lanes)));
+
+CONSILIENCE_INLINE ByteLanes larger(ByteLanes a, ByteLanes b) {
+    return a > b ? a : b;
+}
+CONSILIENCE_INLINE ByteLanes next(ByteLanes a) {
+    return a + 1;
+}
+CONSILIENCE_INLINE ByteLanes mirrored(ByteLanes a) {
+    return ~a;
+}
+CONSILIENCE_INLINE IntLanes widened(ByteLanes a) {
+    return __builtin_convertvector(a, IntLanes);
+}
+// w where code <= last, else 0: by the sign of a difference, as GCC takes masks apart
+CONSILIENCE_INLINE IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
+    return ((code - last - 1) >> 63) & w;
+}
+
+#else
+
+using ByteLanes = Eight<std::uint8_t>;
+
+template <typename F>
+inline ByteLanes each_byte(ByteLanes a, F f) {
+    for (int j = 0; j < lanes; ++j) a[j] = static_cast<std::uint8_t>(f(a[j], j));
+    return a;
+}
+inline ByteLanes larger(ByteLanes a, ByteLanes b) {
+    return each_byte(a, [&b](int x, int j) { return x > b[j] ? x : b[j]; });
+}
+inline ByteLanes next(ByteLanes a) {
+    return each_byte(a, [](int x, int) { return x + 1; });
+}
+inline ByteLanes mirrored(ByteLanes a) {
+    return each_byte(a, [](int x, int) { return 255 - x; });
+}
+inline IntLanes widened(ByteLanes a) {
+    IntLanes out;
+    for (int j = 0; j < lanes; ++j) out[j] = a[j];
+    return out;
+}
+inline IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
+    for (int j = 0; j < lanes; ++j) code[j] = code[j] <= last[j] ? w : 0;
+    return code;
+}
+inline IntLanes operator+(IntLanes a, IntLanes b) {
+    for (int j = 0; j < lanes; ++j) a[j] += b[j];
+    return a;
+}
+
+#endif
+
+CONSILIENCE_INLINE ByteLanes load_bytes(const std::uint8_t* values) {
+    ByteLanes out;
+    std::memcpy(&out, values, sizeof out);
+    return out;
+}
+
+// The least and the greatest code of the rows, and the greatest code below that of NaN plus one
+// (0 if there are only NaN), all by one operation: the greatest.
+struct Range {
+    Bytes mirrored_least, greatest, greatest_value;
+};
+
+CONSILIENCE_CLONES
+void find_range(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,
+                Range& range) {
+    ByteLanes mirrored_least = {}, greatest = {}, greatest_value = {};
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const ByteLanes codes = load_bytes(block + static_cast<std::size_t>(rows[i]) * lanes);
+        mirrored_least = larger(mirrored_least, mirrored(codes));
+        greatest = larger(greatest, codes);
+        greatest_value = larger(greatest_value, next(codes));  // 255 becomes 0
+    }
+    std::memcpy(range.mirrored_least, &mirrored_least, lanes);
+    std::memcpy(range.greatest, &greatest, lanes);
+    std::memcpy(range.greatest_value, &greatest_value, lanes);
+}
+
+// sums (out): weights of the rows whose codes are at most `to`; null weights count the rows
+CONSILIENCE_CLONES
+void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,
+                 const std::int64_t* weight, const std::uint8_t* to, std::int64_t* sums) {
+    const IntLanes last = widened(load_bytes(to));
+    IntLanes total = {};
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::size_t row = rows[i];
+        const IntLanes codes = widened(load_bytes(block + row * lanes));
+        total = total + if_at_most(codes, last, weight ? weight[row] : 1);
+    }
+    std::memcpy(sums, &total, sizeof total);
+}
+
+}  // namespace
+
+// sums (channels x 8, out) of the rows whose codes are at most `to`
+void BlockSearch::sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
+                            const std::uint8_t* to, std::vector<std::int64_t>& sums) const {
+    const std::uint8_t* codes = bins_ + block * p_.n * lanes;
+    sums.assign(p_.n_channels() * lanes, 0);
+    for (const int c : m.channels) {
+        const int group = p_.cost ? 0 : c;
+        const std::int64_t* weight = p_.weight.data() + (p_.cost ? c * p_.n : 0);
+        sum_at_most(codes, rows + m.segments[group], m.segments[group + 1] - m.segments[group],
+                    weight, to, sums.data() + c * lanes);
+    }
+    if (p_.counted)
+        sum_at_most(codes, rows + m.segments.front(), m.size(), nullptr, to,
+                    sums.data() + p_.n_sums * lanes);
+}
+
+void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block) {
+    const int width = static_cast<int>(std::min<std::size_t>(lanes, d_ - block * lanes));
+    Range range;
+    find_range(bins_ + block * p_.n * lanes, rows + m.segments.front(), m.size(), range);
+    Bytes to = {};
+    std::vector<Split> splits(lanes);
+    for (int j = 0; j < width; ++j) {
+        const std::size_t f = block * lanes + j;
+        const int first = 255 - range.mirrored_least[j], last = range.greatest_value[j] - 1;
+        if (first >= last || (!m.chosen.empty() && !m.chosen[f])) continue;
+        splits[j].feature = static_cast<std::int32_t>(f);
+        draw_threshold(edges_, m.key, first, last, splits[j]);
+        to[j] = static_cast<std::uint8_t>(splits[j].bin);
+    }
+    sum_codes(m, rows, block, to, sums_);
+    if (std::count(range.greatest, range.greatest + width, missing_bin)) {
+        std::fill(to, to + lanes, static_cast<std::uint8_t>(missing_bin - 1));
+        sum_codes(m, rows, block, to, value_sums_);
+    }
+    for (int j = 0; j < width; ++j)
+        if (splits[j].feature >= 0)
+            consider_random(m, splits[j], j, range.greatest[j] == missing_bin);
+}
+
+// The drawn split with NaN on the right and, if there are any, on the left.
+void BlockSearch::consider_random(DenseMember& m, Split& split, int lane, bool missing) const {
+    split.left.resize(p_.n_channels());
+    for (int c = 0; c < p_.n_channels(); ++c) split.left[c] = sums_[c * lanes + lane];
+    for (int go_left = 0; go_left <= (missing ? 1 : 0); ++go_left) {
+        for (int c = 0; go_left && c < p_.n_channels(); ++c)
+            split.left[c] += m.total[c] - value_sums_[c * lanes + lane];
+        split.score = split_score(p_, split.left.data(), m.total.data());
+        split.missing_left = missing ? go_left : heavier_left(m, split);
+        if (split.score > m.best.score) m.best = split;
+    }
+}
+
+}  // namespace consilience

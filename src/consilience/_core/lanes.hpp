@@ -1,0 +1,131 @@
+// Eight numbers side by side, in the vector registers of whatever CPU runs.
+//
+// GCC and Clang split these types over smaller registers where a CPU has no wider ones; compilers
+// without them get plain loops. Every operation is done lane by lane, so results do not differ.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "dispatch.hpp"
+#include "edges.hpp"
+
+namespace consilience {
+
+#if defined(__GNUC__)
+
+typedef double Lanes __attribute__((vector_size(lanes * 8)));
+typedef std::int64_t IntLanes __attribute__((vector_size(lanes * 8)));
+
+CONSILIENCE_INLINE Lanes all_lanes(double value) {
+    return Lanes{} + value;
+}
+// Comparison and choice in one expression: GCC takes masks on their own apart, lane by lane.
+CONSILIENCE_INLINE Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    return a >= b ? yes : no;
+}
+CONSILIENCE_INLINE Lanes as_doubles(IntLanes bits) {
+    return reinterpret_cast<Lanes>(bits);
+}
+
+// The even and the odd places of sixteen numbers.
+CONSILIENCE_INLINE void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
+#if defined(__clang__)
+    even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+    even = __builtin_shuffle(a, b, IntLanes{0, 2, 4, 6, 8, 10, 12, 14});
+    odd = __builtin_shuffle(a, b, IntLanes{1, 3, 5, 7, 9, 11, 13, 15});
+#endif
+}
+
+#else
+
+template <typename T>
+struct Eight {
+    T at[lanes];
+    T operator[](int j) const { return at[j]; }
+    T& operator[](int j) { return at[j]; }
+};
+using Lanes = Eight<double>;
+using IntLanes = Eight<std::int64_t>;
+
+template <typename R, typename T, typename F>
+inline R each_lane(const T& a, const T& b, F f) {
+    R out;
+    for (int j = 0; j < lanes; ++j) out.at[j] = f(a.at[j], b.at[j]);
+    return out;
+}
+inline Lanes all_lanes(double value) {
+    Lanes out;
+    for (int j = 0; j < lanes; ++j) out.at[j] = value;
+    return out;
+}
+inline Lanes operator+(Lanes a, Lanes b) {
+    return each_lane<Lanes>(a, b, [](double x, double y) { return x + y; });
+}
+inline Lanes operator-(Lanes a, Lanes b) {
+    return each_lane<Lanes>(a, b, [](double x, double y) { return x - y; });
+}
+inline Lanes operator*(Lanes a, Lanes b) {
+    return each_lane<Lanes>(a, b, [](double x, double y) { return x * y; });
+}
+inline Lanes operator/(Lanes a, Lanes b) {
+    return each_lane<Lanes>(a, b, [](double x, double y) { return x / y; });
+}
+inline Lanes operator-(Lanes a) {
+    return all_lanes(-0.0) - a;
+}
+inline Lanes& operator+=(Lanes& a, Lanes b) {
+    return a = a + b;
+}
+inline IntLanes operator+(IntLanes a, std::int64_t b) {
+    for (int j = 0; j < lanes; ++j) a.at[j] += b;
+    return a;
+}
+inline Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    for (int j = 0; j < lanes; ++j) no.at[j] = a.at[j] >= b.at[j] ? yes.at[j] : no.at[j];
+    return no;
+}
+inline Lanes as_doubles(IntLanes bits) {
+    Lanes out;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+}
+inline void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
+    for (int j = 0; j < lanes; ++j) {
+        even.at[j] = j < lanes / 2 ? a.at[2 * j] : b.at[2 * j - lanes];
+        odd.at[j] = j < lanes / 2 ? a.at[2 * j + 1] : b.at[2 * j + 1 - lanes];
+    }
+}
+
+#endif
+
+// Integers below 2^51 as doubles, exactly: the low bits of 1.5 * 2^52 + value. A cast would do
+// the same, but many CPUs have no vector instruction for it.
+CONSILIENCE_INLINE Lanes to_doubles(IntLanes values) {
+    return as_doubles(values + std::int64_t{0x4338000000000000}) - all_lanes(0x1.8p52);
+}
+
+CONSILIENCE_INLINE IntLanes load_integers(const std::int64_t* values) {
+    IntLanes out;
+    std::memcpy(&out, values, sizeof out);
+    return out;
+}
+
+CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
+    return to_doubles(load_integers(values));
+}
+
+CONSILIENCE_INLINE void store(Lanes values, double* out) {
+    std::memcpy(out, &values, sizeof values);
+}
+
+CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {
+    return if_not_less(a, b, a, b);
+}
+CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) {
+    return if_not_less(a, b, b, a);
+}
+
+}  // namespace consilience
