@@ -166,7 +166,7 @@ BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std:
     for (std::size_t first = 0; first < x.d; first += lanes) {
         const std::size_t width = std::min<std::size_t>(lanes, x.d - first);
         std::uint8_t* codes = bins + first * x.n;
-        std::memset(codes, missing_bin, lanes * x.n);
+        std::fill_n(codes, lanes * x.n, static_cast<std::uint8_t>(missing_bin));
         // eight neighbours share a cache line of a row, so they are fetched together;
         // adding 0 turns -0 into +0, which the sort would keep apart
         for (std::size_t i = 0; i < x.n; ++i)
