@@ -14,6 +14,16 @@ MODULES = sorted(p for p in ROOT.rglob("*.py"))
 
 # each layer may import those above it, never those below or beside it
 FAMILIES = ["boosting", "fusion", "vote"]
+BELOW_FAMILIES = [
+    "_base",
+    "_binned_tree",
+    "_compat",
+    "_core",
+    "_estimators",
+    "_solvers",
+    "_targets",
+    "views",
+]
 ALLOWED = {
     "_compat": [],
     "_core": [],
@@ -22,10 +32,7 @@ ALLOWED = {
     "_targets": ["views"],
     "_estimators": [],
     "_base": ["_compat", "_targets", "views"],
-    **{
-        family: ["_base", "_compat", "_core", "_estimators", "_solvers", "_targets", "views"]
-        for family in FAMILIES
-    },
+    **dict.fromkeys(FAMILIES, BELOW_FAMILIES),
     "datasets": ["views"],
     "benchmark": ["datasets", "views", *FAMILIES],
     "cli": ["benchmark", "datasets"],

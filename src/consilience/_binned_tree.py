@@ -72,7 +72,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from consilience._binned_tree import BinnedTreeClassifier
+    >>> from consilience import BinnedTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = BinnedTreeClassifier(max_depth=3).fit(X, y)
     >>> round(tree.score(X, y), 3)
@@ -125,7 +125,6 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         X = self._check(X, reset=True)
         y = check_labels(y, X.shape[0], type(self).__name__)
         weight = check_weights(sample_weight, len(y))
-        self._check_params()
         self.classes_ = np.unique(y[weight > 0])
         self.n_classes_ = len(self.classes_)
         codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
@@ -135,14 +134,33 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             codes,
             weight,
             n_classes=self.n_classes_,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            min_weight_leaf=self.min_weight_fraction_leaf * weight.sum(),
-            max_features=count_features(self.max_features, X.shape[1]),
-            splitter=self.splitter,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
+            **self.grow_params(X.shape[1], weight.sum()),
         )
         return self
+
+    def grow_params(self, n_features, total_weight):
+        """Parameters of a tree on ``n_features`` columns, as ``BinnedView.grow`` takes them.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+        total_weight : float
+            Sum of the sample weights.
+
+        Returns
+        -------
+        dict
+        """
+        self._check_params()
+        return {
+            "max_depth": self.max_depth,
+            "min_samples_leaf": self.min_samples_leaf,
+            "min_weight_leaf": self.min_weight_fraction_leaf * total_weight,
+            "max_features": count_features(self.max_features, n_features),
+            "splitter": self.splitter,
+        }
 
     def predict(self, X):
         """Predict labels.

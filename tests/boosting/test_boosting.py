@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from consilience import MultiViewData
+from consilience import BinnedTreeClassifier, MultiViewData
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -150,6 +150,18 @@ def test_any_weighted_classifier(kind, estimator):
     data, y = problem(missing_rate=0.2)
     model = kind(estimator, n_estimators=5, random_state=0).fit(data, y)
     assert model.score(data, y) > 0.5
+
+
+def test_a_given_binned_tree_shares_its_bins(kind):
+    data, y = problem()
+    default = kind(n_estimators=5, max_depth=2, random_state=0).fit(data, y)
+    tree = BinnedTreeClassifier(2)
+    given = kind(tree, n_estimators=5, random_state=0).fit(data, y)
+    np.testing.assert_array_equal(given.decision_function(data), default.decision_function(data))
+    coarse = kind(BinnedTreeClassifier(2, max_bins=4, min_samples_leaf=10), n_estimators=5)
+    assert coarse.fit(data, y).score(data, y) > 0.5
+    with pytest.raises(ValueError, match="max_depth must be an integer in 1"):
+        kind(BinnedTreeClassifier(40)).fit(data, y)
 
 
 def test_resampling_for_classifiers_without_weights(kind):

@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
+from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
@@ -208,10 +209,12 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
 
         def make(v):
             name, present = data.view_names[v], data.present[:, v]
-            if estimators[name] is None:
-                return TreeLearner(data[name], present, codes, len(self.classes_), self.max_depth)
+            tree = estimators[name]
+            tree = BinnedTreeClassifier(self.max_depth) if tree is None else tree
+            if not self.resample and _grows_on_bins(tree):
+                return TreeLearner(tree, data[name], present, codes, len(self.classes_))
             return EstimatorLearner(
-                estimators[name], data[name], present, codes, self.classes_, name, self.resample
+                tree, data[name], present, codes, self.classes_, name, self.resample
             )
 
         run = map if pool is None else pool.map
@@ -296,6 +299,10 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged_votes(data):
             votes[~known] = self.class_prior_
             yield votes
+
+
+def _grows_on_bins(estimator):
+    return type(estimator) is BinnedTreeClassifier and estimator.class_weight is None
 
 
 def first_largest(values, tolerance=1e-12):

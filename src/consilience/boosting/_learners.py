@@ -29,22 +29,29 @@ __all__ = ["ConstantHypothesis", "EstimatorHypothesis", "EstimatorLearner", "Tre
 class TreeLearner:
     """Our binned tree: the view is binned once, every round grows a tree on the bins."""
 
-    def __init__(self, view, present, codes, n_classes, max_depth):
+    def __init__(self, tree, view, present, codes, n_classes):
         self.present = present
         self.codes = codes
-        self.params = {"n_classes": n_classes, "max_depth": max_depth}
-        self.binned = BinnedView(view, present=None if present.all() else present)
+        self.n_classes = n_classes
+        self.tree = tree
+        rows = None if present.all() else present
+        self.binned = BinnedView(view, present=rows, max_bins=tree.max_bins)
 
     def fit(self, weight, seed):
         """Tree and its training predictions for these weights."""
-        return self._with_predictions(
-            self.binned.grow(self.codes, weight, seed=seed, **self.params)
+        tree = self.binned.grow(
+            self.codes, weight, n_classes=self.n_classes, seed=seed, **self._params(weight.sum())
         )
+        return self._with_predictions(tree)
 
     def fit_costs(self, costs, seed):
         """Tree that makes Σ costs[i, h(i)] small."""
-        tree = self.binned.grow_cost(costs, seed=seed, max_depth=self.params["max_depth"])
-        return self._with_predictions(tree)
+        params = self._params(0.0)
+        del params["min_weight_leaf"]  # costs are no weights
+        return self._with_predictions(self.binned.grow_cost(costs, seed=seed, **params))
+
+    def _params(self, total_weight):
+        return self.tree.grow_params(self.binned.n_features, total_weight)
 
     def _with_predictions(self, tree):
         predictions = self.binned.predict(tree)
