@@ -6,9 +6,15 @@ rounds and is scaled up, since every one of its rounds costs the same. Accuracie
 rows.
 
     python benchmarks/boosting.py [--quick]
+
+scikit-multimodallearn is measured too if MULTIMODALLEARN_PYTHON names an interpreter that has it (it
+wants Python 3.11, numpy 1.26.4, scipy 1.10.1, scikit-learn 1.2.2, cvxopt and six).
 """
 
+import os
+import subprocess
 import sys
+import tempfile
 from time import perf_counter
 
 import numpy as np
@@ -47,6 +53,38 @@ def speed(n_classes, max_depth, goal, repeat):
     report(f"{work}, process time", least(ours, repeat), 10 * least(anchor, 1), goal)
     two = least(lambda: ours(2), repeat, clock=perf_counter)
     report(f"{work}, n_jobs=2", two, 10 * least(anchor, 1, clock=perf_counter), goal)
+
+
+PEER = """
+import sys, time
+import numpy as np
+from multimodal.boosting.mumbo import MumboClassifier
+from sklearn.tree import DecisionTreeClassifier
+file, rounds, depth = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+data = np.load(file)
+model = MumboClassifier(DecisionTreeClassifier(max_depth=depth), n_estimators=rounds)
+start = time.process_time()
+model.fit(data["X"], data["y"], data["ends"])
+print(time.process_time() - start)
+"""
+
+
+def peer(n_classes, max_depth, repeat):
+    """The same fit by scikit-multimodallearn, in its own environment."""
+    interpreter = os.environ.get("MULTIMODALLEARN_PYTHON")
+    if interpreter is None:
+        return
+    data, y = problem(ROWS, n_classes)
+    ends = np.cumsum([0, *data.widths.values()])
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/problem.npz"
+        np.savez(file, X=data.to_array(), y=y, ends=ends)
+        command = [interpreter, "-c", PEER, file, str(ROUNDS // 10), str(max_depth)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    model = MuMBoClassifier(max_depth=max_depth, n_estimators=ROUNDS)
+    ours = least(lambda: model.fit(data, y), repeat)
+    work = f"MuMBo depth {max_depth}, K={n_classes}, scikit-multimodallearn"
+    report(work, ours, 10 * float(done.stdout), "")
 
 
 def parity(n_classes, max_depth, n_seeds):
@@ -106,6 +144,8 @@ def main():
     speed(2, 1, "reach 150x", repeat)
     speed(10, 1, "reach 100x", repeat)
     speed(2, 3, "reach 70x", repeat)
+    for n_classes, max_depth in ((2, 1), (10, 1), (2, 3)):
+        peer(n_classes, max_depth, repeat)
     bandit(repeat)
     growth(repeat)
     for n_classes, max_depth in ((2, 1), (10, 1), (2, 3)):
