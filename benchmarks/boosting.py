@@ -7,8 +7,8 @@ rows.
 
     python benchmarks/boosting.py [--quick]
 
-scikit-multimodallearn is measured too if MULTIMODALLEARN_PYTHON names an interpreter that has it (it
-wants Python 3.11, numpy 1.26.4, scipy 1.10.1, scikit-learn 1.2.2, cvxopt and six).
+scikit-multimodallearn is measured too if MULTIMODALLEARN_PYTHON names an interpreter that has it
+(it wants Python 3.11, numpy 1.26.4, scipy 1.10.1, scikit-learn 1.2.2, cvxopt and six).
 """
 
 import os

@@ -161,7 +161,7 @@ def mvwab(P, y, n_classes, weight):
                 if h[i] >= 0:
                     votes[h[i]] += a
             if votes.any():
-                g[i] = votes.argmax()
+                g[i] = next(k for k in range(n_classes) if votes[k] >= votes.max() - 1e-12)
         alpha = error_and_alpha(w, y, g, n_classes, n)[2]
         if alpha <= 1e-12:
             return rounds

@@ -90,7 +90,7 @@ def gradient_direction(x, g, H):
 def line_search(oracle, x, f, g, d):
     """The first of the steps t, t/2, ... that lowers f enough; None if d does not descend."""
     slope, gap = g @ d, duality_gap(x, g)
-    if not slope < 0:
+    if not slope < 1e-14 * (1 + abs(f)):  # at the minimum rounding may hide the sign
         return None
     falling = d < 0
     t = min(1.0, (x[falling] / -d[falling]).min()) if falling.any() else 1.0

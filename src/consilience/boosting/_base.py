@@ -306,9 +306,9 @@ def _grows_on_bins(estimator):
 
 
 def first_largest(values, tolerance=1e-12):
-    """Number of the largest value; the first of those that rounding alone tells apart."""
+    """Number of the largest value (of each row); the first of those that only rounding parts."""
     values = np.asarray(values)
-    return int(np.argmax(values >= values.max() - tolerance))
+    return np.argmax(values >= values.max(axis=-1, keepdims=True) - tolerance, axis=-1)
 
 
 def round_decision(round_, views, present, n_classes):
@@ -321,7 +321,7 @@ def round_decision(round_, views, present, n_classes):
         predictions = member_predictions(member, views, present)
         there = np.flatnonzero(predictions >= 0)
         votes[there, predictions[there]] += member.weight
-    return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+    return np.where(votes.any(axis=1), first_largest(votes), -1)
 
 
 def member_predictions(member, views, present):

@@ -98,7 +98,7 @@ class IBoostClassifier(BoostingClassifier):
             Zs.append(Z if alpha > 1e-12 else np.inf)
             alphas.append(self.learning_rate * alpha)
             state["w"][v] = reweigh(w, problem.codes, h, alphas[v], problem.n_classes)
-        chosen = first_largest(-np.array(Zs))
+        chosen = int(first_largest(-np.array(Zs)))
         if not np.isfinite(Zs[chosen]):
             return None
         perfect = bool((predictions[chosen] == problem.codes).all())

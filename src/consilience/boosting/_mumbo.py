@@ -227,7 +227,7 @@ class MuMBoClassifier(BoostingClassifier):
         hypotheses, predictions = problem.fit_views(asked, costs=exact)
         edges = [C.edge(h) for C, h in zip(own, predictions, strict=True)]
         common_edges = [common.edge(h) for h in predictions]
-        chosen = first_largest(common_edges)
+        chosen = int(first_largest(common_edges))
         if not common_edges[chosen] > 1e-12:
             return None
         part = cooperate(problem.codes, predictions) if self.cooperation else predictions >= 0

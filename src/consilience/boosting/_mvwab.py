@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round
+from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["MVWABClassifier"]
@@ -20,7 +20,7 @@ def round_vote(predictions, weights, n_classes):
     for h, weight in zip(predictions, weights, strict=True):
         there = np.flatnonzero(h >= 0)
         votes[there, h[there]] += weight
-    return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+    return np.where(votes.any(axis=1), first_largest(votes), -1)
 
 
 class MVWABClassifier(BoostingClassifier):

@@ -26,7 +26,7 @@ def choose_view(w, codes, predictions, n_classes, n):
         alphas.append(alpha)
         useful = alpha > 1e-12
         Zs.append(normaliser(right, wrong, 1.0, alpha, n_classes) if useful else np.inf)
-    v = first_largest(-np.array(Zs))
+    v = int(first_largest(-np.array(Zs)))
     return (v, alphas[v]) if np.isfinite(Zs[v]) else None
 
 
