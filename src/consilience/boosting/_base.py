@@ -12,7 +12,6 @@ from __future__ import annotations
 import numbers
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -25,27 +24,10 @@ from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
+from consilience.boosting._rounds import Judge, round_decision
 from consilience.views._params import PerViewParams, per_view
 
-__all__ = ["BoostingClassifier", "BoostingProblem", "Member", "Round", "first_largest"]
-
-
-@dataclass(frozen=True)
-class Member:
-    """A weak hypothesis on one view."""
-
-    view: int
-    hypothesis: Any
-    weight: float = 1.0
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one round adds: members that decide together, and the weight of their decision."""
-
-    weight: float
-    members: tuple[Member, ...]
-    last: bool = False
+__all__ = ["BoostingClassifier", "BoostingProblem"]
 
 
 @dataclass(eq=False)
@@ -126,7 +108,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
         train, valid = self._split(codes)
-        judge = _Judge(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
+        judge = Judge(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
         if judge:
             data, codes, weight = data[train], codes[train], weight[train]
         n_threads = min(effective_n_jobs(self.n_jobs), data.n_views)
@@ -303,56 +285,3 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
 
 def _grows_on_bins(estimator):
     return type(estimator) is BinnedTreeClassifier and estimator.class_weight is None
-
-
-def first_largest(values, tolerance=1e-12):
-    """Number of the largest value (of each row); the first of those that only rounding parts."""
-    values = np.asarray(values)
-    return np.argmax(values >= values.max(axis=-1, keepdims=True) - tolerance, axis=-1)
-
-
-def round_decision(round_, views, present, n_classes):
-    """Class that a round decides for in each row, −1 where none of its views is there."""
-    if len(round_.members) == 1:
-        member = round_.members[0]
-        return member_predictions(member, views, present)
-    votes = np.zeros((len(present), n_classes))
-    for member in round_.members:
-        predictions = member_predictions(member, views, present)
-        there = np.flatnonzero(predictions >= 0)
-        votes[there, predictions[there]] += member.weight
-    return np.where(votes.any(axis=1), first_largest(votes), -1)
-
-
-def member_predictions(member, views, present):
-    """Class codes by one hypothesis, −1 where its view is missing."""
-    there, view = present[:, member.view], views[member.view]
-    if there.all():
-        return member.hypothesis.predict(view)
-    predictions = np.full(len(there), -1)
-    if there.any():
-        predictions[there] = member.hypothesis.predict(view[np.flatnonzero(there)])
-    return predictions
-
-
-class _Judge:
-    """Accuracy on held-out rows after each round, and when to stop."""
-
-    def __init__(self, model, data, codes, weight):
-        self.codes, self.weight = codes, weight
-        self.patience = model.n_iter_no_change
-        self.views, self.present = [view for _, view in data.items()], data.present
-        self.votes = np.tile(tie_break(model.class_prior_), (len(data), 1))
-        self.best = -np.inf
-        self.best_rounds = self.rounds = 0
-
-    def no_better(self, round_):
-        """Count the round in; True after ``patience`` rounds without a gain."""
-        decision = round_decision(round_, self.views, self.present, self.votes.shape[1])
-        there = np.flatnonzero(decision >= 0)
-        self.votes[there, decision[there]] += round_.weight
-        self.rounds += 1
-        score = np.average(self.votes.argmax(axis=1) == self.codes, weights=self.weight)
-        if score > self.best:
-            self.best, self.best_rounds = score, self.rounds
-        return self.rounds - self.best_rounds >= self.patience

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
+from consilience.boosting._base import BoostingClassifier
+from consilience.boosting._rounds import Member, Round, weighted_decision
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["MVWABClassifier"]
-
-
-def round_vote(predictions, weights, n_classes):
-    """Class with the largest weighted vote in each row, −1 where no view votes."""
-    votes = np.zeros((predictions.shape[1], n_classes))
-    for h, weight in zip(predictions, weights, strict=True):
-        there = np.flatnonzero(h >= 0)
-        votes[there, h[there]] += weight
-    return np.where(votes.any(axis=1), first_largest(votes), -1)
 
 
 class MVWABClassifier(BoostingClassifier):
@@ -104,7 +96,7 @@ class MVWABClassifier(BoostingClassifier):
         shares = [vote_shares(w, problem.codes, h) for h in predictions]
         weights = np.array([max(0.0, learner_weight(*share, K, n)[0]) for share in shares])
         weights[weights <= 1e-12] = 0.0
-        voted = round_vote(predictions, weights, K)
+        voted = weighted_decision(predictions, weights, K)
         alpha, _ = learner_weight(*vote_shares(w, problem.codes, voted), K, n)
         if alpha <= 1e-12:
             return None

@@ -17,7 +17,8 @@ from consilience._solvers.exp3p import (
     theorem_parameters,
     update_log_weights,
 )
-from consilience.boosting._base import BoostingClassifier, Member, Round
+from consilience.boosting._base import BoostingClassifier
+from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["RShareBoostClassifier"]

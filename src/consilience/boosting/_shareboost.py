@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier, Member, Round, first_largest
+from consilience.boosting._base import BoostingClassifier
+from consilience.boosting._rounds import Member, Round, first_largest
 from consilience.boosting._samme import learner_weight, normaliser, reweigh, vote_shares
 
 __all__ = ["ShareBoostClassifier"]
