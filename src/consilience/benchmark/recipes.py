@@ -54,8 +54,8 @@ def _tree() -> Any:
 
 
 def _svm() -> Any:
-    # centring would not change an RBF kernel, and sparse views cannot be centred
-    return make_pipeline(StandardScaler(with_mean=False), SVC())
+    # centring would not change this kernel, and sparse views cannot be centred
+    return make_pipeline(StandardScaler(with_mean=False), SVC(gamma="auto"))
 
 
 def _adaboost(n_estimators: int) -> Any:
