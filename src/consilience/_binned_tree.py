@@ -125,12 +125,13 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         X = self._check(X, reset=True)
         y = check_labels(y, X.shape[0], type(self).__name__)
         weight = check_weights(sample_weight, len(y))
+        self._check_params()
         self.classes_ = np.unique(y[weight > 0])
         self.n_classes_ = len(self.classes_)
         codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
         weight = class_weights(self.class_weight, self.classes_, codes, weight)
         present = None if weight.all() else weight > 0
-        self.tree_ = BinnedView(X, present=present, max_bins=self.max_bins).grow(
+        self.tree_ = BinnedView(X, weight=weight, present=present, max_bins=self.max_bins).grow(
             codes,
             weight,
             n_classes=self.n_classes_,

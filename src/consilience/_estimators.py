@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 __all__ = [
+    "CodedClassifier",
+    "ConstantClassifier",
     "check_classifier",
+    "fit_coded",
     "fit_weighted",
     "last_step",
     "seeded",
@@ -47,6 +54,46 @@ def fit_weighted(estimator, X, y, weight, where):
     except Exception as error:
         error.add_note(f"raised by {type(estimator).__name__} on {where}")
         raise
+
+
+@dataclass(eq=False)
+class CodedClassifier:
+    """A fitted classifier that answers with class codes, in the storage it was fitted on."""
+
+    estimator: Any
+    classes: np.ndarray
+    sparse: bool
+
+    def predict(self, X):
+        """Class codes of the rows."""
+        if self.sparse != sp.issparse(X):
+            X = sp.csr_array(X) if self.sparse else X.toarray()
+        return np.searchsorted(self.classes, self.estimator.predict(X))
+
+
+@dataclass(eq=False)
+class ConstantClassifier:
+    """Says one class: all that rows of a single class can teach."""
+
+    code: int
+
+    def predict(self, X):
+        """The same class code for every row."""
+        return np.full(X.shape[0], self.code)
+
+
+def fit_coded(estimator, X, codes, weight, classes, where):
+    """Fit a clone on labels ``classes[codes]``; rows of one class, or none, give a constant."""
+    if isinstance(estimator, FrozenEstimator):
+        unknown = [label for label in estimator.classes_ if label not in classes]
+        if unknown:
+            raise ValueError(f"the frozen classifier on {where} knows other classes: {unknown}")
+        return CodedClassifier(estimator, classes, sp.issparse(X))
+    check_classifier(estimator, where)
+    if len(codes) == 0 or (codes == codes[0]).all():
+        return ConstantClassifier(int(codes[0]) if len(codes) else 0)
+    fitted = fit_weighted(estimator, X, classes[codes], weight, where)
+    return CodedClassifier(fitted, classes, sp.issparse(X))
 
 
 def weight_params(estimator, weight, where):

@@ -50,6 +50,8 @@ def check_weights(sample_weight, n_samples):
         raise ValueError(f"sample_weight is negative in row {np.flatnonzero(weight < 0)[0]}")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere")
+    if not np.isfinite(weight.sum()):
+        raise ValueError("sample_weight has an infinite sum; scale it down")
     return weight
 
 
@@ -66,9 +68,9 @@ def class_weights(class_weight, classes, codes, weight):
         return weight * (weight.sum() / (len(classes) * totals))[codes]
     if not isinstance(class_weight, Mapping):
         raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}")
-    unknown = [label for label in class_weight if label not in classes]
-    if unknown:
-        raise ValueError(f"class_weight names classes that y does not have: {shown(unknown)}")
+    # a fold may lack a rare class, but weights for none of the classes are a mistake
+    if class_weight and not any(label in classes for label in class_weight):
+        raise ValueError(f"class_weight names classes that y does not have: {shown(class_weight)}")
     for label, value in class_weight.items():
         if not isinstance(value, numbers.Real) or not 0 < value < np.inf:
             raise ValueError(f"class_weight[{label!r}] must be a number > 0, got {value!r}")

@@ -60,7 +60,7 @@ def test_votes_are_what_they_are_said_to_be(kind):
     data, y = problem()
     model = kind(n_estimators=15, random_state=0).fit(data, y)
     if kind is MVWABClassifier:
-        return
+        pytest.skip("it votes in two levels, which has a test of its own")
     votes = np.zeros((len(y), 3))
     views = [view for _, view in data.items()]
     for h, v, weight in zip(
@@ -118,8 +118,70 @@ def test_warm_start_continues(kind):
     )
     with pytest.raises(ValueError, match="continues a fit of 12 rounds, but n_estimators=3"):
         parts.set_params(n_estimators=3).fit(data, y)
+    parts.set_params(n_estimators=20)
     with pytest.raises(ValueError, match="continues a fit on 150 rows, but X has 100"):
-        parts.set_params(n_estimators=20).fit(data[:100], y[:100])
+        parts.fit(data[:100], y[:100])
+    with pytest.raises(ValueError, match="continues a fit on other labels"):
+        parts.fit(data, y[::-1])
+    with pytest.raises(ValueError, match="continues a fit on other weights"):
+        parts.fit(data, y, sample_weight=np.arange(1, 151))
+    with pytest.raises(ValueError, match="continues a fit on other views"):
+        parts.fit(data.select(["view0", "view1"]), y)
+
+
+@pytest.mark.parametrize("model", [MuMBoClassifier, ShareBoostClassifier, IBoostClassifier])
+def test_warm_start_after_a_stop_adds_nothing(model):
+    y = np.arange(60) % 2
+    X = np.column_stack([y, np.random.RandomState(0).randn(60)])
+    warm = model(n_estimators=3, warm_start=True).fit(X, y)
+    assert len(warm.estimators_) == 1  # perfect at once
+    assert len(warm.set_params(n_estimators=6).fit(X, y).estimators_) == 1
+
+
+def test_weights_that_sum_to_one(kind):
+    data, y = problem()
+    plain = kind(n_estimators=10, random_state=0).fit(data, y)
+    shares = kind(n_estimators=10, random_state=0).fit(data, y, sample_weight=np.full(150, 1 / 150))
+    np.testing.assert_allclose(
+        shares.decision_function(data), plain.decision_function(data), atol=1e-6
+    )
+    huge = kind(n_estimators=10, random_state=0).fit(data, y, sample_weight=np.full(150, 1e14))
+    assert np.isfinite(huge.predict_proba(data)).all()
+
+
+@pytest.mark.parametrize(
+    "estimator", [None, GaussianNB(), LogisticRegression(C=0.05, tol=1e-10, max_iter=1000)]
+)
+def test_weights_are_repetitions(kind, estimator):
+    # more distinct values than bins
+    data, y = problem(n_samples=600, n_views=2, n_classes=2)
+    weight = np.random.RandomState(0).randint(1, 4, size=600)
+    rows = np.repeat(np.arange(600), weight)
+    # stumps: in the small nodes of deep trees rounding may decide between equal splits
+    model = kind(estimator, n_estimators=5, max_depth=1, random_state=0)
+    once = clone(model).fit(data, y, sample_weight=weight).decision_function(data)
+    again = clone(model).fit(data[rows], y[rows]).decision_function(data)
+    np.testing.assert_allclose(once, again, atol=1e-4 if estimator else 1e-7)
+
+
+def test_a_view_of_four_rows_does_not_take_over(kind):
+    y = np.arange(200) % 2
+    noisy = np.where(np.arange(200) % 5 == 0, 1 - y, y).astype(float)
+    present = np.c_[np.ones(200, bool), np.arange(200) < 4]
+    data = MultiViewData({"a": noisy[:, None], "b": y[:, None] * 1.0}, present=present)
+    model = kind(n_estimators=50, max_depth=1, random_state=0).fit(data, y)
+    assert model.score(data.select(["a"]), y) == pytest.approx(0.8)
+    if kind in (ShareBoostClassifier, IBoostClassifier):
+        assert len(model.estimators_) < 50  # nothing is left to learn
+
+
+def test_rows_that_hear_no_learner_get_the_prior():
+    y = (np.arange(90) % 3 == 0).astype(int)
+    data = MultiViewData({"a": y[:, None] * 1.0, "b": np.zeros((90, 1))})
+    model = ShareBoostClassifier(n_estimators=5).fit(data, y)
+    np.testing.assert_allclose(
+        model.predict_proba(data.select(["b"]))[0], [2 / 3, 1 / 3], atol=1e-9
+    )
 
 
 def test_early_stopping(kind):

@@ -60,6 +60,7 @@ def run(model, P, y, n_classes, weight=None, draws=()):
         learners=[TableLearner(P[:, v]) for v in range(P.shape[1])],
         n_rounds=len(P),
         random=Draws(draws),
+        prior=np.bincount(y, weights=weight, minlength=n_classes) / len(y),
         pool=None,
     )
     state = model._start(problem)
@@ -97,6 +98,7 @@ def test_mumbo(problem, cooperation):
     rounds, seen, _ = run(model, P, y, K, weight)
     expected = reference.mumbo(P, y, K, weight, cooperation)
     for t, (got, want) in enumerate(zip(rounds, expected, strict=False)):
+        assert got.members[0].view == want["view"]
         np.testing.assert_allclose(got.weight, want["alpha"], atol=1e-9)
         np.testing.assert_allclose(model._trace["view_edges"][t], want["edges"], atol=1e-9)
         np.testing.assert_allclose(model._trace["bound"][t], want["bound"], rtol=1e-9)
@@ -147,7 +149,7 @@ def test_rshareboost(problem, gamma, a):
     expected = reference.rshareboost(P, y, K, weight, draws, a, gamma)
     model = RShareBoostClassifier(a=a, gamma=gamma)
     learners = [TableLearner(t) for t in one_per_round(P, [r["view"] for r in expected])]
-    problem = BoostingProblem(y, K, weight, learners, len(P), Draws(draws), None)
+    problem = BoostingProblem(y, K, weight, learners, len(P), Draws(draws), np.ones(K) / K, None)
     state = model._start(problem)
     for want in expected:
         np.testing.assert_allclose(state["w"], want["w"], atol=1e-9)
@@ -276,6 +278,9 @@ def test_learner_weight_is_clipped():
     assert alpha == pytest.approx(0.5 * np.log(99))
     assert learner_weight(0.0, 1.0, 2, 50)[0] == pytest.approx(-0.5 * np.log(99))
     assert learner_weight(0.0, 0.0, 3, 50)[0] == 0
+    # right on next to nothing: worth nothing
+    assert learner_weight(0.019, 0.0, 2, 50)[0] == 0
+    assert 0 < learner_weight(0.04, 0.0, 2, 50)[0] < alpha / 3
 
 
 # -- reference numbers ------------------------------------------------------------------------
@@ -337,7 +342,9 @@ def test_golden_rshareboost():
     y, P = (g["y"] > 0).astype(int), (g["P"] > 0).astype(int)
     model = RShareBoostClassifier(a=float(g["alpha_param"]), gamma=float(g["gamma"]))
     learners = [TableLearner(table) for table in one_per_round(P, g["view"])]
-    problem = BoostingProblem(y, 2, np.ones(len(y)), learners, len(P), Draws(g["u"]), None)
+    problem = BoostingProblem(
+        y, 2, np.ones(len(y)), learners, len(P), Draws(g["u"]), np.ones(2) / 2, None
+    )
     state = model._start(problem)
     for t in range(len(P)):
         np.testing.assert_allclose(state["w"], g["w"][t], **TIGHT)

@@ -62,9 +62,10 @@ def alpha_of_edge(e, n):
 def error_and_alpha(w, y, h, n_classes, n):
     right = sum(w[i] for i in range(len(y)) if h[i] == y[i])
     wrong = sum(w[i] for i in range(len(y)) if h[i] >= 0 and h[i] != y[i])
-    if right + wrong == 0:
+    if right + wrong == 0 or 2 * n * (right + wrong) <= 2:
         return right, wrong, 0.0
-    error = min(max(wrong / (right + wrong), 1 / (2 * n)), 1 - 1 / (2 * n))
+    clip = 1 / (2 * n * (right + wrong))
+    error = min(max(wrong / (right + wrong), clip), 1 - clip)
     return right, wrong, 0.5 * (np.log((1 - error) / error) + np.log(n_classes - 1))
 
 
@@ -161,7 +162,8 @@ def mvwab(P, y, n_classes, weight):
                 if h[i] >= 0:
                     votes[h[i]] += a
             if votes.any():
-                g[i] = next(k for k in range(n_classes) if votes[k] >= votes.max() - 1e-12)
+                best = [k for k in range(n_classes) if votes[k] >= votes.max() - 1e-10]
+                g[i] = min(best, key=lambda k: (-weight[y == k].sum(), k))
         alpha = error_and_alpha(w, y, g, n_classes, n)[2]
         if alpha <= 1e-12:
             return rounds

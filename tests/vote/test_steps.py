@@ -84,7 +84,6 @@ def test_view_step_is_optimal(problem, seed):
 
 
 def test_perfect_useless_and_silent_voters():
-    y = np.where(np.arange(20) % 2, 1.0, -1.0)
     perfect, wrong, silent = np.ones((20, 1)), -np.ones((20, 1)), np.zeros((20, 1))
     for scale in (True, False):
         got = learn_weights(
@@ -94,7 +93,6 @@ def test_perfect_useless_and_silent_voters():
         assert got.pi[0][0] > 0 > got.pi[1][0]
         assert got.loss_curve[-1] < got.loss_curve[0]
     assert parallel_step(np.array([0.0]), np.array([0.0]), 0.1).tolist() == [0.0]
-    assert len(y) == 20
 
 
 def test_scores_renormalise_over_present_views():

@@ -22,7 +22,7 @@ Arrays = tuple[NDArray[Any], ...]
 Params = tuple[int, int, float, int, bool, int]
 
 def bin_dense(
-    x: NDArray[T], present: NDArray[bool_] | None, max_bins: int
+    x: NDArray[T], mass: NDArray[int64] | None, present: NDArray[bool_] | None, max_bins: int
 ) -> tuple[NDArray[uint8], Limits]:
     """Codes (blocks x n x 8, flat) and limits; any strides, never copied."""
 
@@ -31,6 +31,7 @@ def bin_sparse(
     indices: NDArray[int32],
     indptr: NDArray[int64],
     n_rows: int,
+    mass: NDArray[int64] | None,
     present: NDArray[bool_] | None,
     max_bins: int,
 ) -> tuple[Any, ...]:

@@ -25,32 +25,43 @@ nb::tuple limits_to_numpy(BinLimits limits) {
                           to_numpy(std::move(limits.start)));
 }
 
+using Masses = std::optional<Vector<std::int64_t>>;
+
+const std::int64_t* row_masses(const Masses& mass, std::size_t n) {
+    if (!mass) return nullptr;
+    require(mass->shape(0) == n, "mass must have one number per row");
+    return mass->data();
+}
+
 template <typename T>
-nb::tuple py_bin_dense(Strided<T> x, Flags present, int limit) {
+nb::tuple py_bin_dense(Strided<T> x, Masses mass, Flags present, int limit) {
     require(limit >= 2 && limit <= max_bins, "max_bins must lie in 2 ... 255");
     const std::size_t n = x.shape(0), d = x.shape(1), n_blocks = (d + lanes - 1) / lanes;
     require(n < (std::size_t{1} << 31), "more than 2^31 rows");
     const std::uint8_t* rows = flags(present, n, "present must have one flag per row");
+    const std::int64_t* masses = row_masses(mass, n);
     std::vector<std::uint8_t> bins;
     BinLimits limits;
     {
         nb::gil_scoped_release release;
         bins.resize(n_blocks * n * lanes);
-        limits = bin_dense(columns(x), rows, limit, bins.data());
+        limits = bin_dense(columns(x), masses, rows, limit, bins.data());
     }
     return nb::make_tuple(to_numpy(std::move(bins)), limits_to_numpy(std::move(limits)));
 }
 
 nb::tuple py_bin_sparse(Vector<double> data, Vector<std::int32_t> indices,
-                        Vector<std::int64_t> indptr, std::size_t n, Flags present, int limit) {
+                        Vector<std::int64_t> indptr, std::size_t n, Masses mass, Flags present,
+                        int limit) {
     require(limit >= 2 && limit <= max_bins, "max_bins must lie in 2 ... 255");
     require(data.shape(0) == indices.shape(0) && indptr.shape(0) > 0, "not a CSC matrix");
     const std::uint8_t* rows = flags(present, n, "present must have one flag per row");
+    const std::int64_t* masses = row_masses(mass, n);
     SparseBins out;
     {
         nb::gil_scoped_release release;
-        out = bin_sparse(data.data(), indices.data(), indptr.data(), n, indptr.shape(0) - 1, rows,
-                         limit);
+        out = bin_sparse(data.data(), indices.data(), indptr.data(), n, indptr.shape(0) - 1, masses,
+                         rows, limit);
     }
     return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.middle)),
                           to_numpy(std::move(out.rows)), to_numpy(std::move(out.codes)),
@@ -160,12 +171,12 @@ nb::tuple py_grow_sparse(Vector<std::int64_t> indptr, Vector<std::int64_t> middl
 
 void bind_trees(nb::module_& m) {
     using namespace nb::literals;
-    m.def("bin_dense", &py_bin_dense<float>, nb::arg("x").noconvert(), "present"_a.none(),
-          "max_bins"_a);
-    m.def("bin_dense", &py_bin_dense<double>, nb::arg("x").noconvert(), "present"_a.none(),
-          "max_bins"_a);
-    m.def("bin_sparse", &py_bin_sparse, "data"_a, "indices"_a, "indptr"_a, "n_rows"_a,
+    m.def("bin_dense", &py_bin_dense<float>, nb::arg("x").noconvert(), "mass"_a.none(),
           "present"_a.none(), "max_bins"_a);
+    m.def("bin_dense", &py_bin_dense<double>, nb::arg("x").noconvert(), "mass"_a.none(),
+          "present"_a.none(), "max_bins"_a);
+    m.def("bin_sparse", &py_bin_sparse, "data"_a, "indices"_a, "indptr"_a, "n_rows"_a,
+          "mass"_a.none(), "present"_a.none(), "max_bins"_a);
     m.def("grow_dense", &py_grow_dense, "bins"_a, "least"_a, "greatest"_a, "start"_a,
           "codes"_a.none(), "weights"_a.none(), "costs"_a.none(), "rows"_a.none(), "n_classes"_a,
           "params"_a);

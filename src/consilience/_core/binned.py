@@ -99,6 +99,9 @@ class BinnedView:
     ----------
     X : array or CSR/CSC matrix of shape (n_rows, n_features)
         Numbers of any type and memory layout; NaN has a bin of its own.
+    weight : array of shape (n_rows,), optional
+        Bins share out these weights evenly where a feature has more distinct values than bins; a
+        weight counts like repeated rows.
     present : bool array of shape (n_rows,), optional
         Rows that have this view. The values of the others are not read, and no tree is grown on
         them.
@@ -106,18 +109,18 @@ class BinnedView:
         Features with more distinct values share bins of nearly equal counts.
     """
 
-    def __init__(self, X, *, present=None, max_bins=255):
+    def __init__(self, X, *, weight=None, present=None, max_bins=255):
         self.n_rows, self.n_features = X.shape
         self.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
         self.sparse = sp.issparse(X)
         if self.sparse:
             X = canonical(X, "csc")
             *entries, limits = _core.bin_sparse(
-                *sparse_arrays(X), self.n_rows, self.present, max_bins
+                *sparse_arrays(X), self.n_rows, row_masses(weight), self.present, max_bins
             )
             self._codes = (*entries, self.n_rows)
         else:
-            bins, limits = _core.bin_dense(as_floats(X), self.present, max_bins)
+            bins, limits = _core.bin_dense(as_floats(X), row_masses(weight), self.present, max_bins)
             self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
         self._limits = limits
 
@@ -215,6 +218,14 @@ def tree_params(
         splitter == "random",
         int(seed) % 2**64,
     )
+
+
+def row_masses(weight):
+    """Weights as whole numbers: times a power of two, which repeated rows would not notice."""
+    if weight is None or (weight == weight[0]).all():
+        return None
+    exponent = 50 - int(np.ceil(np.log2(weight.sum())))
+    return np.maximum(np.rint(np.ldexp(weight, exponent)), 1).astype(np.int64)
 
 
 def as_floats(X):

@@ -73,10 +73,11 @@ class Binner {
 public:
     explicit Binner(int limit) : limit_(limit) {}
 
-    // values (n, in): entry i belongs to row i; `zeros` rows more hold 0 without being listed.
-    // Writes the limits of the bins; afterwards each(row, bin) visits the entries in order.
-    void fit(const T* values, const std::uint8_t* skip, std::size_t n, std::int64_t zeros,
-             BinLimits& limits) {
+    // values (n, in): entry i has mass[i], or 1; rows that hold 0 without being listed have the
+    // mass `zeros` together. Bins get nearly equal masses. Writes the limits of the bins;
+    // afterwards each(entry, bin) visits the entries in order.
+    void fit(const T* values, const std::int64_t* mass, const std::uint8_t* skip, std::size_t n,
+             std::int64_t zeros, BinLimits& limits) {
         items_.clear();
         for (std::size_t i = 0; i < n; ++i) {
             if ((skip && skip[i]) || std::isnan(values[i])) continue;
@@ -86,8 +87,8 @@ public:
             radix_sort(items_, spare_);
             if (sizeof(T) > 4) sort_runs(items_, values);
         }
-        find_distinct(values, zeros);
-        widths_ = share_bins(counts_, limit_);
+        find_distinct(values, mass, zeros);
+        widths_ = share_bins(masses_, limit_);
         std::size_t first = 0;
         for (const int width : widths_) {
             limits.least.push_back(distinct_[first]);
@@ -117,46 +118,41 @@ public:
     }
 
 private:
-    void find_distinct(const T* values, std::int64_t zeros) {
+    void find_distinct(const T* values, const std::int64_t* mass, std::int64_t zeros) {
         distinct_.clear();
-        counts_.clear();
+        masses_.clear();
+        stored_.clear();
         bool zeros_placed = zeros == 0;
         for (const std::uint64_t item : items_) {
-            const double value = values[static_cast<std::uint32_t>(item)];
-            if (!distinct_.empty() && distinct_.back() == value) {
-                ++counts_.back();
-                continue;
-            }
+            const std::uint32_t entry = static_cast<std::uint32_t>(item);
+            const double value = values[entry];
             if (!zeros_placed && value >= 0) {
-                distinct_.push_back(0);
-                counts_.push_back(0);
+                start_value(0, zeros);
                 zeros_placed = true;
-                if (value == 0) {
-                    ++counts_.back();
-                    continue;
-                }
             }
-            distinct_.push_back(value);
-            counts_.push_back(1);
+            if (distinct_.empty() || distinct_.back() != value) start_value(value, 0);
+            masses_.back() += mass ? mass[entry] : 1;
+            ++stored_.back();
         }
-        if (!zeros_placed) {
-            distinct_.push_back(0);
-            counts_.push_back(0);
-        }
-        stored_ = counts_;
-        for (std::size_t i = 0; zeros && i < distinct_.size(); ++i)
-            if (distinct_[i] == 0) counts_[i] += zeros;
+        if (!zeros_placed) start_value(0, zeros);
+    }
+
+    void start_value(double value, std::int64_t mass) {
+        distinct_.push_back(value);
+        masses_.push_back(mass);
+        stored_.push_back(0);
     }
 
     int limit_;
     std::vector<std::uint64_t> items_, spare_;
     std::vector<double> distinct_;
-    std::vector<std::int64_t> counts_, stored_;  // with and without the implicit zeros
+    std::vector<std::int64_t> masses_, stored_;  // by value: mass with zeros, listed entries
     std::vector<int> widths_;
 };
 
 template <typename T>
-BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
+BinLimits bin_columns(Columns<T> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
+                      std::uint8_t* bins) {
     BinLimits limits;
     Binner<T> binner(limit);
     std::vector<T> block(lanes * x.n);
@@ -178,7 +174,7 @@ BinLimits bin_columns(Columns<T> x, const std::uint8_t* present, int limit, std:
                                  static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
                               T(0);
         for (std::size_t j = 0; j < width; ++j) {
-            binner.fit(block.data() + j * x.n, skip, x.n, 0, limits);
+            binner.fit(block.data() + j * x.n, mass, skip, x.n, 0, limits);
             binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes + j] = bin; });
         }
     }
@@ -200,32 +196,45 @@ void append_outside_in(SparseBins& out) {
 
 }  // namespace
 
-BinLimits bin_dense(Columns<float> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
-    return bin_columns(x, present, limit, bins);
+BinLimits bin_dense(Columns<float> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
+                    std::uint8_t* bins) {
+    return bin_columns(x, mass, present, limit, bins);
 }
 
-BinLimits bin_dense(Columns<double> x, const std::uint8_t* present, int limit, std::uint8_t* bins) {
-    return bin_columns(x, present, limit, bins);
+BinLimits bin_dense(Columns<double> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
+                    std::uint8_t* bins) {
+    return bin_columns(x, mass, present, limit, bins);
 }
 
 SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std::int64_t* indptr,
-                      std::size_t n, std::size_t d, const std::uint8_t* present, int limit) {
+                      std::size_t n, std::size_t d, const std::int64_t* mass,
+                      const std::uint8_t* present, int limit) {
     SparseBins out;
     Binner<double> binner(limit);
     std::vector<double> values;
     std::vector<std::int32_t> rows;
-    std::int64_t n_present = 0;
-    for (std::size_t i = 0; i < n; ++i) n_present += !present || present[i];
+    std::vector<std::int64_t> masses;
+    std::int64_t n_present = 0, mass_present = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (present && !present[i]) continue;
+        ++n_present;
+        mass_present += mass ? mass[i] : 1;
+    }
     for (std::size_t f = 0; f < d; ++f) {
         values.clear();
         rows.clear();
+        masses.clear();
+        std::int64_t listed = 0;
         for (std::int64_t e = indptr[f]; e < indptr[f + 1]; ++e) {
             if (data[e] == 0 || (present && !present[indices[e]])) continue;
             values.push_back(data[e]);
             rows.push_back(indices[e]);
+            masses.push_back(mass ? mass[indices[e]] : 1);
+            listed += masses.back();
         }
-        const std::int64_t zeros = n_present - static_cast<std::int64_t>(values.size());
-        binner.fit(values.data(), nullptr, values.size(), zeros, out.limits);
+        const bool zeros = n_present > static_cast<std::int64_t>(values.size());
+        binner.fit(values.data(), masses.data(), nullptr, values.size(),
+                   zeros ? mass_present - listed : 0, out.limits);
         const int zero_bin = zeros ? binner.zero_bin() : missing_bin;
         out.zero_bin.push_back(static_cast<std::uint8_t>(zero_bin));
         binner.each([&](std::uint32_t i, std::uint8_t bin) {

@@ -20,9 +20,12 @@ struct Columns {
     std::ptrdiff_t row_stride, column_stride;
 };
 
-// bins (out): blocks x n x 8 codes; present (in): n flags or null, absent rows are never read
-BinLimits bin_dense(Columns<float> x, const std::uint8_t* present, int limit, std::uint8_t* bins);
-BinLimits bin_dense(Columns<double> x, const std::uint8_t* present, int limit, std::uint8_t* bins);
+// bins (out): blocks x n x 8 codes; present (in): n flags or null, absent rows are never read;
+// mass (in): n positive numbers with a sum below 2^52, or null for 1 each
+BinLimits bin_dense(Columns<float> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
+                    std::uint8_t* bins);
+BinLimits bin_dense(Columns<double> x, const std::int64_t* mass, const std::uint8_t* present,
+                    int limit, std::uint8_t* bins);
 
 // Entries of each column ordered by bin, then row, without those that fall into the zeros' bin.
 struct SparseBins {
@@ -35,6 +38,7 @@ struct SparseBins {
 
 // A canonical CSC matrix: data and indices (nnz), indptr (d + 1), all in
 SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std::int64_t* indptr,
-                      std::size_t n, std::size_t d, const std::uint8_t* present, int limit);
+                      std::size_t n, std::size_t d, const std::int64_t* mass,
+                      const std::uint8_t* present, int limit);
 
 }  // namespace consilience

@@ -15,6 +15,7 @@ __all__ = ["minimise_on_simplex", "project_on_simplex"]
 def project_on_simplex(z):
     """The point of the simplex nearest to ``z``: max(z − θ, 0) with θ from the sorted entries."""
     z = np.asarray(z, dtype=np.float64)
+    z = z - z.max()  # a shift changes nothing, but 1 could be lost beside large entries
     ordered = np.sort(z)[::-1]
     excess = np.cumsum(ordered) - 1
     last = np.flatnonzero(ordered * np.arange(1, len(z) + 1) > excess)[-1]

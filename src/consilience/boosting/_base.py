@@ -24,7 +24,7 @@ from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
-from consilience.boosting._rounds import Judge, round_decision
+from consilience.boosting._rounds import Judge, gather_views, round_decision
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["BoostingClassifier", "BoostingProblem"]
@@ -40,12 +40,21 @@ class BoostingProblem:
     learners: list
     n_rounds: int
     random: np.random.RandomState
+    prior: np.ndarray
     pool: ThreadPoolExecutor | None
 
     @property
-    def n(self):
-        """Number of rows; with sample weights their sum."""
+    def total(self):
+        """Sum of the sample weights."""
         return self.weight.sum()
+
+    @property
+    def n(self):
+        """Number of rows for the clips: the sum of the weights, which count like repeated rows.
+
+        Weights that sum to less than the rows are many (to 1, say) are taken as shares of these.
+        """
+        return max(self.total, len(self.weight))
 
     def fit_view(self, v, weight):
         """Weak hypothesis and training predictions of one view."""
@@ -101,9 +110,10 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
 
     def _fit(self, data, codes, weight):
         self._check_parameters()
-        resumed = self._resume(len(data))
+        resumed = self._resume(codes, weight)
         if not resumed:
-            self._rounds, self._state = [], None
+            self._rounds, self._state, self._ended = [], None, False
+            self._seen = (self._layout, codes, weight)
             self._random = np.random.RandomState(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
@@ -118,9 +128,10 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 codes=codes,
                 n_classes=len(self.classes_),
                 weight=weight,
-                learners=self._learners(data, codes, pool),
+                learners=self._learners(data, codes, weight, pool),
                 n_rounds=self.n_estimators,
                 random=self._random,
+                prior=self.class_prior_,
                 pool=pool,
             )
             self._run_rounds(problem, judge)
@@ -128,21 +139,24 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             if pool is not None:
                 pool.shutdown()
         if not self.warm_start:
-            del self._state, self._random
+            del self._state, self._random, self._seen
         self._publish()
 
     def _run_rounds(self, problem, judge):
         if self._state is None:
             self._state = self._start(problem)
-        todo = self.n_estimators - len(self._rounds)
+        # a method that stopped has nothing to add, also when its fit is continued
+        todo = 0 if self._ended else self.n_estimators - len(self._rounds)
         with Progress(self, n_tasks=max(0, todo)) as progress:
             for _ in range(todo):
                 added = self._boost(problem, self._state)
                 if added is None:
+                    self._ended = True
                     break
                 self._rounds.append(added)
                 stop = progress.tick("round")
-                if added.last or stop or (judge and judge.no_better(added)):
+                self._ended = added.last
+                if self._ended or stop or (judge and judge.no_better(added)):
                     break
         if judge:
             del self._rounds[judge.best_rounds :]
@@ -160,7 +174,8 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         if patience is not None and self.warm_start:
             raise ValueError("warm_start cannot be combined with n_iter_no_change")
 
-    def _resume(self, n_samples):
+    def _resume(self, codes, weight):
+        """Whether a former fit goes on; an error if it was on other rows, labels or views."""
         if not (self.warm_start and getattr(self, "_state", None) is not None):
             return False
         if self.n_estimators < len(self._rounds):
@@ -168,15 +183,21 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 f"warm_start=True continues a fit of {len(self._rounds)} rounds, but "
                 f"n_estimators={self.n_estimators}"
             )
-        if n_samples != self._n_samples_fit:
-            raise ValueError(
-                f"warm_start=True continues a fit on {self._n_samples_fit} rows, but X has "
-                f"{n_samples}; set warm_start=False to start anew"
-            )
+        layout, old_codes, old_weight = self._seen
+        for what, same in (
+            (f"{len(old_codes)} rows", len(codes) == len(old_codes)),
+            ("other views", layout == self._layout),
+            ("other labels", np.array_equal(codes, old_codes)),
+            ("other weights", np.array_equal(weight, old_weight)),
+        ):
+            if not same:
+                raise ValueError(
+                    f"warm_start=True continues a fit on {what}, but X has {len(codes)} rows of "
+                    f"{', '.join(self.view_names_)}; set warm_start=False to start anew"
+                )
         return True
 
     def _split(self, codes):
-        self._n_samples_fit = len(codes)
         everything = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return everything, everything[:0]
@@ -186,7 +207,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         split = StratifiedShuffleSplit(1, test_size=float(share), random_state=self._random)
         return next(split.split(everything, codes))
 
-    def _learners(self, data, codes, pool):
+    def _learners(self, data, codes, weight, pool):
         estimators = per_view(self.estimator, data.view_names, "estimator")
 
         def make(v):
@@ -194,9 +215,9 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             tree = estimators[name]
             tree = BinnedTreeClassifier(self.max_depth) if tree is None else tree
             if not self.resample and _grows_on_bins(tree):
-                return TreeLearner(tree, data[name], present, codes, len(self.classes_))
+                return TreeLearner(tree, data[name], present, codes, weight, len(self.classes_))
             return EstimatorLearner(
-                tree, data[name], present, codes, self.classes_, name, self.resample
+                tree, data[name], present, codes, weight, self.classes_, name, self.resample
             )
 
         run = map if pool is None else pool.map
@@ -222,25 +243,29 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
     # -- vote ----------------------------------------------------------------------------------
 
     def _staged_votes(self, data):
-        """Votes after each round, each row's scaled up for the learners whose view it lacks."""
-        votes = np.zeros((len(data), len(self.classes_)))
-        heard, total = np.zeros(len(data)), 0.0
-        views = [view for _, view in data.items()]
-        prior = tie_break(self.class_prior_)
+        """Votes after each round, each row's scaled up for the learners whose view it lacks.
+
+        A row that hears no learner gets the votes of the class prior.
+        """
+        n_classes = len(self.classes_)
+        votes, heard, total = np.zeros((len(data), n_classes)), np.zeros(len(data)), 0.0
+        views = gather_views(data)
+        tie, prior = tie_break(self.class_prior_), 0.5 * np.log(self.class_prior_)
         if not self._rounds:
-            yield votes + prior
+            yield np.tile(prior, (len(data), 1))
         for round_ in self._rounds:
-            decision = round_decision(round_, views, data.present, len(self.classes_))
+            decision = round_decision(round_, views, len(data), self.class_prior_)
             there = np.flatnonzero(decision >= 0)
             votes[there, decision[there]] += round_.weight
             heard[there] += abs(round_.weight)
             total += abs(round_.weight)
             scale = np.divide(total, heard, out=np.zeros_like(heard), where=heard > 0)
-            yield votes * scale[:, None] + prior
+            yield np.where(heard[:, None] > 0, votes * scale[:, None] + tie, prior)
 
     def _scores(self, data):
-        *_, votes = self._staged_votes(data)
-        return votes
+        for votes in self._staged_votes(data):  # one stage at a time in memory
+            last = votes
+        return last
 
     def _probabilities(self, data):
         """softmax(2 · votes), the link under which the exponential loss fits log-odds."""

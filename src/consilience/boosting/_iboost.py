@@ -6,11 +6,9 @@ with performance guarantees", ECML PKDD 2011.
 
 from __future__ import annotations
 
-import numpy as np
-
 from consilience.boosting._base import BoostingClassifier
-from consilience.boosting._rounds import Member, Round, first_largest
-from consilience.boosting._samme import learner_weight, normaliser, reweigh, vote_shares
+from consilience.boosting._rounds import Member, Round
+from consilience.boosting._samme import choose_view, reweigh
 
 __all__ = ["IBoostClassifier"]
 
@@ -87,20 +85,17 @@ class IBoostClassifier(BoostingClassifier):
     """
 
     def _start(self, problem):
-        return {"w": [problem.weight / problem.n for _ in problem.learners]}
+        return {"w": [problem.weight / problem.total for _ in problem.learners]}
 
     def _boost(self, problem, state):
         hypotheses, predictions = problem.fit_views(state["w"])
-        alphas, Zs = [], []
-        for v, (w, h) in enumerate(zip(state["w"], predictions, strict=True)):
-            right, wrong = vote_shares(w, problem.codes, h)
-            alpha, _ = learner_weight(right, wrong, problem.n_classes, problem.n)
-            Z = normaliser(right, wrong, 1.0, alpha, problem.n_classes)
-            Zs.append(Z if alpha > 1e-12 else np.inf)
-            alphas.append(self.learning_rate * alpha)
-            state["w"][v] = reweigh(w, problem.codes, h, alphas[v], problem.n_classes)
-        chosen = int(first_largest(-np.array(Zs)))
-        if not np.isfinite(Zs[chosen]):
+        chosen, alphas = choose_view(state["w"], predictions, problem)
+        if chosen is None:
             return None
+        alphas = [self.learning_rate * alpha for alpha in alphas]
+        state["w"] = [
+            reweigh(w, problem.codes, h, alpha, problem.n_classes)
+            for w, h, alpha in zip(state["w"], predictions, alphas, strict=True)
+        ]
         perfect = bool((predictions[chosen] == problem.codes).all())
         return Round(alphas[chosen], (Member(chosen, hypotheses[chosen]),), last=perfect)

@@ -7,40 +7,40 @@ rows, −1 where the view is missing. Our binned tree reads the view once for al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from consilience._core.binned import BinnedView
 from consilience._estimators import (
     check_classifier,
-    fit_weighted,
+    fit_coded,
     last_step,
     takes_weight,
     with_seed,
 )
 
-__all__ = ["ConstantHypothesis", "EstimatorHypothesis", "EstimatorLearner", "TreeLearner"]
+__all__ = ["EstimatorLearner", "TreeLearner"]
 
 
 class TreeLearner:
     """Our binned tree: the view is binned once, every round grows a tree on the bins."""
 
-    def __init__(self, tree, view, present, codes, n_classes):
+    def __init__(self, tree, view, present, codes, weight, n_classes):
         self.present = present
         self.codes = codes
         self.n_classes = n_classes
         self.tree = tree
         rows = None if present.all() else present
-        self.binned = BinnedView(view, present=rows, max_bins=tree.max_bins)
+        self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
 
     def fit(self, weight, seed):
         """Tree and its training predictions for these weights."""
         tree = self.binned.grow(
-            self.codes, weight, n_classes=self.n_classes, seed=seed, **self._params(weight.sum())
+            self.codes,
+            weight,
+            n_classes=self.n_classes,
+            seed=self._seed(seed),
+            **self._params(weight[self.present].sum()),
         )
         return self._with_predictions(tree)
 
@@ -48,7 +48,11 @@ class TreeLearner:
         """Tree that makes Σ costs[i, h(i)] small."""
         params = self._params(0.0)
         del params["min_weight_leaf"]  # costs are no weights
-        return self._with_predictions(self.binned.grow_cost(costs, seed=seed, **params))
+        return self._with_predictions(self.binned.grow_cost(costs, seed=self._seed(seed), **params))
+
+    def _seed(self, seed):
+        given = self.tree.random_state
+        return seed if given is None else check_random_state(given).randint(2**31 - 1)
 
     def _params(self, total_weight):
         return self.tree.grow_params(self.binned.n_features, total_weight)
@@ -60,36 +64,10 @@ class TreeLearner:
         return tree, predictions
 
 
-@dataclass(eq=False)
-class EstimatorHypothesis:
-    """A fitted scikit-learn classifier that answers with class codes."""
-
-    estimator: Any
-    classes: np.ndarray
-    sparse: bool
-
-    def predict(self, X):
-        """Class codes of raw rows of the view."""
-        if self.sparse != sp.issparse(X):
-            X = sp.csr_array(X) if self.sparse else X.toarray()
-        return np.searchsorted(self.classes, self.estimator.predict(X))
-
-
-@dataclass(eq=False)
-class ConstantHypothesis:
-    """Says one class: all that rows of a single class can teach."""
-
-    code: int
-
-    def predict(self, X):
-        """The same class code for every row."""
-        return np.full(X.shape[0], self.code)
-
-
 class EstimatorLearner:
     """Any scikit-learn classifier, weighted or, if it takes no weights, on a weighted resample."""
 
-    def __init__(self, estimator, view, present, codes, classes, name, resample):
+    def __init__(self, estimator, view, present, codes, weight, classes, name, resample):
         self.resample = resample
         check_classifier(estimator, f"view {name!r}")
         if not resample and not takes_weight(estimator):
@@ -104,13 +82,16 @@ class EstimatorLearner:
         self.view = view if len(self.rows) == len(present) else view[self.rows]
         self.codes = codes[self.rows]
         self.n_samples = len(present)
+        # what a regularised learner expects the weights to sum to: those of the rows it sees
+        self.total = weight[self.rows].sum()
 
     def fit(self, weight, seed):
         """Fitted classifier and its training predictions for these weights."""
         weight = weight[self.rows]
-        picked = self._pick(weight, seed)
+        picked = self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
         weight = np.ones(len(picked)) if self.resample else weight[picked]
-        hypothesis = self._fit_rows(self.view[picked], self.codes[picked], weight, seed)
+        X = self.view if len(picked) == len(self.rows) and not self.resample else self.view[picked]
+        hypothesis = self._fit_rows(X, self.codes[picked], weight, seed)
         return hypothesis, self._predict(hypothesis)
 
     def fit_costs(self, costs, seed):
@@ -125,9 +106,6 @@ class EstimatorLearner:
         hypothesis = self._fit_rows(self.view[row], code, weight, seed)
         return hypothesis, self._predict(hypothesis)
 
-    def _pick(self, weight, seed):
-        return self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
-
     def _draw(self, weight, seed):
         if not weight.any():
             return np.empty(0, dtype=np.intp)
@@ -136,13 +114,10 @@ class EstimatorLearner:
         return np.sort(np.minimum(np.searchsorted(share, draws, side="right"), len(weight) - 1))
 
     def _fit_rows(self, X, codes, weight, seed):
-        if len(codes) == 0 or (codes == codes[0]).all():
-            return ConstantHypothesis(int(codes[0]) if len(codes) else 0)
-        # mean weight 1: what a regularised learner expects
-        weight = weight * (len(weight) / weight.sum())
-        estimator = with_seed(clone(self.estimator), seed)
-        fitted = fit_weighted(estimator, X, self.classes[codes], weight, f"view {self.name!r}")
-        return EstimatorHypothesis(fitted, self.classes, sp.issparse(X))
+        total = len(weight) if self.resample else self.total
+        weight = weight * (total / weight.sum()) if len(weight) else weight
+        where = f"view {self.name!r}"
+        return fit_coded(with_seed(self.estimator, seed), X, codes, weight, self.classes, where)
 
     def _predict(self, hypothesis):
         predictions = np.full(self.n_samples, -1)

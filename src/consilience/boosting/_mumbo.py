@@ -77,8 +77,8 @@ class CostMatrix:
 
 def edge_weight(edge, n):
     """α = ½ ln((1+δ)/(1−δ)) with δ clipped to [0, 1 − 1/n]."""
-    edge = np.clip(edge, 0.0, 1 - 1 / n)
-    return 0.5 * np.log((1 + edge) / (1 - edge))
+    rest = max(1 - max(edge, 0.0), 1 / n)
+    return 0.5 * np.log((2 - rest) / rest)
 
 
 def cooperate(codes, predictions):
@@ -112,7 +112,8 @@ class MuMBoClassifier(BoostingClassifier):
         Whether views leave samples to each other; without it every view updates all its costs.
     cost : {"weights", "exact"}, default="weights"
         Learners see a weight per row, −C(i, y_i), or the whole cost row (for our trees by cost
-        splits, for others by rows repeated for each class). They agree for two classes.
+        splits, for others by rows repeated for each class). For two classes both ask for the same
+        thing; a tree seeks it by purity under "weights" and by cost under "exact".
     resample : bool, default=False
         Train on rows drawn by their weights, for classifiers that do not take sample_weight.
     validation_fraction : float, default=0.1
@@ -238,7 +239,7 @@ class MuMBoClassifier(BoostingClassifier):
         common.update(predictions[chosen], alpha, True)
         self._trace["edges"].append(common_edges[chosen])
         self._trace["view_edges"].append(edges)
-        self._trace["bound"].append(common.row_weights().sum() / problem.n)
+        self._trace["bound"].append(common.row_weights().sum() / problem.total)
         perfect = common_edges[chosen] >= 1 - 1e-12
         return Round(alpha, (Member(chosen, hypotheses[chosen]),), last=perfect)
 

@@ -88,7 +88,7 @@ class MVWABClassifier(BoostingClassifier):
     """
 
     def _start(self, problem):
-        return {"w": problem.weight / problem.n}
+        return {"w": problem.weight / problem.total}
 
     def _boost(self, problem, state):
         w, K, n = state["w"], problem.n_classes, problem.n
@@ -96,7 +96,7 @@ class MVWABClassifier(BoostingClassifier):
         shares = [vote_shares(w, problem.codes, h) for h in predictions]
         weights = np.array([max(0.0, learner_weight(*share, K, n)[0]) for share in shares])
         weights[weights <= 1e-12] = 0.0
-        voted = weighted_decision(predictions, weights, K)
+        voted = weighted_decision(predictions, weights, problem.prior)
         alpha, _ = learner_weight(*vote_shares(w, problem.codes, voted), K, n)
         if alpha <= 1e-12:
             return None

@@ -9,7 +9,15 @@ import numpy as np
 
 from consilience._targets import tie_break
 
-__all__ = ["Judge", "Member", "Round", "first_largest", "round_decision", "weighted_decision"]
+__all__ = [
+    "Judge",
+    "Member",
+    "Round",
+    "first_largest",
+    "gather_views",
+    "round_decision",
+    "weighted_decision",
+]
 
 
 @dataclass(frozen=True)
@@ -36,31 +44,49 @@ def first_largest(values, tolerance=1e-12):
     return np.argmax(values >= values.max(axis=-1, keepdims=True) - tolerance, axis=-1)
 
 
-def weighted_decision(predictions, weights, n_classes):
-    """Class with the largest weighted vote in each row, −1 where nobody votes."""
-    votes = np.zeros((len(predictions[0]), n_classes))
+def gather_views(data):
+    """(matrix of the rows that have the view, their numbers or None for all) for each view.
+
+    Done once: every learner on the view then reads the same numbers, as floats.
+    """
+    gathered = []
+    for v, (_, view) in enumerate(data.items()):
+        rows = None if data.present[:, v].all() else np.flatnonzero(data.present[:, v])
+        part = view if rows is None else view[rows]
+        if isinstance(part, np.ndarray) and part.dtype not in (np.float32, np.float64):
+            part = part.astype(np.float64)
+        gathered.append((part, rows))
+    return gathered
+
+
+def weighted_decision(predictions, weights, prior):
+    """Class with the largest weighted vote in each row, −1 where nobody votes.
+
+    Ties go to the larger prior, then to the lower class.
+    """
+    votes = np.zeros((len(predictions[0]), len(prior)))
     for h, weight in zip(predictions, weights, strict=True):
         there = np.flatnonzero(h >= 0)
         votes[there, h[there]] += weight
-    return np.where(votes.any(axis=1), first_largest(votes), -1)
+    return np.where(votes.any(axis=1), (votes + tie_break(prior)).argmax(axis=1), -1)
 
 
-def round_decision(round_, views, present, n_classes):
-    """Class that a round decides for in each row, −1 where none of its views is there."""
-    predictions = [member_predictions(member, views, present) for member in round_.members]
+def round_decision(round_, views, n, prior):
+    """Class that a round decides for in each of n rows, −1 where none of its views is there."""
+    predictions = [member_predictions(member, views, n) for member in round_.members]
     if len(predictions) == 1:
         return predictions[0]
-    return weighted_decision(predictions, [member.weight for member in round_.members], n_classes)
+    return weighted_decision(predictions, [member.weight for member in round_.members], prior)
 
 
-def member_predictions(member, views, present):
+def member_predictions(member, views, n):
     """Class codes by one hypothesis, −1 where its view is missing."""
-    there, view = present[:, member.view], views[member.view]
-    if there.all():
-        return member.hypothesis.predict(view)
-    predictions = np.full(len(there), -1)
-    if there.any():
-        predictions[there] = member.hypothesis.predict(view[np.flatnonzero(there)])
+    part, rows = views[member.view]
+    if rows is None:
+        return member.hypothesis.predict(part)
+    predictions = np.full(n, -1)
+    if len(rows):
+        predictions[rows] = member.hypothesis.predict(part)
     return predictions
 
 
@@ -70,14 +96,14 @@ class Judge:
     def __init__(self, model, data, codes, weight):
         self.codes, self.weight = codes, weight
         self.patience = model.n_iter_no_change
-        self.views, self.present = [view for _, view in data.items()], data.present
-        self.votes = np.tile(tie_break(model.class_prior_), (len(data), 1))
+        self.views, self.prior = gather_views(data), model.class_prior_
+        self.votes = np.tile(tie_break(self.prior), (len(data), 1))
         self.best = -np.inf
         self.best_rounds = self.rounds = 0
 
     def no_better(self, round_):
         """Count the round in; True after ``patience`` rounds without a gain."""
-        decision = round_decision(round_, self.views, self.present, self.votes.shape[1])
+        decision = round_decision(round_, self.views, len(self.votes), self.prior)
         there = np.flatnonzero(decision >= 0)
         self.votes[there, decision[there]] += round_.weight
         self.rounds += 1

@@ -165,7 +165,7 @@ class RShareBoostClassifier(BoostingClassifier):
         n_views = len(problem.learners)
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
         return {
-            "w": problem.weight / problem.n,
+            "w": problem.weight / problem.total,
             "log_d": np.zeros(n_views),
             "a": a if self.a == "theorem" else self.a,
             "gamma": gamma if self.gamma == "theorem" else self.gamma,

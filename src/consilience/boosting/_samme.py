@@ -3,7 +3,7 @@
 Predictions are class codes, −1 for an abstention; weights w are a distribution over the rows.
 
     W₊, W₋, W₀   weight of the rows that are right, wrong, and without a prediction
-    ε = W₋ / (W₊ + W₋),  clipped to [1/(2n), 1 − 1/(2n)]
+    ε = W₋ / (W₊ + W₋),  clipped to [m, 1 − m] with m = 1 / (2n(W₊ + W₋))
     α = ½ [ln((1−ε)/ε) + ln(K−1)]                             positive for ε < 1 − 1/K
     w ∝ w · exp(−2α(K−1)/K) if right,  w · exp(2α/K) if wrong,  w if absent
 
@@ -12,14 +12,17 @@ Without abstentions this is w ∝ w·exp(2α·[wrong]). With them the sum of the
     Z = W₀ + W₊ exp(−2α(K−1)/K) + W₋ exp(2α/K)               (K = 2: W₀ + 2 √(W₊ W₋))
 
 ranks the learners: as ε does when nothing is missing, and so that a learner which is present in
-five rows cannot win by them.
+five rows cannot win by them. The clip is in units of the whole distribution for the same reason: a
+learner that sees less weight than one row in n has α = 0, however right it is.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["learner_weight", "normaliser", "reweigh", "vote_shares"]
+from consilience.boosting._rounds import first_largest
+
+__all__ = ["choose_view", "learner_weight", "normaliser", "reweigh", "vote_shares"]
 
 
 def vote_shares(w, codes, predictions):
@@ -30,11 +33,12 @@ def vote_shares(w, codes, predictions):
 
 
 def learner_weight(right, wrong, n_classes, n):
-    """α of a learner and its clipped error ε; (0, 1 − 1/K) if it predicts nothing."""
-    if right + wrong <= 0:
-        return 0.0, 1 - 1 / n_classes
-    margin = 1 / (2 * n)
-    error = min(max(wrong / (right + wrong), margin), 1 - margin)
+    """α of a learner and its clipped error ε; (0, 1 − 1/K) if it sees next to nothing."""
+    seen, useless = right + wrong, 1 - 1 / n_classes
+    if seen <= 0 or 1 / (2 * n * seen) >= min(0.5, useless):
+        return 0.0, useless
+    margin = 1 / (2 * n * seen)
+    error = min(max(wrong / seen, margin), 1 - margin)
     return 0.5 * (np.log((1 - error) / error) + np.log(n_classes - 1)), error
 
 
@@ -52,3 +56,19 @@ def reweigh(w, codes, predictions, alpha, n_classes):
     exponent[predictions < 0] = 0.0
     w = w * np.exp(exponent)
     return w / w.sum()
+
+
+def choose_view(ws, predictions, problem):
+    """The view with the smallest Z among those better than chance, and α of every view.
+
+    ``ws`` holds a distribution for each view; None stands for no view if none is better.
+    """
+    alphas, Zs = [], []
+    for w, h in zip(ws, predictions, strict=True):
+        right, wrong = vote_shares(w, problem.codes, h)
+        alpha, _ = learner_weight(right, wrong, problem.n_classes, problem.n)
+        alphas.append(alpha)
+        useful = alpha > 1e-12
+        Zs.append(normaliser(right, wrong, 1.0, alpha, problem.n_classes) if useful else np.inf)
+    v = int(first_largest(-np.array(Zs)))
+    return (v if np.isfinite(Zs[v]) else None), alphas

@@ -6,29 +6,11 @@ for multi-view learning with performance guarantees", ECML PKDD 2011.
 
 from __future__ import annotations
 
-import numpy as np
-
 from consilience.boosting._base import BoostingClassifier
-from consilience.boosting._rounds import Member, Round, first_largest
-from consilience.boosting._samme import learner_weight, normaliser, reweigh, vote_shares
+from consilience.boosting._rounds import Member, Round
+from consilience.boosting._samme import choose_view, reweigh
 
 __all__ = ["ShareBoostClassifier"]
-
-
-def choose_view(w, codes, predictions, n_classes, n):
-    """The view with the smallest normaliser Z among those better than chance, and its weight α.
-
-    None if no view is better than chance.
-    """
-    alphas, Zs = [], []
-    for h in predictions:
-        right, wrong = vote_shares(w, codes, h)
-        alpha, _ = learner_weight(right, wrong, n_classes, n)
-        alphas.append(alpha)
-        useful = alpha > 1e-12
-        Zs.append(normaliser(right, wrong, 1.0, alpha, n_classes) if useful else np.inf)
-    v = int(first_largest(-np.array(Zs)))
-    return (v, alphas[v]) if np.isfinite(Zs[v]) else None
 
 
 class ShareBoostClassifier(BoostingClassifier):
@@ -111,15 +93,15 @@ class ShareBoostClassifier(BoostingClassifier):
     """
 
     def _start(self, problem):
-        return {"w": problem.weight / problem.n}
+        return {"w": problem.weight / problem.total}
 
     def _boost(self, problem, state):
         w, n_views = state["w"], len(problem.learners)
         hypotheses, predictions = problem.fit_views([w] * n_views)
-        best = choose_view(w, problem.codes, predictions, problem.n_classes, problem.n)
-        if best is None:
+        v, alphas = choose_view([w] * n_views, predictions, problem)
+        if v is None:
             return None
-        v, alpha = best[0], self.learning_rate * best[1]
+        alpha = self.learning_rate * alphas[v]
         state["w"] = reweigh(w, problem.codes, predictions[v], alpha, problem.n_classes)
         perfect = bool((predictions[v] == problem.codes).all())
         return Round(alpha, (Member(v, hypotheses[v]),), last=perfect)

@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience.views._params import per_view
 from consilience.vote._two_level import (
     TwoLevelWeights,
@@ -69,7 +69,8 @@ default="random_trees"
     validation_fraction : float, default=0.1
         Share of the rows held out when ``n_iter_no_change`` is given.
     n_iter_no_change : int or None, default=None
-        Stop when the loss on held-out rows has not fallen for so many updates; None runs them all.
+        Stop when the loss on held-out rows has not fallen for so many updates, and keep the weights
+        of least held-out loss; None runs all updates.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -301,8 +302,7 @@ default="random_trees"
             voters = self.voters_[name]
             rows = np.flatnonzero(there)
             if len(rows) == 0:
-                width = len(self._weights[0].pi[self._voting.index(name)])
-                answers.append((np.zeros((len(data), width), dtype=int), there))
+                answers.append((np.zeros((len(data), voters.n_voters), dtype=int), there))
                 continue
             predictions = voters.predict(data[name][rows])
             spread = np.zeros((len(data), predictions.shape[1]), dtype=int)
@@ -340,11 +340,21 @@ default="random_trees"
             ]
         )
 
+    def _ranked(self, data):
+        """Decisions with ties led towards the larger prior, and the prior where nobody votes."""
+        decisions = self._decisions(data)
+        tie, prior = tie_break(self.class_prior_), logit(self.class_prior_)
+        one = decisions.shape[1] == 1
+        decisions += tie[1] - tie[0] if one else tie
+        voting = [self.view_names_.index(name) for name in self._voting]
+        decisions[~data.present[:, voting].any(axis=1)] = prior[1:] if one else prior
+        return decisions
+
     def _scores(self, data):
-        return one_vs_rest_scores(self._decisions(data))
+        return one_vs_rest_scores(self._ranked(data))
 
     def _probabilities(self, data):
-        positive = expit(self._decisions(data))
+        positive = expit(self._ranked(data))
         if positive.shape[1] == 1:
             return np.hstack([1 - positive, positive])
         return positive / positive.sum(axis=1, keepdims=True)
@@ -377,6 +387,8 @@ class _Watch:
     def best(self, learned):
         """The learned weights, replaced by the best ones seen."""
         rho, pi = self.kept
+        learned.loss_curve = learned.loss_curve[: self.best_round + 1]
+        learned.bound_curve = learned.bound_curve[: self.best_round]
         learned.rho = rho
         learned.pi = [p / len(p) if self.scaled else p for p in pi]
         return learned

@@ -81,7 +81,8 @@ def learn_weights(Ms, weight, *, n_iter, view_weights, scale, watch=None):
 
     ``watch(rho, pi)``, called after each iteration, may return True to stop.
     """
-    n = weight.sum()
+    # weights that sum to less than the rows are many are taken as shares of these
+    n = max(weight.sum(), len(weight))
     sizes = [M.shape[1] for M in Ms]
     Ms = [M / size if scale else M.astype(np.float64) for M, size in zip(Ms, sizes, strict=True)]
     rho = np.full(len(Ms), 1 / len(Ms))

@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
-from consilience._estimators import fit_weighted, with_seed
+from consilience._estimators import fit_coded, with_seed
 
 __all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
 
 
-def n_voters(tree, max_depth):
+def voting_depth(tree, max_depth):
     """Depths 1 … D − 2 for an unrestricted tree of depth D, at least one, at most max_depth."""
     depth = max(1, tree.max_depth - 2)
     return depth if max_depth is None else min(depth, max_depth)
@@ -28,6 +27,11 @@ class TreeVoters:
     """Trees of depth 1, 2, ..."""
 
     trees: list[Tree]
+
+    @property
+    def n_voters(self):
+        """Number of voters."""
+        return len(self.trees)
 
     def predict(self, X):
         """Class codes, a column for each tree."""
@@ -41,6 +45,11 @@ class CutVoters:
     tree: Tree
     depth: int
 
+    @property
+    def n_voters(self):
+        """Number of voters."""
+        return self.depth
+
     def predict(self, X):
         """Class codes, a column for each cut."""
         return self.tree.predict_depths(X, self.depth)
@@ -48,24 +57,24 @@ class CutVoters:
 
 @dataclass(eq=False)
 class EstimatorVoters:
-    """Fitted scikit-learn classifiers."""
+    """Fitted classifiers of the user's."""
 
     estimators: list
-    classes: np.ndarray
-    sparse: bool
+
+    @property
+    def n_voters(self):
+        """Number of voters."""
+        return len(self.estimators)
 
     def predict(self, X):
         """Class codes, a column for each classifier."""
-        if self.sparse != sp.issparse(X):
-            X = sp.csr_array(X) if self.sparse else X.toarray()
-        answers = [np.searchsorted(self.classes, e.predict(X)) for e in self.estimators]
-        return np.column_stack(answers)
+        return np.column_stack([estimator.predict(X) for estimator in self.estimators])
 
 
 def fit_random_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
     """One randomised tree (a random threshold per feature) for each depth; and its answers."""
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=MAX_DEPTH + 1)
-    binned = BinnedView(view)
+    binned = BinnedView(view, weight=weight)
 
     def grow(depth):
         return binned.grow(
@@ -79,13 +88,13 @@ def fit_random_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf,
         )
 
     deepest = grow(MAX_DEPTH)
-    voters = TreeVoters([grow(d) for d in range(1, n_voters(deepest, max_depth) + 1)])
+    voters = TreeVoters([grow(d) for d in range(1, voting_depth(deepest, max_depth) + 1)])
     return voters, np.column_stack([binned.predict(tree) for tree in voters.trees])
 
 
 def fit_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
     """All cuts of one greedy tree, and their answers: the depth-k tree is the deep one cut at k."""
-    binned = BinnedView(view)
+    binned = BinnedView(view, weight=weight)
     tree = binned.grow(
         codes,
         weight,
@@ -94,15 +103,16 @@ def fit_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
         min_weight_leaf=min_weight_leaf,
         seed=seed,
     )
-    voters = CutVoters(tree, n_voters(tree, max_depth))
+    voters = CutVoters(tree, voting_depth(tree, max_depth))
     return voters, binned.predict_depths(tree, voters.depth)
 
 
 def fit_estimators(estimators, view, codes, weight, classes, seed, name):
     """The user's classifiers on one view, and their answers."""
-    fitted = [
-        fit_weighted(with_seed(e, seed + k), view, classes[codes], weight, f"view {name!r}")
-        for k, e in enumerate(estimators)
-    ]
-    voters = EstimatorVoters(fitted, classes, sp.issparse(view))
+    voters = EstimatorVoters(
+        [
+            fit_coded(with_seed(e, seed + k), view, codes, weight, classes, f"view {name!r}")
+            for k, e in enumerate(estimators)
+        ]
+    )
     return voters, voters.predict(view)
