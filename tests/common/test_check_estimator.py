@@ -53,8 +53,9 @@ def assert_counts(results, frozen, expected_failures):
     statuses = [result["status"] for result in results]
     assert set(statuses) <= {"passed", "xfail"}
     xfailed = {r["check_name"] for r in results if r["status"] == "xfail"}
-    assert xfailed == set(expected_failures)
+    assert xfailed <= set(expected_failures)
     if version in frozen:
+        assert xfailed == set(expected_failures)
         assert len(statuses) == frozen[version]
     else:
         assert len(statuses) >= 0.8 * max(frozen.values())

@@ -172,3 +172,21 @@ def test_refuses_wrong_parameters(name, value):
     model = BinnedTreeClassifier(**{name: value})
     with pytest.raises(ValueError, match=name):
         model.fit([[0.0], [1.0]], [0, 1])
+
+
+def test_weights_are_repeated_rows_beyond_the_bins():
+    rng = np.random.RandomState(0)
+    X = rng.randn(1000, 3)
+    y = (X[:, 0] + 0.5 * rng.randn(1000) > 0).astype(int)
+    weight = rng.randint(1, 6, size=1000)
+    rows = np.repeat(np.arange(1000), weight)
+    tree = BinnedTreeClassifier(2, min_samples_leaf=1)
+    once = clone(tree).fit(X, y, sample_weight=weight).predict_proba(X)
+    np.testing.assert_allclose(once, clone(tree).fit(X[rows], y[rows]).predict_proba(X))
+
+
+def test_class_weight_may_name_a_class_that_a_fold_lacks():
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    assert len(BinnedTreeClassifier(class_weight={0: 1, 1: 2, 2: 3}).fit(X, y).classes_) == 2
+    with pytest.raises(ValueError, match="max_bins must be an integer"):
+        BinnedTreeClassifier(max_bins="a").fit(X, y)

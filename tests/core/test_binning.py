@@ -195,3 +195,16 @@ def test_refuses_a_wrong_number_of_bins(max_bins, form):
 def test_refuses_a_mask_of_another_length():
     with pytest.raises(ValueError, match="present"):
         BinnedView(np.ones((3, 1)), present=np.ones(2, dtype=bool))
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array], ids=["dense", "sparse"])
+@given(seed=st.integers(0, 10_000), max_bins=st.integers(2, 12))
+def test_weights_are_repeated_rows(form, seed, max_bins):
+    rng = np.random.RandomState(seed)
+    X = np.where(rng.rand(40, 3) < 0.3, 0.0, np.round(rng.randn(40, 3), 1))
+    weight = rng.randint(1, 6, size=40).astype(float)
+    rows = np.repeat(np.arange(40), weight.astype(int))
+    weighted = BinnedView(form(X), weight=weight, max_bins=max_bins)
+    repeated = BinnedView(form(X[rows]), max_bins=max_bins)
+    for ours, theirs in zip(weighted._limits, repeated._limits, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

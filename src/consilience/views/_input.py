@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import validate_data
 
 from consilience.views import _storage as storage
@@ -73,4 +74,7 @@ def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiVie
             if names is not None:
                 storage.to_numeric(X, "X")  # says which column is not a number
             raise
+    if reset and names and all(isinstance(name, str) for name in names):
+        # scikit-learn before 1.8 does not see the names of every dataframe
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
     return split_columns(X, estimator.views, names)
