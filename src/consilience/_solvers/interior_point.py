@@ -12,58 +12,53 @@ primal-dual interior point method", SIAM Journal on Optimization 2 (1992).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
 from consilience._solvers.newton import Solution, solve_posdef
 
-__all__ = ["Constraints", "ExponentialPrior", "GaussianPrior", "Linear", "solve_margins"]
+__all__ = ["Constraints", "Linear", "Quadratic", "solve_margins"]
+
+# how much of the way to the boundary a step may go
+SHORT = 0.995
+# most corrections of a step towards the central path
+CORRECTIONS = 2
+# steps without gain after which rounding is to blame
+STALL = 8
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """slot: k(j) of shape (p,); H: (p, V); h: (p,); on: bool (n, p), False where not imposed."""
+    """slot: k(j) of shape (p,); H: (p, V); h: (p,); on: bool (n, p), False where not imposed.
+
+    ``final`` (p,) is what the product of multiplier and s_j has to reach: 0 for a plain constraint,
+    1 for a term − log s_j of the objective.
+    """
 
     slot: np.ndarray
     H: np.ndarray
     h: np.ndarray
     on: np.ndarray
-
-
-# how much of the way to the boundary a step may go
-SHORT = 0.995
-# most corrections of a step towards the central path
-CORRECTIONS = 3
+    final: np.ndarray
 
 
 class Linear:
-    """q_k(ξ) = C_k ξ, the hinge loss once ξ ≥ 0 is among the constraints."""
-
-    positive = False
+    """q_k(ξ) = C_k ξ: the hinge loss with ξ ≥ 0, an exponential prior with − log ξ."""
 
     def __init__(self, costs):
         self.costs = np.asarray(costs, dtype=np.float64)
-
-    def start(self):
-        """A value of ξ to start from."""
-        return np.full(len(self.costs), 2.0)
 
     def __call__(self, xi):
         """q, q', q'' at ξ (n x k)."""
         return xi * self.costs, np.broadcast_to(self.costs, xi.shape), np.zeros_like(xi)
 
 
-class GaussianPrior:
+class Quadratic:
     """q(ξ) = c²ξ²/2."""
-
-    positive = False
 
     def __init__(self, c):
         self.c = c
-
-    def start(self):
-        """A value of ξ to start from."""
-        return np.full(1, 2.0)
 
     def __call__(self, xi):
         """q, q', q'' at ξ (n x 1)."""
@@ -71,24 +66,24 @@ class GaussianPrior:
         return square * xi**2 / 2, square * xi, np.full_like(xi, square)
 
 
-class ExponentialPrior:
-    """q(ξ) = cξ − 1 − log(cξ), for ξ > 0; its minimum 0 is at 1/c."""
+@dataclass
+class _Point:
+    """An iterate: parameters, slack variables, distances to the constraints, multipliers."""
 
-    positive = True
+    theta: np.ndarray
+    xi: np.ndarray
+    s: np.ndarray
+    lam: np.ndarray
 
-    def __init__(self, c):
-        self.c = c
+    def moved(self, direction, t):
+        return _Point(*(x + t * dx for x, dx in zip(vars(self).values(), direction, strict=True)))
 
-    def start(self):
-        """A value of ξ to start from."""
-        return np.full(1, 2.0)
-
-    def __call__(self, xi):
-        """q, q', q'' at ξ (n x 1)."""
-        return self.c * xi - 1 - np.log(self.c * xi), self.c - 1 / xi, 1 / xi**2
+    def room(self, direction):
+        """The largest step that keeps s and λ positive."""
+        return min(_room(self.s, direction[2]), _room(self.lam, direction[3]))
 
 
-def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-10, max_iter=100):
+def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-9, max_iter=100):
     """Solve the problem above.
 
     Parameters
@@ -97,10 +92,10 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-10, max_iter=1
         Views.
     y, weight : arrays of shape (n,)
         Labels ±1, weights ω > 0.
-    loss : Linear, GaussianPrior or ExponentialPrior
+    loss : Linear or Quadratic
         q and its derivatives.
     constraints : Constraints
-        slot, H, h, on.
+        slot, H, h, on, final.
     tol : float
         Relative duality gap and residuals to reach.
     max_iter : int
@@ -111,77 +106,115 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-10, max_iter=1
     Solution
         ``lam`` holds Hᵀλ ω, the multipliers by view (n x V).
     """
-    slot, H, h, on = constraints.slot, constraints.H, constraints.h, constraints.on
-    E = np.equal.outer(slot, np.arange(slot.max() + 1)).astype(np.float64)  # p x k
-    total = weight @ on.sum(axis=1)
-    theta = np.zeros(blocks.size)
-    xi = np.tile(loss.start(), (blocks.n, 1))
-    s = np.where(on, np.maximum(xi[:, slot] - h, 1.0), 1.0)
-    lam = np.where(on, (loss(xi)[1] / np.maximum(on @ E, 1))[:, slot], 0.0)
-    best = None
+    problem = _Problem(blocks, y, weight, loss, constraints)
+    point, best = problem.start(), None
     for step in range(max_iter + 1):
-        z = y[:, None] * blocks.apply(theta)
-        q, q1, q2 = loss(xi)
-        r_w = -blocks.pull(y[:, None] * (weight[:, None] * (lam @ H)))
-        w_dual = -r_w[: blocks.d].copy()
-        r_w[: blocks.d] += theta[: blocks.d]
-        r_xi = q1 - lam @ E
-        r_s = np.where(on, s - (xi[:, slot] + z @ H.T - h), 0.0)
-        gap = weight @ (lam * s * on).sum(axis=1)
-        value = theta[: blocks.d] @ theta[: blocks.d] / 2 + weight @ q.sum(axis=1)
-        size = max(
-            gap / (1e-12 + abs(value)),
-            np.linalg.norm(r_w[: blocks.d]) / (1e-12 + np.linalg.norm(w_dual)),
-            np.abs(r_w[blocks.d :]).max() / (1e-12 + weight @ np.abs(lam @ H).max(axis=1)),
-            np.abs(r_s).max(),
-            np.abs(r_xi).max() / (1e-12 + np.abs(q1).max()),
-        )
-        if best is None or size < best.residual:
-            by_view = weight[:, None] * (lam @ H)
-            best = Solution(theta.copy(), by_view, step, size, bool(size <= tol))
-        if size <= tol or step == max_iter or step - best.n_iter > 15:
+        state = problem.residuals(point)
+        if best is None or state.size < best[1].size:
+            best = point, state, step
+        stuck = step - best[2] > STALL and best[1].size < 1e-6
+        if state.size <= tol or step == max_iter or stuck:
             break
-        mu = gap / total
-        ratio = lam / s
-        system = _Eliminated(blocks, y, weight, ratio, q2, E, H, slot)
-        if system.factor is None:
+        direction, t = problem.direction(point, state)
+        if direction is None:
             break  # rounding: the system can be no better conditioned
+        point = point.moved(direction, min(1.0, SHORT * t))
+    point, state, _ = best
+    by_view = weight[:, None] * (point.lam @ constraints.H)
+    return Solution(point.theta, by_view, step, state.size, bool(state.size <= tol))
 
-        def move(target, system=system, s=s, lam=lam, xi=xi, residuals=(r_w, r_xi, r_s)):
-            step = system.step(target, s, *residuals)
-            t = min(_room(s, step[0], on), _room(lam, step[1], on))
-            return step, min(t, _room(xi, step[2], True)) if loss.positive else t
 
-        # predictor: how far would the step to zero complementarity come?
-        (ds, dlam, *_), t = move(-lam * s)
-        t = min(t, 1.0)
-        ahead = weight @ ((lam + t * dlam) * (s + t * ds) * on).sum(axis=1) / total
-        goal = np.clip((ahead / mu) ** 3, 1e-8, 1.0) * mu
-        target = np.where(on, goal - lam * s - ds * dlam, 0.0)
-        direction, t = move(target)
+@dataclass
+class _State:
+    """Residuals of the optimality conditions at an iterate, and their relative size."""
+
+    w: np.ndarray
+    xi: np.ndarray
+    s: np.ndarray
+    mu: float
+    curvature: np.ndarray
+    size: float
+
+
+class _Problem:
+    def __init__(self, blocks, y, weight, loss, constraints):
+        self.blocks, self.y, self.weight, self.loss = blocks, y[:, None], weight[:, None], loss
+        self.slot, self.H, self.h = constraints.slot, constraints.H, constraints.h
+        self.on, self.final = constraints.on, constraints.final
+        # p x k: which slack variable a constraint has
+        self.E = np.equal.outer(self.slot, np.arange(self.slot.max() + 1)).astype(np.float64)
+        self.counted = self.on & (self.final == 0)
+        self.total = (self.weight * self.counted).sum()
+
+    def start(self):
+        """w = 0, ξ = 2, every constraint with room, and multipliers that add up to q'."""
+        n = self.blocks.n
+        xi = np.full((n, self.E.shape[1]), 2.0)
+        s = np.where(self.on, np.maximum(xi[:, self.slot] - self.h, 1.0), 1.0)
+        share = self.loss(xi)[1] / np.maximum(self.on @ self.E, 1)
+        lam = np.where(self.on, share[:, self.slot], 0.0)
+        return _Point(np.zeros(self.blocks.size), xi, s, lam)
+
+    def residuals(self, point):
+        d, lam, s = self.blocks.d, point.lam, point.s
+        z = self.y * self.blocks.apply(point.theta)
+        q, q1, q2 = self.loss(point.xi)
+        r_w = -self.blocks.pull(self.y * self.weight * (lam @ self.H))
+        dual = np.linalg.norm(r_w[:d])
+        r_w[:d] += point.theta[:d]
+        r_xi = q1 - lam @ self.E
+        r_s = np.where(self.on, s - (point.xi[:, self.slot] + z @ self.H.T - self.h), 0.0)
+        products = lam * s
+        gap = (self.weight * products * self.counted).sum()
+        off = np.abs(products - self.final)[:, self.final > 0]
+        value = point.theta[:d] @ point.theta[:d] / 2 + (self.weight * np.abs(q)).sum()
+        size = max(
+            gap / value,
+            np.linalg.norm(r_w[:d]) / (dual + np.sqrt(value)),
+            np.abs(r_w[d:]).max() / (self.weight * np.abs(lam @ self.H)).sum(),
+            np.abs(r_s).max(),
+            np.abs(r_xi).max() / np.abs(q1).max(),
+            off.max(initial=0.0),
+        )
+        return _State(r_w, r_xi, r_s, gap / self.total, q2, float(size))
+
+    def direction(self, point, state):
+        """Predictor, corrector, and corrections towards the central path; how far it may go."""
+        lam, s, on = point.lam, point.s, self.on
+        system = _Eliminated(self, point, state.curvature)
+        if system.factor is None:
+            return None, 0.0
+        # predictor: how far would the step to the final products come?
+        step = system.step(point, state, np.where(on, self.final - lam * s, 0.0))
+        t = min(1.0, point.room(step))
+        ahead = (lam + t * step[3]) * (s + t * step[2])
+        ahead = (self.weight * ahead * self.counted).sum() / self.total
+        goal = np.clip((ahead / state.mu) ** 3, 1e-8, 1.0) * state.mu
+        goal = np.where(self.final > 0, self.final, goal)
+        target = np.where(on, goal - lam * s - step[2] * step[3], 0.0)
+        step = system.step(point, state, target)
+        t = point.room(step)
         for _ in range(CORRECTIONS):
-            target = target + _centring(lam, s, direction, min(1.0, 1.08 * t + 0.08), goal) * on
-            corrected, longer = move(target)
+            if t >= 1:
+                break
+            target = target + _centring(point, step, min(1.0, 1.08 * t + 0.08), goal) * on
+            corrected = system.step(point, state, target)
+            longer = point.room(corrected)
             if longer < 1.1 * t:
                 break
-            direction, t = corrected, longer
-        ds, dlam, dxi, dtheta = direction
-        t = min(1.0, SHORT * t)
-        theta, xi = theta + t * dtheta, xi + t * dxi
-        s, lam = np.where(on, s + t * ds, 1.0), np.where(on, lam + t * dlam, 0.0)
-    best.n_iter = step
-    return best
+            step, t = corrected, longer
+        return step, t
 
 
-def _room(x, dx, on):
+def _room(x, dx):
     """The largest step that keeps x ≥ 0."""
-    falling = (dx < 0) & on
+    falling = dx < 0
     return (x[falling] / -dx[falling]).min() if falling.any() else np.inf
 
 
-def _centring(lam, s, direction, t, goal):
+def _centring(point, step, t, goal):
     """What products λs that a step t would leave outside [goal/10, 10 goal] lack to its edge."""
-    products = (lam + t * direction[1]) * (s + t * direction[0])
+    products = (point.lam + t * step[3]) * (point.s + t * step[2])
     return np.maximum(np.clip(products, 0.1 * goal, 10 * goal) - products, -10 * goal)
 
 
@@ -193,49 +226,42 @@ class _Eliminated:
     D = Σ_{i<j of one slot} Θ_i Θ_j (H_i − H_j)(H_i − H_j)ᵀ / M, q'' counting as a Θ with H = 0.
     """
 
-    def __init__(self, blocks, y, weight, ratio, q2, E, H, slot):
-        self.blocks, self.signs, self.weight = blocks, y[:, None], weight[:, None]
-        self.ratio, self.E, self.H, self.slot = ratio, E, H, slot
-        self.M = q2 + ratio @ E
-        D = self._curvature(q2)
-
-        def weights(u, v):
-            return weight * D[u, v]
-
-        system = blocks.gram(weights)
-        system[np.diag_indices(blocks.d)] += 1.0
+    def __init__(self, problem, point, q2):
+        self.problem, self.ratio = problem, point.lam / point.s
+        self.M = q2 + self.ratio @ problem.E
+        D, weight = self._curvature(q2), problem.weight[:, 0]
+        system = problem.blocks.gram(lambda u, v: weight * D[u, v])
+        system[np.diag_indices(problem.blocks.d)] += 1.0
         self.factor = solve_posdef(system)
 
     def _curvature(self, q2):
-        V, p = self.H.shape[1], len(self.slot)
-        D = {}
+        """D[u, v] for u ≤ v, n vectors."""
+        H, slot, ratio = self.problem.H, self.problem.slot, self.ratio
         terms = [
-            (self.ratio[:, j] * q2[:, k] / self.M[:, k], self.H[j])
-            for j, k in enumerate(self.slot)
-            if q2[:, k].any()
+            (ratio[:, j] * (q2[:, k] / self.M[:, k]), H[j])
+            for j, k in enumerate(slot)
+            if H[j].any()
         ]
-        for i in range(p):
-            for j in range(i + 1, p):
-                if self.slot[i] == self.slot[j]:
-                    both = self.ratio[:, i] * self.ratio[:, j] / self.M[:, self.slot[i]]
-                    terms.append((both, self.H[i] - self.H[j]))
-        for u in range(V):
-            for v in range(u, V):
-                D[u, v] = np.zeros(len(self.M))
-                for size, along in terms:
-                    if along[u] and along[v]:
-                        D[u, v] += along[u] * along[v] * size
+        for i, j in combinations(range(len(slot)), 2):
+            if slot[i] == slot[j] and (H[i] != H[j]).any():
+                terms.append((ratio[:, i] * (ratio[:, j] / self.M[:, slot[i]]), H[i] - H[j]))
+        D = {}
+        for u, v in combinations_with_replacement(range(H.shape[1]), 2):
+            D[u, v] = np.zeros(len(self.M))
+            for size, along in terms:
+                if along[u] and along[v]:
+                    D[u, v] += along[u] * along[v] * size
         return D
 
-    def step(self, target, s, r_w, r_xi, r_s):
-        """Δs, Δλ, Δξ, Δθ for λΔs + sΔλ = target."""
-        rho = target / s + self.ratio * r_s
-        e = rho @ self.E - r_xi
-        back = rho - self.ratio * (e / self.M)[:, self.slot]
-        rhs = self.blocks.pull(self.signs * self.weight * (back @ self.H)) - r_w
+    def step(self, point, state, target):
+        """Δθ, Δξ, Δs, Δλ for λΔs + sΔλ = target."""
+        problem, slot = self.problem, self.problem.slot
+        rho = target / point.s + self.ratio * state.s
+        e = rho @ problem.E - state.xi
+        back = rho - self.ratio * (e / self.M)[:, slot]
+        rhs = problem.blocks.pull(problem.y * problem.weight * (back @ problem.H)) - state.w
         dtheta = self.factor(rhs)
-        dz = (self.signs * self.blocks.apply(dtheta)) @ self.H.T
-        dxi = (e - (self.ratio * dz) @ self.E) / self.M
-        ds = dxi[:, self.slot] + dz - r_s
-        dlam = target / s - self.ratio * ds
-        return ds, dlam, dxi, dtheta
+        dz = (problem.y * problem.blocks.apply(dtheta)) @ problem.H.T
+        dxi = (e - (self.ratio * dz) @ problem.E) / self.M
+        ds = np.where(problem.on, dxi[:, slot] + dz - state.s, 0.0)
+        return dtheta, dxi, ds, target / point.s - self.ratio * ds

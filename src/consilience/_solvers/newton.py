@@ -116,16 +116,17 @@ def gradient(blocks, theta, signed_lam):
 def residual(blocks, theta, g, lam, stiffness):
     """Largest relative gradient over the views, and the part of it that rounding explains.
 
-    A view's w is measured by |w| + |w − g|, its b by Σλ. ``stiffness`` (ω/a) times the rounding
+    A view's w is measured by |w| + |w − g| + √Σλ (at the solution Σλ is twice the objective), its
+    b by Σλ. ``stiffness`` (ω/a) times the rounding
     of a margin is the least error that λ can have.
     """
-    worst, floor = 0.0, 0.0
+    worst, floor, scale = 0.0, 0.0, np.sqrt(lam.sum())
     for v, where in enumerate(blocks.slices):
         w, dw, db = theta[where], g[where], g[blocks.d + v]
         active = lam[:, v] > 0
         noise = 8 * EPS * np.sqrt((stiffness[active] ** 2).sum())
         scale_b = lam[:, v].sum()
-        scale_w = np.linalg.norm(w) + np.linalg.norm(w - dw)
+        scale_w = np.linalg.norm(w) + np.linalg.norm(w - dw) + scale
         if scale_b > 0:
             worst = max(worst, abs(db) / scale_b)
             floor = max(floor, noise / scale_b)

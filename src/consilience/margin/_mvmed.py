@@ -9,37 +9,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience._solvers.interior_point import (
-    Constraints,
-    ExponentialPrior,
-    GaussianPrior,
-    solve_margins,
-)
+from consilience._solvers.interior_point import Constraints, Linear, Quadratic, solve_margins
 from consilience.margin._base import MarginClassifier, Solved, check_number
 
 __all__ = ["MVMEDClassifier"]
 
-PRIORS = {"gaussian": GaussianPrior, "exponential": ExponentialPrior}
+PRIORS = ("gaussian", "exponential")
 
 
 def worst_view(present):
     """ξ_t ≥ 1 − z_tv for every view that is there."""
     V = present.shape[1]
-    return Constraints(np.zeros(V, dtype=int), np.eye(V), np.ones(V), present)
+    return Constraints(np.zeros(V, dtype=int), np.eye(V), np.ones(V), present, np.zeros(V))
+
+
+def worst_view_and_log(present):
+    """The same, and − log ξ_t as a term of the objective."""
+    V = present.shape[1]
+    return Constraints(
+        np.zeros(V + 1, dtype=int),
+        np.eye(V + 1, V),
+        np.append(np.ones(V), 0.0),
+        np.column_stack([present, np.ones(len(present), dtype=bool)]),
+        np.append(np.zeros(V), 1.0),
+    )
 
 
 def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-9, max_iter=100):
-    """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q from the prior of the margins."""
+    """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q(ξ) = c²ξ²/2 or cξ − log(ξ) from 1/c on."""
     blocks.keep_pairs()
-    return solve_margins(
-        blocks,
-        y,
-        weight,
-        PRIORS[prior](c),
-        worst_view(blocks.present),
-        tol=tol,
-        max_iter=max_iter,
-    )
+    if prior == "gaussian":
+        loss, constraints = Quadratic(c), worst_view(blocks.present)
+    else:
+        loss, constraints = Linear([c]), worst_view_and_log(blocks.present)
+    return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
 def check_prior(prior, c):

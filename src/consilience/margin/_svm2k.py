@@ -31,20 +31,21 @@ def agreement(present, epsilon):
     on = np.ones((len(present), 7), dtype=bool)
     on[:, 0], on[:, 2] = present[:, 0], present[:, 1]
     on[:, 4] = on[:, 5] = present.all(axis=1)
-    return Constraints(SLOTS, SIGNS, bounds, on)
+    return Constraints(SLOTS, SIGNS, bounds, on, np.zeros(7))
 
 
 def hinge(present):
     """Constraints of one view: ξ ≥ 1 − z, ξ ≥ 0."""
     on = np.column_stack([present[:, 0], np.ones(len(present), dtype=bool)])
-    return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on)
+    return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on, np.zeros(2))
 
 
 def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-9, max_iter=100):
     """min ½Σ|w_v|² + Σ_t ω_t [Σ_v C_v max(0, 1 − z_v) + D max(0, |f₁ − f₂| − ε)]."""
-    costs, constraints = [*C, D], agreement(blocks.present, epsilon)
     if blocks.V == 1:
         costs, constraints = C, hinge(blocks.present)
+    else:
+        costs, constraints = [*C, D], agreement(blocks.present, epsilon)
     return solve_margins(blocks, y, weight, Linear(costs), constraints, tol=tol, max_iter=max_iter)
 
 
