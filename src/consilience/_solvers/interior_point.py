@@ -26,6 +26,8 @@ SHORT = 0.995
 CORRECTIONS = 2
 # steps without gain after which rounding is to blame
 STALL = 8
+# where rounding may end the progress: good enough
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class _Point:
         return min(_room(self.s, direction[2]), _room(self.lam, direction[3]))
 
 
-def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-9, max_iter=100):
+def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
     """Solve the problem above.
 
     Parameters
@@ -121,7 +123,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-9, max_iter=10
         point = point.moved(direction, min(1.0, SHORT * t))
     point, state, _ = best
     by_view = weight[:, None] * (point.lam @ constraints.H)
-    return Solution(point.theta, by_view, step, state.size, bool(state.size <= tol))
+    return Solution(point.theta, by_view, step, state.size, bool(state.size <= max(tol, ROUNDING)))
 
 
 @dataclass

@@ -21,6 +21,8 @@ __all__ = ["Solution", "homotopy", "minimise", "residual", "solve_posdef"]
 
 # with more columns than this the Hessian is not formed
 DIRECT = 3000
+# steps that may pass within rounding before the search ends
+PATIENCE = 4
 EPS = np.finfo(np.float64).eps
 
 
@@ -60,23 +62,43 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
     Solution
     """
     theta = np.zeros(blocks.size) if theta is None else theta.copy()
-    signs = y[:, None] * blocks.present
+    signs, stiffness, patience = y[:, None] * blocks.present, weight / a, PATIENCE
     F = blocks.apply(theta)
     for step in range(max_iter + 1):
         U = target * blocks.present - signs * F
         lam = water_fill(U, a, b) * weight[:, None]
         g = gradient(blocks, theta, signs * lam)
-        size, floor = residual(blocks, theta, g, lam, weight / a)
-        if size <= max(tol, floor) or step == max_iter:
+        size, floor = residual(blocks, theta, g, lam, stiffness)
+        patience -= size <= floor
+        if size <= tol or step == max_iter or patience == 0:
             break
         p = direction(blocks, g, lam, weight, a, b, size)
         slope = -signs * blocks.apply(p)
+        if size < 1e-2:
+            model = lam + change_of_lam(slope, lam, weight, a, b)
+            ahead = full_step(blocks, theta + p, model, U + slope, signs, weight, a, b)
+            if ahead is not None and ahead[1] <= tol:
+                return Solution(theta + p, ahead[0], step + 1, ahead[1], True)
         t = line_search(U, slope, theta[: blocks.d], p[: blocks.d], weight, a, b)
         if t == 0:  # rounding: the slope cannot be made smaller
             break
         theta += t * p
         F = blocks.apply(theta)
     return Solution(theta, lam, step, size, bool(size <= max(tol, floor)))
+
+
+def full_step(blocks, theta, lam, U, signs, weight, a, b):
+    """λ after a full step by its linear model, and the residual; None where the model is wrong.
+
+    λ is a margin's distance times ω/a, which may be large: rounding of the margins then spoils
+    λ, but not this extrapolation, which holds while no sample enters or leaves.
+    """
+    lam, stiffness = np.maximum(lam, 0.0), weight / a
+    seen = water_fill(U, a, b) * weight[:, None]
+    if (np.abs(lam - seen) > 1e-11 * stiffness[:, None] + 1e-8 * seen).any():
+        return None
+    g = gradient(blocks, theta, signs * lam)
+    return lam, residual(blocks, theta, g, lam, stiffness)[0]
 
 
 def homotopy(blocks, y, weight, couple, c, *, theta=None, start=None, tol=1e-8, max_iter=200):
@@ -154,6 +176,15 @@ def direction(blocks, g, lam, weight, a, b, size):
     return -g if solve is None else solve(-g)
 
 
+def change_of_lam(slope, lam, weight, a, b):
+    """H-part of the samples times a change of u, n x V."""
+    active = lam > 0
+    own, shared = curvature(lam, a, b)
+    moved = slope * active
+    moved = own[:, None] * moved - active * (shared * moved.sum(axis=1))[:, None]
+    return moved * weight[:, None]
+
+
 def solve_posdef(H):
     """The function rhs -> H⁻¹ rhs from H's upper triangle, which is overwritten; None if it fails.
 
@@ -194,7 +225,7 @@ def conjugate_gradients(part, rhs, active, own, shared, eta):
     z = r / diagonal
     p, rz = z.copy(), r @ z
     goal = eta * np.linalg.norm(r)
-    for _ in range(10 * part.size):
+    for _ in range(10 * part.size if goal > 0 else 0):
         Hp = times(p)
         step = rz / (p @ Hp)
         x += step * p

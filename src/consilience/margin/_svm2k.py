@@ -40,7 +40,7 @@ def hinge(present):
     return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on, np.zeros(2))
 
 
-def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-9, max_iter=100):
+def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """min ½Σ|w_v|² + Σ_t ω_t [Σ_v C_v max(0, 1 − z_v) + D max(0, |f₁ − f₂| − ε)]."""
     if blocks.V == 1:
         costs, constraints = C, hinge(blocks.present)
@@ -49,7 +49,7 @@ def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-9, max_iter=100):
     return solve_margins(blocks, y, weight, Linear(costs), constraints, tol=tol, max_iter=max_iter)
 
 
-def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-9, max_iter=100):
+def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """Every pair of views by itself; each view's parameters are the mean over its pairs."""
     blocks.keep_pairs()
     V = blocks.V
@@ -89,8 +89,8 @@ class SVM2KClassifier(MarginClassifier):
     combine : "mean", "best" or the name of a view, default="mean"
         The mean of the views' decisions, or the decision of the view that does best in 5-fold
         cross-validation, or of a given view (the mean of the others where it is missing).
-    tol : float, default=1e-9
-        Relative duality gap and residuals to reach.
+    tol : float, default=1e-11
+        Relative duality gap and residuals to reach; 1e-9 will do where rounding allows no more.
     max_iter : int, default=100
         Most steps of the interior point method.
     views : None, list or dict, default=None
@@ -151,7 +151,7 @@ class SVM2KClassifier(MarginClassifier):
         D=1.0,
         epsilon=0.01,
         combine="mean",
-        tol=1e-9,
+        tol=1e-11,
         max_iter=100,
         views=None,
         class_weight=None,
