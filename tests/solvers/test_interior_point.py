@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience._solvers.blocks import Blocks
@@ -23,15 +23,29 @@ def raw(blocks, theta):
     return x
 
 
-def assert_same_decisions(problem, blocks, found, x, atol=1e-5):
-    """Where a view has multipliers; without, its intercept is free."""
+def assert_same(problem, blocks, found, x, objective):
+    """The same w and, where multipliers fix b, decisions; or ours are better than theirs."""
+    ours, d = raw(blocks, found.theta), blocks.d
+    values = objective(ours), objective(x)
+    assert values[0] <= values[1] * (1 + 1e-7) + 1e-9
+    if values[0] < values[1] and np.abs(ours[:d] - x[:d]).max() > 1e-5:
+        assert values[1] - values[0] > 1e-12 * values[0]  # theirs has not converged
+        return
+    np.testing.assert_allclose(ours[:d], x[:d], atol=1e-5)
+
+
+def check_worst_view(problem, blocks, found, x, c, prior):
+    settings = problem.Xs, problem.present, problem.y, problem.weight, c, prior
+    assert_same(problem, blocks, found, x, lambda z: reference.mvmed_objective(z, *settings))
+    # b is unique where the view has multipliers: then decisions agree as well
     ours = raw(blocks, found.theta)
-    np.testing.assert_allclose(ours[: blocks.d], x[: blocks.d], atol=atol)
+    if np.abs(ours[: blocks.d] - x[: blocks.d]).max() > 1e-6:
+        return
     for v, X in enumerate(problem.Xs):
-        if np.abs(found.lam[:, v]).max() > 1e-4:
+        if found.lam[:, v].max() > 1e-4 * c:
             where, there = blocks.slices[v], problem.present[:, v]
             f, g = (X @ z[where] + z[blocks.d + v] for z in (ours, x))
-            np.testing.assert_allclose(f[there], g[there], atol=atol)
+            np.testing.assert_allclose(f[there], g[there], atol=1e-5)
 
 
 @settings(max_examples=MANY)
@@ -42,7 +56,7 @@ def test_gaussian_prior(problem, power):
     found = solve_worst_view(blocks, y, weight, 2.0**power, "gaussian")
     assert found.converged
     x = reference.mvmed(problem.Xs, problem.present, y, weight, 2.0**power)
-    assert_same_decisions(problem, blocks, found, x)
+    check_worst_view(problem, blocks, found, x, 2.0**power, "gaussian")
 
 
 @settings(max_examples=MANY)
@@ -53,7 +67,7 @@ def test_exponential_prior(problem, power):
     found = solve_worst_view(blocks, y, weight, 2.0**power, "exponential")
     assert found.converged
     x = reference.mvmed(problem.Xs, problem.present, y, weight, 2.0**power, "exponential")
-    assert_same_decisions(problem, blocks, found, x)
+    check_worst_view(problem, blocks, found, x, 2.0**power, "exponential")
 
 
 @settings(max_examples=MANY)
@@ -65,14 +79,8 @@ def test_hinge(problem, power, D, epsilon):
     found = solve_pair(blocks, y, weight, C, D, epsilon)
     assert found.converged
     x = reference.svm2k(problem.Xs, problem.present, y, weight, C, D, epsilon)
-    assume(np.isfinite(x).all())
-    ours = raw(blocks, found.theta)
-    np.testing.assert_allclose(ours[: blocks.d], x[: blocks.d], atol=1e-5)
-    values = [
-        reference.svm2k_objective(z, problem.Xs, problem.present, y, weight, C, D, epsilon)
-        for z in (ours, x)
-    ]
-    assert values[0] <= values[1] * (1 + 1e-7) + 1e-9
+    settings = problem.Xs, problem.present, y, weight, C, D, epsilon
+    assert_same(problem, blocks, found, x, lambda z: reference.svm2k_objective(z, *settings))
 
 
 @given(problems(max_views=2))

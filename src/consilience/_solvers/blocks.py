@@ -31,12 +31,14 @@ class Blocks:
         False where a view is missing.
     means : list of V arrays, optional
         Column means to subtract; those over the present rows if not given.
+    weight : array of shape (n,), optional
+        Weights of the rows in these means.
     """
 
-    def __init__(self, Xs, present, means=None):
+    def __init__(self, Xs, present, means=None, weight=None):
         given = means if means is not None else [None] * len(Xs)
         centred = [
-            _centre(X, present[:, v], mean)
+            _centre(X, present[:, v], mean, weight)
             for v, (X, mean) in enumerate(zip(Xs, given, strict=True))
         ]
         self._keep([X for X, _ in centred], present, [mean for _, mean in centred])
@@ -170,10 +172,11 @@ def _dense(blocks, v):
     return (X.toarray() - blocks.means[v]) * blocks.present[:, [v]] if sp.issparse(X) else X
 
 
-def _centre(X, there, mean):
+def _centre(X, there, mean, weight):
     """The matrix less its column means (as far as it is dense) and the means."""
     if mean is None:
-        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / max(there.sum(), 1)
+        mass = there.astype(np.float64) if weight is None else weight * there
+        mean = np.asarray(X.T @ mass, dtype=np.float64) / max(mass.sum(), 1e-300)
     if not sp.issparse(X):
         X = np.subtract(X, mean, dtype=np.float64)
         X[~there] = 0.0
@@ -185,7 +188,7 @@ def weighted_product(A, B, D):
     sparse = [sp.issparse(X) for X in (A, B)]
     if not any(sparse):
         return A.T @ (D[:, None] * B)
-    if all(sparse) and max(A.nnz / np.prod(A.shape), B.nnz / np.prod(B.shape)) < SPARSE:
+    if all(sparse) and all(X.nnz < SPARSE * X.shape[0] * X.shape[1] for X in (A, B)):
         scaled = sp.csr_array(
             (B.data * np.repeat(D, np.diff(B.indptr)), B.indices, B.indptr), B.shape
         )

@@ -27,7 +27,7 @@ CORRECTIONS = 2
 # steps without gain after which rounding is to blame
 STALL = 8
 # where rounding may end the progress: good enough
-ROUNDING = 1e-9
+ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,13 @@ class _Problem:
             if longer < 1.1 * t:
                 break
             step, t = corrected, longer
+        if t < 0.1:
+            # the second-order terms mislead: a plain step back towards the central path
+            goal = np.where(self.final > 0, self.final, 0.5 * state.mu)
+            plain = system.step(point, state, np.where(on, goal - lam * s, 0.0))
+            room = point.room(plain)
+            if room > t:
+                step, t = plain, room
         return step, t
 
 

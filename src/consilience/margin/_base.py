@@ -121,7 +121,7 @@ class MarginClassifier(MultiViewClassifier):
         self._choose(names, decisions, codes, signs, weight)
 
     def _solve_all(self, progress, data, signs, weight):
-        design = Design([data[name] for name in data.view_names], data.present)
+        design = Design([data[name] for name in data.view_names], data.present, weight)
         return progress.map(lambda y: self._solve(design, y, weight), signs, "solve")
 
     def _out_of_fold(self, progress, data, signs, weight, folds):

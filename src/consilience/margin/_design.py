@@ -22,11 +22,13 @@ class Design:
         Views.
     present : bool array of shape (n, V)
         False where a view is missing; values there are not read.
+    weight : array of shape (n,)
+        Sample weights.
     """
 
-    def __init__(self, Xs, present):
+    def __init__(self, Xs, present, weight):
         Xs = [_zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
-        self.blocks = Blocks(Xs, present)
+        self.blocks = Blocks(Xs, present, weight=weight)
         self.means, self.lifts = self.blocks.means, [None] * len(Xs)
         wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
         if wide and len(present) <= FACTOR:

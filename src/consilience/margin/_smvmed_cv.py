@@ -162,7 +162,7 @@ class SMVMEDClassifierCV(MarginClassifier):
             for train, test in folds:
                 train = train[weight[train] > 0]
                 part = data[train]
-                design = Design([part[name] for name in part.view_names], part.present)
+                design = Design([X for _, X in part.items()], part.present, weight[train])
                 tasks += [((train, test), design, alpha) for alpha in alphas]
             scores = progress.map(evaluate, tasks, "cross-validate")
         self.scores_ = np.reshape(scores, (len(folds), len(alphas), len(cs)))
