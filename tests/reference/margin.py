@@ -13,21 +13,21 @@ from scipy.linalg import block_diag
 
 def conic(P, q, rows, bounds, cones=()):
     """min ½xᵀPx + qᵀx for rows @ x ≥ bounds and (matrix, offset) in exponential cones."""
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_iter = 500
-    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-        setattr(settings, name, 1e-11)
     A, b = [-rows], [-bounds]
     kinds = [clarabel.NonnegativeConeT(len(bounds))]
     for matrix, offset in cones:
         A.append(-matrix)
         b.append(offset)
         kinds.append(clarabel.ExponentialConeT())
-    solver = clarabel.DefaultSolver(
-        sp.csc_matrix(np.triu(P)), q, sp.csc_matrix(np.vstack(A)), np.hstack(b), kinds, settings
-    )
-    solution = solver.solve()
+    parts = sp.csc_matrix(np.triu(P)), q, sp.csc_matrix(np.vstack(A)), np.hstack(b), kinds
+    for tolerance in (1e-11, 1e-10, 1e-9, 1e-8):  # asked for too much, the solver returns less
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_iter = False, 500
+        for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+            setattr(settings, name, tolerance)
+        solution = clarabel.DefaultSolver(*parts, settings).solve()
+        if solution.status == clarabel.SolverStatus.Solved:
+            break
     return np.array(solution.x)
 
 

@@ -25,7 +25,7 @@ SHORT = 0.995
 # most corrections of a step towards the central path
 CORRECTIONS = 2
 # steps without gain after which rounding is to blame
-STALL = 8
+STALL = 5
 # where rounding may end the progress: good enough
 ROUNDING = 1e-8
 
@@ -171,7 +171,7 @@ class _Problem:
         off = np.abs(products - self.final)[:, self.final > 0]
         value = point.theta[:d] @ point.theta[:d] / 2 + (self.weight * np.abs(q)).sum()
         size = max(
-            gap / value,
+            100 * gap / value,  # w is only as good as the root of the gap
             np.linalg.norm(r_w[:d]) / (dual + np.sqrt(value)),
             np.abs(r_w[d:]).max() / (self.weight * np.abs(lam @ self.H)).sum(),
             np.abs(r_s).max(),
