@@ -131,7 +131,7 @@ def three_decisions(model, data):
 
 
 def accuracy_table(n_splits):
-    """The paper's protocol: half trains, a quarter validates setting and decision, a quarter tests."""
+    """The paper's protocol: half trains, a quarter chooses settings, a quarter tests."""
     for title, load, cs in (
         ("Course", lambda seed: course(), [2.0**k for k in range(1, 6)]),
         ("Ads", ads, [2.0**k for k in range(1, 16, 2)]),

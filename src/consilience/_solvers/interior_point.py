@@ -27,7 +27,7 @@ CORRECTIONS = 2
 # steps without gain after which rounding is to blame
 STALL = 5
 # where rounding may end the progress: good enough
-ROUNDING = 1e-8
+ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         direction, t = problem.direction(point, state)
         if direction is None:
             break  # rounding: the system can be no better conditioned
-        point = point.moved(direction, min(1.0, SHORT * t))
+        point = point.moved(direction, t)
     point, state, _ = best
     by_view = weight[:, None] * (point.lam @ constraints.H)
     return Solution(point.theta, by_view, step, state.size, bool(state.size <= max(tol, ROUNDING)))
@@ -180,6 +180,11 @@ class _Problem:
         )
         return _State(r_w, r_xi, r_s, gap / self.total, q2, float(size))
 
+    def mu_after(self, point, step, t):
+        """Mean product λs after a step."""
+        products = (point.lam + t * step[3]) * (point.s + t * step[2])
+        return (self.weight * products * self.counted).sum() / self.total
+
     def direction(self, point, state):
         """Predictor, corrector, and corrections towards the central path; how far it may go."""
         lam, s, on = point.lam, point.s, self.on
@@ -189,8 +194,7 @@ class _Problem:
         # predictor: how far would the step to the final products come?
         step = system.step(point, state, np.where(on, self.final - lam * s, 0.0))
         t = min(1.0, point.room(step))
-        ahead = (lam + t * step[3]) * (s + t * step[2])
-        ahead = (self.weight * ahead * self.counted).sum() / self.total
+        ahead = self.mu_after(point, step, t)
         goal = np.clip((ahead / state.mu) ** 3, 1e-8, 1.0) * state.mu
         goal = np.where(self.final > 0, self.final, goal)
         target = np.where(on, goal - lam * s - step[2] * step[3], 0.0)
@@ -205,13 +209,12 @@ class _Problem:
             if longer < 1.1 * t:
                 break
             step, t = corrected, longer
-        if t < 0.1:
-            # the second-order terms mislead: a plain step back towards the central path
-            goal = np.where(self.final > 0, self.final, 0.5 * state.mu)
-            plain = system.step(point, state, np.where(on, goal - lam * s, 0.0))
-            room = point.room(plain)
-            if room > t:
-                step, t = plain, room
+        t = min(1.0, SHORT * t)
+        for _ in range(4):
+            # products that grow show that the second-order terms mislead; that ends in cycles
+            if self.mu_after(point, step, t) < (1 - 0.01 * t) * state.mu:
+                break
+            t /= 2
         return step, t
 
 

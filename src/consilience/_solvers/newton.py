@@ -110,12 +110,12 @@ def homotopy(blocks, y, weight, couple, c, *, theta=None, start=None, tol=1e-8, 
     if theta is None:
         norm = np.sqrt((weight @ blocks.square_norms().sum(axis=1)) / weight.sum())
         start = min(c, 4 / max(norm, 1e-300))
-        few = 4 * int(blocks.widths.max())
+        few = 6 * int(blocks.widths.max())
         if blocks.n > 2 * few and blocks.size <= DIRECT:
             rows = np.linspace(0, blocks.n - 1, few).astype(int)
             scaled = weight[rows] * (weight.sum() / weight[rows].sum())
             first = minimise(
-                blocks.rows(rows), y[rows], scaled, *couple(start), tol=1e-3, max_iter=max_iter
+                blocks.rows(rows), y[rows], scaled, *couple(start), tol=0.3, max_iter=max_iter
             )
             theta, steps = first.theta, first.n_iter
     while start < c / 4:

@@ -90,7 +90,7 @@ class AMVMEDClassifier(MarginClassifier):
         The mean of the views' decisions weighted by rho, or the decision of the view that does
         best in 5-fold cross-validation, or of a given view (the mean where it is missing).
     tol : float, default=1e-11
-        Relative duality gap and residuals to reach; 1e-8 will do where rounding allows no more.
+        Relative duality gap and residuals to reach; 1e-7 will do where rounding allows no more.
     max_iter : int, default=100
         Most steps of the solver.
     views : None, list or dict, default=None

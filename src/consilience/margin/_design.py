@@ -58,7 +58,7 @@ class Design:
 
 def _zero_missing(X, there):
     if sp.issparse(X):
-        X = sp.csr_array(X).astype(np.float64)
+        X = sp.csr_array(X).astype(np.float64, copy=False)
         if not there.all():
             X = X.copy()
             X.data[~np.repeat(there, np.diff(X.indptr))] = 0.0
