@@ -153,8 +153,9 @@ class _Problem:
         n = self.blocks.n
         xi = np.full((n, self.E.shape[1]), 2.0)
         s = np.where(self.on, np.maximum(xi[:, self.slot] - self.h, 1.0), 1.0)
-        share = self.loss(xi)[1] / np.maximum(self.on @ self.E, 1)
-        lam = np.where(self.on, share[:, self.slot], 0.0)
+        lam = np.where(self.on, self.final / s, 0.0)
+        share = (self.loss(xi)[1] - lam @ self.E) / np.maximum(self.counted @ self.E, 1)
+        lam = np.where(self.counted, share[:, self.slot], lam)
         return _Point(np.zeros(self.blocks.size), xi, s, lam)
 
     def residuals(self, point):
@@ -196,7 +197,7 @@ class _Problem:
         t = min(1.0, point.room(step))
         ahead = self.mu_after(point, step, t)
         goal = np.clip((ahead / state.mu) ** 3, 1e-8, 1.0) * state.mu
-        goal = np.where(self.final > 0, self.final, goal)
+        goal = np.maximum(self.final, goal)
         target = np.where(on, goal - lam * s - step[2] * step[3], 0.0)
         step = system.step(point, state, target)
         t = point.room(step)
@@ -209,6 +210,12 @@ class _Problem:
             if longer < 1.1 * t:
                 break
             step, t = corrected, longer
+        if t < 0.1:
+            # blocked: a plain step back towards the central path
+            goal = np.maximum(self.final, 0.8 * state.mu)
+            plain = system.step(point, state, np.where(on, goal - lam * s, 0.0))
+            if point.room(plain) > t:
+                step, t = plain, point.room(plain)
         t = min(1.0, SHORT * t)
         for _ in range(4):
             # products that grow show that the second-order terms mislead; that ends in cycles
