@@ -21,9 +21,7 @@ from consilience._solvers.newton import Solution, solve_posdef
 __all__ = ["Constraints", "Linear", "Quadratic", "solve_margins"]
 
 # how much of the way to the boundary a step may go
-SHORT = 0.995
-# most corrections of a step towards the central path
-CORRECTIONS = 2
+SHORT = 0.99
 # steps without gain after which rounding is to blame
 STALL = 5
 # where rounding may end the progress: good enough
@@ -114,7 +112,8 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         state = problem.residuals(point)
         if best is None or state.size < best[1].size:
             best = point, state, step
-        stuck = step - best[2] > STALL and best[1].size < 1e-6
+        since = step - best[2]
+        stuck = since > (1 if best[1].size < 1e-9 else STALL) and best[1].size < 1e-6
         if state.size <= tol or step == max_iter or stuck:
             break
         direction, t = problem.direction(point, state)
@@ -187,7 +186,7 @@ class _Problem:
         return (self.weight * products * self.counted).sum() / self.total
 
     def direction(self, point, state):
-        """Predictor, corrector, and corrections towards the central path; how far it may go."""
+        """Predictor and corrector, and how far to go along it."""
         lam, s, on = point.lam, point.s, self.on
         system = _Eliminated(self, point, state.curvature)
         if system.factor is None:
@@ -201,15 +200,6 @@ class _Problem:
         target = np.where(on, goal - lam * s - step[2] * step[3], 0.0)
         step = system.step(point, state, target)
         t = point.room(step)
-        for _ in range(CORRECTIONS):
-            if t >= 1:
-                break
-            target = target + _centring(point, step, min(1.0, 1.08 * t + 0.08), goal) * on
-            corrected = system.step(point, state, target)
-            longer = point.room(corrected)
-            if longer < 1.1 * t:
-                break
-            step, t = corrected, longer
         if t < 0.1:
             # blocked: a plain step back towards the central path
             goal = np.maximum(self.final, 0.8 * state.mu)
@@ -229,12 +219,6 @@ def _room(x, dx):
     """The largest step that keeps x ≥ 0."""
     falling = dx < 0
     return (x[falling] / -dx[falling]).min() if falling.any() else np.inf
-
-
-def _centring(point, step, t, goal):
-    """What products λs that a step t would leave outside [goal/10, 10 goal] lack to its edge."""
-    products = (point.lam + t * step[3]) * (point.s + t * step[2])
-    return np.maximum(np.clip(products, 0.1 * goal, 10 * goal) - products, -10 * goal)
 
 
 class _Eliminated:
