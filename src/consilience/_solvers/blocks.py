@@ -6,6 +6,8 @@ views travel in one vector, θ = (w_1, …, w_V, b_1, …, b_V), with b belongin
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
@@ -134,6 +136,11 @@ class Blocks:
             else:
                 out[:, v] = np.einsum("ij,ij->i", X, X)
         return np.where(self.present, np.maximum(out, 0.0), 0.0)
+
+    @cached_property
+    def reach(self):
+        """Largest |x| of every view."""
+        return np.sqrt(self.square_norms().max(axis=0, initial=0.0))
 
     def gram(self, weights):
         """Upper triangle of Σ_t [x_t, 1]ᵀ D_t [x_t, 1] over all views, (Σd + V)².

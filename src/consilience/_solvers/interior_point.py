@@ -113,7 +113,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         if best is None or state.size < best[1].size:
             best = point, state, step
         since = step - best[2]
-        stuck = since > (1 if best[1].size < 1e-9 else STALL) and best[1].size < 1e-6
+        stuck = since > (1 if best[1].size < 1e-10 else STALL) and best[1].size < 1e-6
         if state.size <= tol or step == max_iter or stuck:
             break
         direction, t = problem.direction(point, state)

@@ -84,7 +84,15 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
             break
         theta += t * p
         F = blocks.apply(theta)
-    return Solution(theta, lam, step, size, bool(size <= max(tol, floor)))
+    fine = size <= max(tol, floor) or relative_gap(blocks, theta, g, lam) <= tol
+    return Solution(theta, lam, step, size, bool(fine))
+
+
+def relative_gap(blocks, theta, g, lam):
+    """Duality gap ½|g_w|² + |b·g_b| over the objective, which is Σλ/2 at the solution."""
+    d = blocks.d
+    gap = g[:d] @ g[:d] / 2 + np.abs(theta[d:] * g[d:]).sum()
+    return gap / max(lam.sum() / 2, 1e-300)
 
 
 def full_step(blocks, theta, lam, U, signs, weight, a, b):
@@ -154,6 +162,7 @@ def residual(blocks, theta, g, lam, stiffness):
             floor = max(floor, noise / scale_b)
         if scale_w > 0:
             worst = max(worst, np.linalg.norm(dw) / scale_w)
+            floor = max(floor, noise * blocks.reach[v] / scale_w)
     return worst, floor
 
 
