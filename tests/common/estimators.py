@@ -15,6 +15,13 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.margin import (
+    AMVMEDClassifier,
+    MVMEDClassifier,
+    SMVMEDClassifier,
+    SMVMEDClassifierCV,
+    SVM2KClassifier,
+)
 from consilience.vote import MwMvC2Classifier
 
 CLASSIFIERS = {
@@ -29,6 +36,13 @@ CLASSIFIERS = {
     "MVWABClassifier": MVWABClassifier(n_estimators=10),
     "MwMvC2Classifier": MwMvC2Classifier(random_state=0),
     "MwMvC2Classifier(loss)": MwMvC2Classifier("trees", view_weights="loss"),
+    "SMVMEDClassifier": SMVMEDClassifier(),
+    "SMVMEDClassifierCV": SMVMEDClassifierCV(cs=[0.5, 2], alphas=[0, 0.5], cv=3),
+    "MVMEDClassifier": MVMEDClassifier(),
+    "MVMEDClassifier(exponential)": MVMEDClassifier(prior="exponential"),
+    "AMVMEDClassifier": AMVMEDClassifier(),
+    "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
+    "SVM2KClassifier": SVM2KClassifier(),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -37,7 +51,16 @@ ORDER_FREE = {
     "LateFusionClassifier": LateFusionClassifier(),
     "LateFusionClassifier(sum)": LateFusionClassifier(voting="sum"),
     "LateFusionClassifier(hard)": LateFusionClassifier(voting="hard"),
+    "SMVMEDClassifier": SMVMEDClassifier(),
+    "MVMEDClassifier": MVMEDClassifier(),
+    "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
+    "SVM2KClassifier": SVM2KClassifier(),
 }
+
+# margins are no probabilities
+NO_PROBABILITIES = [
+    name for name, model in CLASSIFIERS.items() if "margin" in type(model).__module__
+]
 
 # for kernel views
 PRECOMPUTED = {

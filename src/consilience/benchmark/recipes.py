@@ -28,13 +28,18 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.margin import MVMEDClassifier, SMVMEDClassifier, SVM2KClassifier
+from consilience.views import ViewTransformer
 from consilience.vote import MwMvC2Classifier
 
 __all__ = ["RECIPES", "Recipe", "get_recipes"]
 
 GOYAL = "Goyal et al. 2018"
 KOCO = "Koço & Capponi 2011"
+FARQUHAR = "Farquhar et al. 2005"
+MAO = "Mao & Sun 2016"
 PENG = "Peng et al. 2011"
+SUN = "Sun & Chao 2013"
 XIAO = "Xiao & Guo 2012"
 ZANTEDESCHI = "Zantedeschi et al. 2018"
 
@@ -56,6 +61,11 @@ def _tree() -> Any:
 def _svm() -> Any:
     # centring would not change this kernel, and sparse views cannot be centred
     return make_pipeline(StandardScaler(with_mean=False), SVC(gamma="auto"))
+
+
+def _scaled(model: Any) -> Any:
+    # the margin methods measure all columns by one yardstick; sparse views cannot be centred
+    return make_pipeline(ViewTransformer(StandardScaler(with_mean=False)), model)
 
 
 def _adaboost(n_estimators: int) -> Any:
@@ -203,6 +213,24 @@ _ALL = [
         "100 rounds of AdaBoost over votes of all views, trees of depth 3",
         XIAO,
         lambda seed: MVWABClassifier(random_state=seed),
+    ),
+    Recipe(
+        "SMVMED",
+        "linear machines on scaled views whose slacks agree (alpha = 0.5)",
+        MAO,
+        lambda seed: _scaled(SMVMEDClassifier(0.1)),
+    ),
+    Recipe(
+        "MVMED",
+        "linear machines on scaled views, the worst view of a sample sets its slack",
+        SUN,
+        lambda seed: _scaled(MVMEDClassifier(0.1)),
+    ),
+    Recipe(
+        "SVM-2K",
+        "linear machines on scaled views whose decisions agree",
+        FARQUHAR,
+        lambda seed: _scaled(SVM2KClassifier(0.1, D=0.1)),
     ),
 ]
 

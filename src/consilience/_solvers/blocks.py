@@ -1,0 +1,246 @@
+"""The design matrices of V views as one: products and weighted Gram matrices, dense or CSR.
+
+Columns are centred (explicitly if dense, by correction terms if sparse); the parameters of all
+views travel in one vector, θ = (w_1, …, w_V, b_1, …, b_V), with b belonging to centred columns.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+
+__all__ = ["Blocks", "gram_factor"]
+
+# a sparse product beats BLAS on the same rows below this density
+SPARSE = 0.1
+# products of pairs of entries that may be kept for repeated Gram matrices
+PAIRS = 30_000_000
+# entries of a dense copy of sparse rows at a time
+CHUNK = 1 << 22
+
+
+class Blocks:
+    """V centred matrices (n x d_v) and where their rows are present.
+
+    Parameters
+    ----------
+    Xs : list of V arrays or CSR arrays of shape (n, d_v)
+        Views; missing rows hold zeros.
+    present : bool array of shape (n, V)
+        False where a view is missing.
+    means : list of V arrays, optional
+        Column means to subtract; those over the present rows if not given.
+    weight : array of shape (n,), optional
+        Weights of the rows in these means.
+    """
+
+    def __init__(self, Xs, present, means=None, weight=None):
+        given = means if means is not None else [None] * len(Xs)
+        centred = [
+            _centre(X, present[:, v], mean, weight)
+            for v, (X, mean) in enumerate(zip(Xs, given, strict=True))
+        ]
+        self._keep([X for X, _ in centred], present, [mean for _, mean in centred])
+
+    def _keep(self, Xs, present, means):
+        self.Xs, self.present, self.means, self.pairs = Xs, present, means, {}
+        self.n, self.V = present.shape
+        self.widths = np.array([X.shape[1] for X in Xs])
+        ends = np.cumsum(self.widths)
+        self.slices = [slice(e - d, e) for e, d in zip(ends, self.widths, strict=True)]
+        self.d = int(ends[-1])
+        return self
+
+    @property
+    def size(self):
+        """Length of θ."""
+        return self.d + self.V
+
+    def rows(self, index):
+        """The same views on fewer rows."""
+        Xs = [X[index] for X in self.Xs]
+        return object.__new__(Blocks)._keep(Xs, self.present[index], self.means)
+
+    def some(self, views):
+        """Some of the views."""
+        Xs, means = [self.Xs[v] for v in views], [self.means[v] for v in views]
+        part = object.__new__(Blocks)._keep(Xs, self.present[:, views], means)
+        part.pairs = {
+            (i, j): self.pairs[u, v]
+            for i, u in enumerate(views)
+            for j, v in enumerate(views)
+            if (u, v) in self.pairs
+        }
+        return part
+
+    def scaled(self, factors):
+        """The views times a factor each."""
+        Xs = [X * factor for X, factor in zip(self.Xs, factors, strict=True)]
+        means = [mean * factor for mean, factor in zip(self.means, factors, strict=True)]
+        return object.__new__(Blocks)._keep(Xs, self.present, means)
+
+    def merged(self):
+        """All views side by side as one; a missing one takes its mean, 0 after centring."""
+        if self.present.all() and all(sp.issparse(X) for X in self.Xs):
+            X, mean = sp.hstack(self.Xs, format="csr"), np.concatenate(self.means)
+        else:
+            X, mean = np.hstack([_dense(self, v) for v in range(self.V)]), np.zeros(self.d)
+        return object.__new__(Blocks)._keep([X], np.ones((self.n, 1), dtype=bool), [mean])
+
+    def positions(self, views):
+        """Where θ of these views lies in θ of all."""
+        columns = [np.arange(self.d)[self.slices[v]] for v in views]
+        return np.concatenate([*columns, self.d + np.asarray(views)])
+
+    def keep_pairs(self):
+        """Prepare for many Gram matrices of all rows: keep the products of entries if sparse."""
+        if self.pairs:
+            return
+        counts = [np.diff(X.indptr) if sp.issparse(X) else None for X in self.Xs]
+        views = [v for v in range(self.V) if counts[v] is not None]
+        chosen = [(u, v) for u in views for v in views if u <= v]
+        if sum(int(counts[u] @ counts[v]) for u, v in chosen) <= PAIRS:
+            self.pairs = {(u, v): entry_pairs(self.Xs[u], self.Xs[v]) for u, v in chosen}
+
+    def apply(self, theta):
+        """X_v w_v + b_v for all views, n x V; rows where a view is missing mean nothing."""
+        out = np.empty((self.n, self.V))
+        for v, (X, where) in enumerate(zip(self.Xs, self.slices, strict=True)):
+            w = theta[where]
+            shift = self.means[v] @ w if sp.issparse(X) else 0.0
+            out[:, v] = X @ w
+            out[:, v] += theta[self.d + v] - shift
+        return out
+
+    def pull(self, R):
+        """The adjoint: (X_vᵀ r_v …, Σ r_v …) for R (n x V), zero where a view is missing."""
+        out = np.empty(self.size)
+        out[self.d :] = totals = R.sum(axis=0)
+        for v, (X, where) in enumerate(zip(self.Xs, self.slices, strict=True)):
+            out[where] = X.T @ R[:, v]
+            if sp.issparse(X):
+                out[where] -= totals[v] * self.means[v]
+        return out
+
+    def square_norms(self):
+        """|x|² of every present row, n x V."""
+        out = np.empty((self.n, self.V))
+        for v, (X, mean) in enumerate(zip(self.Xs, self.means, strict=True)):
+            if sp.issparse(X):
+                squares = X.copy()
+                squares.data **= 2
+                out[:, v] = squares.sum(axis=1) - 2 * (X @ mean) + mean @ mean
+            else:
+                out[:, v] = np.einsum("ij,ij->i", X, X)
+        return np.where(self.present, np.maximum(out, 0.0), 0.0)
+
+    @cached_property
+    def reach(self):
+        """Largest |x| of every view."""
+        return np.sqrt(self.square_norms().max(axis=0, initial=0.0))
+
+    def gram(self, weights):
+        """Upper triangle of Σ_t [x_t, 1]ᵀ D_t [x_t, 1] over all views, (Σd + V)².
+
+        ``weights(u, v)`` gives D_t[u, v] for all rows, zero where either view is missing.
+        """
+        H = np.zeros((self.size, self.size))
+        for u in range(self.V):
+            for v in range(u, self.V):
+                self._pair(H, u, v, weights(u, v))
+        return H
+
+    def _pair(self, H, u, v, D):
+        """Fill the blocks of views u ≤ v: w-w, w-b, b-w and b-b."""
+        A, B, mean_a, mean_b = self.Xs[u], self.Xs[v], self.means[u], self.means[v]
+        rows, columns, total = self.slices[u], self.slices[v], D.sum()
+        a, b = A.T @ D, B.T @ D
+        if (u, v) in self.pairs:
+            block = (self.pairs[u, v] @ D).reshape(A.shape[1], B.shape[1])
+        else:
+            block = weighted_product(A, B, D)
+        if sp.issparse(A):
+            block -= np.outer(mean_a, b)
+            a = a - total * mean_a
+        if sp.issparse(B):
+            block -= np.outer(a, mean_b)
+            b = b - total * mean_b
+        H[rows, columns] = block
+        H[rows, self.d + v] = a
+        H[columns, self.d + u] = b
+        H[self.d + u, self.d + v] = total
+
+
+def _dense(blocks, v):
+    X = blocks.Xs[v]
+    return (X.toarray() - blocks.means[v]) * blocks.present[:, [v]] if sp.issparse(X) else X
+
+
+def _centre(X, there, mean, weight):
+    """The matrix less its column means (as far as it is dense) and the means."""
+    if mean is None:
+        mass = there.astype(np.float64) if weight is None else weight * there
+        mean = np.asarray(X.T @ mass, dtype=np.float64) / max(mass.sum(), 1e-300)
+    if not sp.issparse(X):
+        X = np.subtract(X, mean, dtype=np.float64)
+        X[~there] = 0.0
+    return X, mean
+
+
+def weighted_product(A, B, D):
+    """Dense Aᵀ diag(D) B of two matrices that may be sparse."""
+    sparse = [sp.issparse(X) for X in (A, B)]
+    if not any(sparse):
+        return A.T @ (D[:, None] * B)
+    if all(sparse) and all(X.nnz < SPARSE * X.shape[0] * X.shape[1] for X in (A, B)):
+        scaled = sp.csr_array(
+            (B.data * np.repeat(D, np.diff(B.indptr)), B.indices, B.indptr), B.shape
+        )
+        return (A.T @ scaled).toarray()
+    out = np.zeros((A.shape[1], B.shape[1]))
+    step = max(1, CHUNK // max(A.shape[1], B.shape[1]))
+    for start in range(0, len(D), step):
+        part = slice(start, start + step)
+        a, b = (X[part].toarray() if sp.issparse(X) else X[part] for X in (A, B))
+        out += a.T @ (D[part, None] * b)
+    return out
+
+
+def entry_pairs(A, B):
+    """P (d_a d_b x n) with P D = AᵀDB flattened; the upper triangle only if A is B."""
+    count_a, count_b = np.diff(A.indptr), np.diff(B.indptr)
+    # entry i of A meets all entries of B in its row
+    meets = np.repeat(count_b, count_a)
+    i = np.repeat(np.arange(A.nnz), meets)
+    first = np.repeat(B.indptr[:-1], count_a)
+    j = np.arange(len(i)) - np.repeat(np.cumsum(meets) - meets - first, meets)
+    sizes = count_a * count_b
+    if A is B:
+        upper = A.indices[i] <= B.indices[j]
+        owner = np.repeat(np.arange(A.shape[0]), sizes)
+        i, j = i[upper], j[upper]
+        sizes = np.bincount(owner[upper], minlength=A.shape[0])
+    where = A.indices[i] * B.shape[1] + B.indices[j]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    shape = (A.shape[1] * B.shape[1], A.shape[0])
+    return sp.csc_array((A.data[i] * B.data[j], where, ends), shape=shape)
+
+
+def gram_factor(X, mean, present, least=1e-12):
+    """Z (n x r) with ZZᵀ = the centred Gram matrix, and T (d x r) with X T = Z, for d ≫ n."""
+    if sp.issparse(X):
+        cross, square = X @ mean, mean @ mean
+        K = (X @ X.T).toarray() - cross[:, None] - cross + square
+        K *= present[:, None] * present
+    else:
+        K = X @ X.T
+    values, vectors = eigh(K)
+    kept = values > least * max(values[-1], np.finfo(float).tiny)
+    values, vectors = values[kept], vectors[:, kept]
+    T = X.T @ (vectors / np.sqrt(values))
+    if sp.issparse(X):
+        T -= np.outer(mean, (vectors / np.sqrt(values)).sum(axis=0))
+    return vectors * np.sqrt(values), T

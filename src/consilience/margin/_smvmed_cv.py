@@ -1,0 +1,199 @@
+"""SMVMED with c and alpha chosen by cross-validation along warm paths.
+
+For every fold and alpha the problem is solved for ascending c, each solution starting the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from consilience._compat import Progress
+from consilience._targets import one_vs_rest_signs
+from consilience.margin._base import (
+    MarginClassifier,
+    Solved,
+    accuracy,
+    check_number,
+    combine_views,
+    view_decisions,
+)
+from consilience.margin._design import Design
+from consilience.margin._smvmed import check_alpha, solve_joint
+
+__all__ = ["SMVMEDClassifierCV"]
+
+
+def warm_path(design, y, weight, cs, alpha, tol, max_iter):
+    """Solutions for ascending c, each from the one before."""
+    path, start = [], None
+    for c in cs:
+        found = solve_joint(design, y, weight, c, alpha, start=start, tol=tol, max_iter=max_iter)
+        start = (c, found.theta)
+        path.append(Solved.of(design, found))
+    return path
+
+
+class SMVMEDClassifierCV(MarginClassifier):
+    """SMVMED that chooses c and alpha by cross-validation, then fits on all rows.
+
+    Parameters
+    ----------
+    cs : array of floats, default=(2, 4, 8, 16, 32)
+        Values of c to try.
+    alphas : array of floats in [0, 1), default=(0, 0.1, ..., 0.9)
+        Values of alpha to try.
+    cv : int, splitter or splits, default=5
+        Folds; a number stands for stratified folds in the order of the rows.
+    combine : "mean", "best" or the name of a view, default="mean"
+        How the views' decisions become one, as in SMVMEDClassifier. For "best" the view is
+        chosen after c and alpha, which are chosen by the mean.
+    tol : float, default=1e-8
+        Relative residual of the optimality conditions to reach.
+    max_iter : int, default=200
+        Most Newton steps for one value of c.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights, which multiply c².
+    n_jobs : int or None, default=None
+        Number of threads over folds and values of alpha; None is 1.
+
+    Attributes
+    ----------
+    c_, alpha_ : float
+        The pair of best mean accuracy; of equals the smallest c, then the smallest alpha.
+    best_score_ : float
+        Its mean accuracy over the folds.
+    scores_ : ndarray of shape (n_folds, n_alphas, n_cs)
+        Accuracies, weighted like the samples.
+    coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
+        Coefficients; for more than two classes one row for each against the rest.
+    intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
+        Intercepts.
+    n_iter_ : int
+        Steps of the last fit, the most of any class.
+    kkt_residual_ : float
+        Relative residual of the optimality conditions, the largest of any class.
+    best_view_ : str or None
+        The view that decides, if one does.
+    view_scores_ : ndarray of shape (n_views,)
+        Accuracies in cross-validation; for ``combine="best"`` only.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        Share of each view in what the views add to the margins over a constant answer.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    SMVMEDClassifier : The same with c and alpha given.
+
+    References
+    ----------
+    L. Mao, S. Sun, "Soft margin consistency based scalable multi-view maximum entropy
+    discrimination", IJCAI 2016.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.margin import SMVMEDClassifierCV
+    >>> data, y = make_multiview_classification(200, random_state=0)
+    >>> model = SMVMEDClassifierCV(cs=[0.1, 1, 10], alphas=[0, 0.5]).fit(data, y)
+    >>> model.scores_.shape
+    (5, 2, 3)
+    """
+
+    def __init__(
+        self,
+        cs=(2, 4, 8, 16, 32),
+        *,
+        alphas=(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        cv=5,
+        combine="mean",
+        tol=1e-8,
+        max_iter=200,
+        views=None,
+        class_weight=None,
+        n_jobs=None,
+    ):
+        self.cs = cs
+        self.alphas = alphas
+        self.cv = cv
+        self.combine = combine
+        self.tol = tol
+        self.max_iter = max_iter
+        self.views = views
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    @property
+    def _drops_zero_weights(self):
+        # splits given as row numbers must keep their meaning
+        return not hasattr(self.cv, "__iter__")
+
+    def _check_parameters(self, names):
+        for name, values in (("cs", self.cs), ("alphas", self.alphas)):
+            if np.ndim(values) != 1 or len(values) == 0:
+                raise ValueError(f"{name} must be a list of at least one number, got {values!r}")
+        for c in self.cs:
+            check_number("every c in cs", c, 0.0)
+        for alpha in self.alphas:
+            check_alpha(alpha)
+
+    def _fit(self, data, codes, weight):
+        self._check_common(data.view_names)
+        self._check_parameters(data.view_names)
+        cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
+        folds = list(check_cv(self.cv, codes, classifier=True).split(np.zeros(len(data)), codes))
+        signs = one_vs_rest_signs(codes, len(self.classes_))
+
+        def evaluate(task):
+            (train, test), design, alpha = task
+            return self._path_scores(data, codes, signs, weight, train, test, design, cs, alpha)
+
+        with Progress(self, n_tasks=len(folds) * len(alphas)) as progress:
+            tasks = []
+            for train, test in folds:
+                train = train[weight[train] > 0]
+                part = data[train]
+                design = Design([X for _, X in part.items()], part.present, weight[train])
+                tasks += [((train, test), design, alpha) for alpha in alphas]
+            scores = progress.map(evaluate, tasks, "cross-validate")
+        self.scores_ = np.reshape(scores, (len(folds), len(alphas), len(cs)))
+        mean = self.scores_.mean(axis=0)
+        # transposed: of equals the smallest c comes first
+        best_c, best_alpha = np.unravel_index(mean.T.argmax(), mean.T.shape)
+        self.best_score_ = mean[best_alpha, best_c]
+        self.c_, self.alpha_ = float(cs[best_c]), float(alphas[best_alpha])
+        kept = np.flatnonzero(weight)
+        super()._fit(data[kept], codes[kept], weight[kept])
+
+    def _path_scores(self, data, codes, signs, weight, train, test, design, cs, alpha):
+        """Accuracies on the test rows for all c."""
+        paths = [
+            warm_path(design, y[train], weight[train], cs, alpha, self.tol, self.max_iter)
+            for y in signs
+        ]
+        held, names = data[test], data.view_names
+        shares = design.blocks.present.any(axis=0).astype(np.float64)
+        chosen = names.index(self.combine) if self.combine in names else None
+        return [
+            accuracy(
+                combine_views(view_decisions(held, names, solved), shares, chosen),
+                codes[test],
+                weight[test],
+            )
+            for solved in zip(*paths, strict=True)
+        ]
+
+    def _solve(self, design, y, weight):
+        found = solve_joint(
+            design, y, weight, self.c_, self.alpha_, tol=self.tol, max_iter=self.max_iter
+        )
+        return Solved.of(design, found)
