@@ -84,7 +84,8 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
             break
         theta += t * p
         F = blocks.apply(theta)
-    fine = size <= max(tol, floor) or relative_gap(blocks, theta, g, lam) <= tol
+    # rounding excuses a small residual, not a large one: that has to be told
+    fine = size <= max(tol, min(floor, 1e-6)) or relative_gap(blocks, theta, g, lam) <= tol
     return Solution(theta, lam, step, size, bool(fine))
 
 
