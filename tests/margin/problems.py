@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 
-@dataclass
+@dataclass(repr=False)
 class Problem:
     """Dense views, the same as they are stored, labels ±1, weights."""
 
@@ -16,6 +16,10 @@ class Problem:
     present: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+
+    def __repr__(self):  # the arrays are too long to be read
+        widths = [X.shape[1] for X in self.Xs]
+        return f"Problem({len(self.y)} rows, views {widths}, {self.present.mean():.0%} present)"
 
     @property
     def n_views(self):

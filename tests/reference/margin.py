@@ -3,7 +3,7 @@
 Variables are x = (w_1 … w_V, b_1 … b_V, slacks); views are dense, ``present`` says where they are.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 
 import clarabel
 import numpy as np
@@ -62,6 +62,32 @@ def smvmed(Xs, present, y, weight, c, alpha):
         if present[t, v]
     ]
     return conic(P, np.zeros(len(P)), np.array(rows), np.ones(len(rows)))[:size]
+
+
+def smvmed_objective(Xs, present, y, weight, c, alpha, x):
+    """½|w|² + (c²/2) Σ ω ξᵀ(I − αW)ξ at (w, b) = x, the slacks by a small conic problem each."""
+    n, V = present.shape
+    W = (np.ones((V, V)) - np.eye(V)) / (V - 1) if V > 1 else np.zeros((1, 1))
+    Q = np.eye(V) - alpha * W
+    u = np.column_stack([1 - M @ x for M in margin_rows(Xs, y)])
+    value = x @ ridge(Xs) @ x / 2
+    for t in range(n):
+        seen = np.flatnonzero(present[t])
+        best = np.inf
+        # the slacks that are at their bounds decide; the others follow from them
+        for mask in product([False, True], repeat=len(seen)):
+            bound = seen[list(mask)]
+            free = np.setdiff1d(np.arange(V), bound)
+            xi = np.zeros(V)
+            xi[bound] = u[t, bound]
+            if len(free):
+                xi[free] = -np.linalg.solve(
+                    Q[np.ix_(free, free)], Q[np.ix_(free, bound)] @ xi[bound]
+                )
+            if (xi[seen] >= u[t, seen] - 1e-12).all():
+                best = min(best, xi @ Q @ xi)
+        value += c**2 / 2 * weight[t] * best
+    return value
 
 
 def mvmed(Xs, present, y, weight, c, prior="gaussian"):
