@@ -62,7 +62,7 @@ NO_PROBABILITIES = [
     name for name, model in CLASSIFIERS.items() if "margin" in type(model).__module__
 ]
 
-# the intercept of a hinge loss need not be unique, so rounding moves it more than the others'
+# the intercept of a hinge loss need not be unique, so rounding moves it more than the others
 TOLERANCE = {"SVM2KClassifier": 1e-5}
 
 # for kernel views
