@@ -202,5 +202,5 @@ def test_errors():
         with pytest.raises(ValueError, match="reference must name kernel views, 'k0', 'k1'; got"):
             LaplacianCompletion(wrong).fit(container(Ks, present))
     Ks[1][3, 4] = np.nan
-    with pytest.raises(ValueError, match=r"NaN or infinity: view 'k1', row 3, column 4"):
+    with pytest.raises(ValueError, match=r"view 'k1', row 3, in the column of sample 4"):
         LaplacianCompletion().fit(container(Ks, present))

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience.kernel._view_kernel import present_rows, read_block
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
 from consilience.views._pairwise import PairwiseView, Reference
@@ -219,12 +220,11 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         """Kernel views as (rows, training columns, values); what is missing is not read."""
         blocks = {}
         for name, columns in self._known.items():
-            rows = np.flatnonzero(data.present[:, data.view_names.index(name)])
+            rows = present_rows(data, name)
             block = np.empty((0, len(columns)))
             if len(rows):
                 part = Reference(self._reference.ids[columns], self._reference.origin)
-                block = data[rows].against(name, part).astype(np.float64)
-                refuse_not_finite(block, name, rows)
+                block = read_block(data, name, rows, part)
             blocks[name] = rows, columns, block
         return blocks
 
@@ -272,14 +272,4 @@ def warn_of_lost(name, rows):
             f"sample that has it: rows {shown(rows)}",
             UserWarning,
             stacklevel=3,
-        )
-
-
-def refuse_not_finite(block, name, rows):
-    """Kernels are finite where both samples have the view."""
-    if not np.isfinite(block).all():
-        row, column = np.argwhere(~np.isfinite(block))[0]
-        raise ValueError(
-            f"Input contains NaN or infinity: view {name!r}, row {rows[row]}, column {column} of "
-            "the training samples that have it"
         )
