@@ -108,7 +108,7 @@ def test_objective_falls_and_the_metric_is_positive(kind, problem):
     value = reference.objective(*given, A, found.coef, lam, eta, sizes, kind)
     assert value == pytest.approx(found.objective_curve[-1], rel=1e-5)
     coef, h = solve_coefficients(moments, A, lam)
-    np.testing.assert_allclose(coef, found.coef, atol=1e-6 * (1 + np.abs(coef).max()))
+    np.testing.assert_allclose(coef, found.coef, atol=1e-4 * (1 + np.abs(coef).max()))
     again = reference.objective(*given, A, coef, lam, 0.0, sizes, kind)
     assert h == pytest.approx(again, rel=1e-5)
 

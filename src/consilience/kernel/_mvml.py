@@ -10,7 +10,6 @@ spaces", AISTATS 2018.
 
 from __future__ import annotations
 
-import numbers
 import warnings
 
 import numpy as np
@@ -24,6 +23,7 @@ from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, 
 from consilience.kernel._nystroem import NystroemMap
 from consilience.kernel._view_kernel import (
     ViewKernel,
+    check_count,
     check_kernels,
     check_positive,
     present_rows,
@@ -247,6 +247,4 @@ class MVMLClassifier(MultiViewClassifier):
         for name in ("reg", "metric_reg", "tol"):
             check_positive(name, getattr(self, name))
         for name in ("n_landmarks", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+            check_count(name, getattr(self, name))

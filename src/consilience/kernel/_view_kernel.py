@@ -21,6 +21,7 @@ from consilience.views._storage import shown
 
 __all__ = [
     "ViewKernel",
+    "check_count",
     "check_kernels",
     "check_positive",
     "present_rows",
@@ -60,6 +61,12 @@ def check_positive(name, value):
     fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not fine or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a number > 0, got {value!r}")
+
+
+def check_count(name, value):
+    """A whole number >= 1."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
 
 
 def warn_of_silent(data):
@@ -106,3 +113,9 @@ class ViewKernel:
             return self.to(data[self.name][rows])
         block = read_block(data, self.name, rows, self.to)
         return block if self.kind == "kernel" else distance_kernel(block, self.gamma)
+
+    def times(self, data, rows, coefs):
+        """k(x, z) @ coefs for these rows, without the whole block where it can be computed."""
+        if self.kind == "features":
+            return self.to.times(data[self.name][rows], coefs)
+        return self.block(data, rows) @ coefs
