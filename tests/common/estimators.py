@@ -15,6 +15,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.margin import (
     AMVMEDClassifier,
     MVMEDClassifier,
@@ -43,6 +44,9 @@ CLASSIFIERS = {
     "AMVMEDClassifier": AMVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "MKLClassifier": MKLClassifier(tol=1e-9),
+    "MKLClassifier(mean)": MKLClassifier("mean", tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -55,19 +59,27 @@ ORDER_FREE = {
     "MVMEDClassifier": MVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # margins are no probabilities
 NO_PROBABILITIES = [
-    name for name, model in CLASSIFIERS.items() if "margin" in type(model).__module__
+    name
+    for name, model in CLASSIFIERS.items()
+    if type(model).__module__.split(".")[1] in ("kernel", "margin")
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
-TOLERANCE = {"SVM2KClassifier": 1e-5}
+# and weights of kernels at a gap of 1e-9 are known to about its root
+TOLERANCE = {"SVM2KClassifier": 1e-5, "MKLClassifier(2)": 1e-4}
 
 # for kernel views
 PRECOMPUTED = {
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
+    "MKLClassifier": MKLClassifier(),
+    "MKLClassifier(mean)": MKLClassifier("mean"),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }

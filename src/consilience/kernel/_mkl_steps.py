@@ -24,8 +24,10 @@ __all__ = ["Machines", "combine", "learn_weights", "start_weights"]
 
 # the machines may be responsible for this share of the gap
 SHARE = 0.1
+# a Newton step leaves at least this share of a weight
+KEPT = 0.05
 # KKT gaps of the machines, first and last
-LOOSE, TIGHT = 1e-3, 1e-14
+LOOSE, TIGHT = 1e-3, 1e-11
 
 
 @dataclass
@@ -146,13 +148,17 @@ def curvature(Ks, machines):
 
 def newton(Ks, machines):
     """Weights on the simplex that minimise the quadratic model of J."""
-    slope, H = -machines.squares / 2, curvature(Ks, machines)
+    unit = max(machines.squares.max(), 1e-300)
+    slope, H = -machines.squares / unit, 2 * curvature(Ks, machines) / unit
 
     def model(x):
         d = x - machines.mu
         return slope @ d + d @ H @ d / 2, slope + H @ d, H
 
-    return minimise_on_simplex(model, machines.mu, tol=1e-14)[0]
+    mu = minimise_on_simplex(model, machines.mu, tol=1e-11, max_iter=100)[0]
+    # on the boundary a sum of few kernels may be singular, and J has no curvature there
+    mu = np.maximum(mu, KEPT * machines.mu)
+    return mu / mu.sum()
 
 
 def newton_step(now, target, solve, inner, halvings=12):
@@ -164,9 +170,22 @@ def newton_step(now, target, solve, inner, halvings=12):
     slope = -now.squares @ d / 2
     for k in range(halvings):
         then = solve(now.mu + 0.5**k * d, inner, now.duals)
-        if then.primal <= now.primal + 1e-4 * 0.5**k * slope:
+        rise = then.primal - now.primal
+        # what the machines leave undone may hide the fall of J, but not that of the gap
+        hidden = rise <= now.primal - now.dual and then.gap <= now.gap / 2
+        if rise <= 1e-4 * 0.5**k * slope or hidden:
             return then
     return None
+
+
+def without_traces(now, p, tol, solve, inner):
+    """Weights that are 0 but for the steps so far become 0, if the gap allows it."""
+    kept = now.mu > np.sqrt(tol) * now.mu.max()
+    if p != 1 or kept.all():
+        return now
+    mu = now.mu * kept
+    then = solve(mu / mu.sum(), inner, now.duals)
+    return then if then.gap <= tol else now
 
 
 def learn_weights(
@@ -183,9 +202,9 @@ def learn_weights(
 ):
     """Weights and machines until the duality gap is below tol.
 
-    For p = 1 Newton steps on the simplex, which reach weights of exactly 0, and where the model
-    misleads the alternation, which never raises J; for p > 1 the alternation, whose weights are
-    all positive.
+    For p = 1 Newton steps on the simplex, and where the model misleads the alternation, which
+    never raises J; at last traces of weights are cut off. For p > 1 the alternation, whose weights
+    are all positive.
 
     Parameters
     ----------
@@ -220,7 +239,7 @@ def learn_weights(
     now = solve(mu, inner, duals)
     for n_iter in range(max_iter):
         if now.gap <= tol:
-            return now, n_iter
+            return without_traces(now, p, tol, solve, inner), n_iter
         if now.primal - now.dual > SHARE * (now.primal - now.bound):
             inner = max(inner / 10, TIGHT)
         then = None
