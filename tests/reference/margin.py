@@ -196,27 +196,31 @@ def dual_coupled(Ks, y, upper, own, shared, c=0.0, linear=1.0):
     ψ = ½ own Σ_v λ² + ½ shared μ², or −own log(1 − μ/(c own)) for c > 0; μ = Σ_v λ_v.
     """
     V, n = upper.shape
+    kept = np.flatnonzero(upper.ravel() > 0)
     P = block_diag(*[np.outer(y, y) * K for K in Ks])
     q = -np.broadcast_to(linear, (V, n)).ravel().astype(float)
     sums = np.tile(np.eye(n), V)
     if c == 0:
         P = P + np.kron(np.eye(V), np.diag(own)) + sums.T @ np.diag(shared) @ sums
-    bounded = np.isfinite(upper.ravel())
-    rows = np.vstack([np.eye(V * n), -np.eye(V * n)[bounded]])
-    bounds = np.r_[np.zeros(V * n), -upper.ravel()[bounded]]
-    zero = np.kron(np.eye(V), y)
-    if c == 0:
-        return conic(P, q, rows, bounds, zero=zero).reshape(V, n)
-    # r_t ≤ log(1 − μ_t/(c own_t)): (r, 1, 1 − μ/(c own)) lies in the exponential cone
-    P, q = block_diag(P, np.zeros((n, n))), np.r_[q, -own]
-    rows, zero = (np.hstack([M, np.zeros((len(M), n))]) for M in (rows, zero))
-    cones = []
-    for t in range(n):
-        matrix = np.zeros((3, len(q)))
-        matrix[0, V * n + t] = 1
-        matrix[2, : V * n] = -sums[t] / (c * own[t])
-        cones.append((matrix, np.array([0.0, 1.0, 1.0])))
-    return conic(P, q, rows, bounds, cones, zero)[: V * n].reshape(V, n)
+    P, q, top = P[np.ix_(kept, kept)], q[kept], upper.ravel()[kept]
+    sums, m = sums[:, kept], len(kept)
+    bounded = np.isfinite(top)
+    rows = np.vstack([np.eye(m), -np.eye(m)[bounded]])
+    bounds = np.r_[np.zeros(m), -top[bounded]]
+    zero, cones = np.kron(np.eye(V), y)[:, kept], []
+    zero = zero[zero.any(axis=1)]
+    if c > 0:
+        # r_t ≤ log(1 − μ_t/(c own_t)): (r, 1, 1 − μ/(c own)) lies in the exponential cone
+        P, q = block_diag(P, np.zeros((n, n))), np.r_[q, -own]
+        rows, zero = (np.hstack([M, np.zeros((len(M), n))]) for M in (rows, zero))
+        for t in range(n):
+            matrix = np.zeros((3, m + n))
+            matrix[0, m + t] = 1
+            matrix[2, :m] = -sums[t] / (c * own[t])
+            cones.append((matrix, np.array([0.0, 1.0, 1.0])))
+    lam = np.zeros(V * n)
+    lam[kept] = conic(P, q, rows, bounds, cones, zero)[:m]
+    return lam.reshape(V, n)
 
 
 def dual_coupled_value(lam, Ks, y, own, shared, c=0.0, linear=1.0):

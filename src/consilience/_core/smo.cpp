@@ -38,10 +38,14 @@ struct Logarithm {
         const double rise = slope(k, 0, mu);
         return rise * rise / weight[k];
     }
-    double room(std::size_t k, double mu) const { return c * weight[k] - mu; }
+    // short of where the logarithm ends; rounding could step over it
+    double room(std::size_t k, double mu) const {
+        return (c * weight[k] - mu) * (1 - 1e-10);
+    }
     // the zero of the derivative, which falls: secants kept inside a bracket
     template <typename Derivative>
     double top(double gap, double cost, double most, Derivative derivative) const {
+        if (derivative(most) >= 0) return most;
         double low = 0, at_low = gap, high = most, at_high = -infinity;
         double step = std::min(gap / cost, most / 2);
         for (int tries = 0; tries < 60 && high - low > 1e-15 * high; ++tries) {

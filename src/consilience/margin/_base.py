@@ -31,6 +31,7 @@ __all__ = [
     "accuracy",
     "check_number",
     "combine_views",
+    "run_tasks",
 ]
 
 FOLDS = 5
@@ -91,6 +92,17 @@ def margin_shares(decisions, signs, weight):
     gains = np.maximum(gains, 0.0)
     total = gains.sum()
     return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
+
+
+def run_tasks(progress, function, items, name, sequential):
+    """``function`` of every item on threads, or one after the other in this one."""
+    if not sequential:
+        return progress.map(function, items, name)
+    results = []
+    for item in items:
+        results.append(function(item))
+        progress.tick(name)
+    return results
 
 
 def check_number(name, value, low, high=np.inf, *, closed=False):
@@ -178,13 +190,9 @@ class MarginClassifier(MultiViewClassifier):
         return solve(design, y, weight, **self._limits(on_kernels))
 
     def _solve_all(self, progress, design, signs, weight):
-        if not design.sequential:
-            return progress.map(lambda y: self._solve(design, y, weight), signs, "solve")
-        solved = []
-        for y in signs:
-            solved.append(self._solve(design, y, weight))
-            progress.tick("solve")
-        return solved
+        return run_tasks(
+            progress, lambda y: self._solve(design, y, weight), signs, "solve", design.sequential
+        )
 
     def _out_of_fold(self, progress, data, signs, weight, folds):
         out = np.full((len(data), data.n_views, len(signs)), np.nan)

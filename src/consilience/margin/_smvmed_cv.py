@@ -16,6 +16,7 @@ from consilience.margin._base import (
     accuracy,
     check_number,
     combine_views,
+    run_tasks,
 )
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._smvmed import check_alpha, solve_joint, solve_joint_kernels
@@ -203,7 +204,8 @@ class SMVMEDClassifierCV(MarginClassifier):
                 part = data[train]
                 design = self._design(part, weight[train], len(signs) * len(cs) * len(alphas))
                 tasks += [((train, test), design, alpha) for alpha in alphas]
-            scores = progress.map(evaluate, tasks, "cross-validate")
+            sequential = any(design.sequential for _, design, _ in tasks)
+            scores = run_tasks(progress, evaluate, tasks, "cross-validate", sequential)
         self.scores_ = np.reshape(scores, (len(folds), len(alphas), len(cs)))
         mean = self.scores_.mean(axis=0)
         # transposed: of equals the smallest c comes first
