@@ -17,7 +17,7 @@ from margin.problems import problems
 from reference import margin as reference
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
-TIGHT = {"tol": 1e-10, "max_iter": 300_000}
+TIGHT = {"tol": 1e-10, "max_iter": 2_000_000}
 
 
 GAMMAS = st.sampled_from([0.1, 0.5, None])

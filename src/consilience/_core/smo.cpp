@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "smo_scan.hpp"
 
@@ -21,6 +22,9 @@ struct Square {
     }
     double curvature(std::size_t k, double) const { return own[k] + shared[k]; }
     double room(std::size_t, double) const { return infinity; }
+    // curvature that is left when two views exchange λ and μ stays
+    double apart(std::size_t k) const { return 2 * own[k]; }
+    bool stiff() const { return shared[0] > 3 * own[0]; }
     // the pair's gain is a parabola: its top
     template <typename Derivative>
     double top(double gap, double cost, double, Derivative) const {
@@ -42,20 +46,21 @@ struct Logarithm {
     double room(std::size_t k, double mu) const {
         return (c * weight[k] - mu) * (1 - 1e-10);
     }
-    // the zero of the derivative, which falls: secants kept inside a bracket
+    double apart(std::size_t) const { return 0; }
+    bool stiff() const { return true; }
+    // the zero of the derivative, which falls: Newton steps kept inside a bracket
     template <typename Derivative>
     double top(double gap, double cost, double most, Derivative derivative) const {
-        if (derivative(most) >= 0) return most;
-        double low = 0, at_low = gap, high = most, at_high = -infinity;
-        double step = std::min(gap / cost, most / 2);
-        for (int tries = 0; tries < 60 && high - low > 1e-15 * high; ++tries) {
-            const double here = derivative(step);
-            if (here == 0) return step;
+        double bend;
+        if (derivative(most, bend) >= 0) return most;
+        double low = 0, high = most, step = std::min(gap / cost, most / 2);
+        for (int tries = 0; tries < 100; ++tries) {
+            const double here = derivative(step, bend);
             (here > 0 ? low : high) = step;
-            (here > 0 ? at_low : at_high) = here;
-            const double secant = low + (high - low) * (at_low / (at_low - at_high));
-            const bool inside = secant > low && secant < high;
-            step = inside && tries % 3 != 2 ? secant : low + (high - low) / 2;
+            double next = step + here / bend;
+            if (!(next > low && next < high)) next = low + (high - low) / 2;
+            if (std::abs(next - step) <= 1e-16 * step) break;
+            step = next;
         }
         return step;
     }
@@ -88,6 +93,7 @@ public:
             for (std::size_t k = 0; k < n_; ++k) bound(v, k), weigh(v, k);
             look(v);
         }
+        for (auto& array : apart_) array.resize(padded(n_));
     }
 
     Progress run(const Limits& limits) {
@@ -99,7 +105,9 @@ public:
             const double gap = views_[worst].ends.gap();
             if (!(gap > limits.tol) || steps == limits.max_steps)
                 return {steps, std::max(gap, 0.0)};
-            if (!step(worst, limits.batch)) return {steps, gap};
+            const bool moved = (V_ > 1 && potential_.stiff() && exchange(worst, limits.batch)) ||
+                               step(worst, limits.batch);
+            if (!moved) return {steps, gap};
             ++steps;
         }
     }
@@ -155,7 +163,10 @@ private:
         const double* plain = kernels_.views[v].diagonal;
         const double bend = plain[i] + plain[j] - 2 * cross;
         const double cost = std::max(view.diagonal[i] + view.diagonal[j] - 2 * cross, flat);
-        const auto derivative = [&](double t) {
+        const auto derivative = [&](double t, double& steepness) {
+            steepness = std::max(bend + potential_.curvature(i, mu_[i] + y_[i] * t) +
+                                     potential_.curvature(j, mu_[j] - y_[j] * t),
+                                 flat);
             return gap - bend * t - y_[i] * rise(view, i, y_[i] * t) +
                    y_[j] * rise(view, j, -y_[j] * t);
         };
@@ -166,6 +177,58 @@ private:
                                     view.low.data(), n_);
         for (std::size_t u = 0; u < V_; ++u)
             if (u != v) look(u);
+        return moved;
+    }
+
+    // Where ψ is stiff in μ, steps of one view are short: g_i of view v rises and g_j falls while
+    // the same samples of another view u do the opposite. False if a step of view v gains more.
+    bool exchange(std::size_t v, std::size_t batch) {
+        View& here = views_[v];
+        std::size_t other = V_;
+        Extremes best{0, 0, 0, 0};
+        for (std::size_t u = 0; u < V_; ++u) {
+            if (u == v) continue;
+            const View& there = views_[u];
+            for (std::size_t k = 0; k < padded(n_); ++k) {
+                apart_[0][k] = here.F[k] - there.F[k];
+                apart_[1][k] = here.up[k] - there.low[k];
+                apart_[2][k] = here.low[k] - there.up[k];
+            }
+            const Extremes ends = scan(apart_[0].data(), apart_[1].data(), apart_[2].data(), n_);
+            if (ends.gap() > best.gap()) best = ends, other = u;
+        }
+        // an exchange costs no more curvature: it is better where its derivative is
+        if (other == V_ || best.gap() < here.ends.gap()) return false;
+        const std::size_t i = best.rising, j = best.falling;
+        if (i == j) return false;
+        View& there = views_[other];
+        double bend = potential_.apart(i) + potential_.apart(j);
+        for (const std::size_t w : {v, other}) {
+            row(w, i, batch);
+            row(w, j, batch);
+            const double* plain = kernels_.views[w].diagonal;
+            bend += plain[i] + plain[j] - 2 * kernels_.row(w, i)[j];
+        }
+        double t = best.gap() / std::max(bend, flat);
+        // λ of view v by `change`, of the other by −change
+        const std::pair<std::size_t, double> changes[] = {{i, y_[i]}, {j, -y_[j]}};
+        for (const auto& [k, sign] : changes)
+            t = std::min(t, sign > 0 ? std::min(here.upper[k] - here.lam[k], there.lam[k])
+                                     : std::min(here.lam[k], there.upper[k] - there.lam[k]));
+        bool moved = false;
+        for (const auto& [k, sign] : changes) {
+            // the one that falls first: the sum must not leave its range in between
+            const std::size_t falls = sign > 0 ? other : v, rises = sign > 0 ? v : other;
+            moved = move(falls, k, -t) || moved;
+            moved = move(rises, k, t) || moved;
+        }
+        here.ends = update_and_scan(here.F.data(), kernels_.row(v, i), kernels_.row(v, j), t,
+                                    here.up.data(), here.low.data(), n_);
+        there.ends = update_and_scan(there.F.data(), kernels_.row(other, i),
+                                     kernels_.row(other, j), -t, there.up.data(),
+                                     there.low.data(), n_);
+        for (std::size_t w = 0; w < V_; ++w)
+            if (w != v && w != other) look(w);
         return moved;
     }
 
@@ -203,6 +266,7 @@ private:
     const double* y_;
     std::vector<double> mu_;
     std::vector<View> views_;
+    std::vector<double> apart_[3];
 };
 
 }  // namespace

@@ -52,10 +52,13 @@ class KernelTo:
     def __init__(self, Z, kernel="rbf", *, gamma=1.0, degree=3, coef0=1.0, dtype=np.float64):
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.dtype, self.m = np.dtype(dtype), Z.shape[0]
-        self.centre = None
-        if kernel == "rbf" and not sp.issparse(Z) and len(Z):
-            # distances do not depend on the origin, but their rounding does
-            self.centre = Z.mean(axis=0, dtype=np.float64)
+        self.centre, self.unit = None, 1.0
+        if kernel == "rbf":
+            # distances do not depend on the origin, but their rounding does; with γ in the rows
+            # their squares keep within the range of float32
+            self.unit = np.sqrt(gamma)
+            if not sp.issparse(Z) and len(Z):
+                self.centre = Z.mean(axis=0, dtype=np.float64)
         self.Z = Z if callable(kernel) else self._prepare(Z)
         if kernel == "rbf":
             self.norms = square_norms(self.Z)
@@ -77,14 +80,14 @@ class KernelTo:
     def _from_products(self, X, P):
         self._products(X, P)
         if self.kernel == "rbf":
-            rbf_epilogue(P, square_norms(X), self.norms, self.gamma)
+            rbf_epilogue(P, square_norms(X), self.norms, 1.0)
         elif self.kernel in ("poly", "sigmoid"):
             P *= self.dtype.type(self.gamma)
             P += self.dtype.type(self.coef0)
             np.power(P, self.degree, out=P) if self.kernel == "poly" else np.tanh(P, out=P)
 
     def square_distances(self, X):
-        """|x − z|², n x m; for the rbf kernel."""
+        """γ|x − z|², n x m; for the rbf kernel."""
         X, P = self._prepare(X), np.empty((X.shape[0], self.m), dtype=self.dtype)
         self._products(X, P)
         P *= -2
@@ -101,13 +104,16 @@ class KernelTo:
 
     def _prepare(self, X):
         """Rows as the arithmetic wants them: the type, the origin, the length."""
+        if sp.issparse(X) and self.centre is not None:
+            X = X.toarray()
         if sp.issparse(X):
-            X = sp.csr_array(X, dtype=self.dtype)
-            if self.centre is not None:
-                return self._prepare(X.toarray())
-        elif self.centre is not None:
-            X = np.ascontiguousarray(np.subtract(X, self.centre), dtype=self.dtype)
+            X = sp.csr_array(X if self.unit == 1 else X * self.unit, dtype=self.dtype)
         else:
+            if self.centre is not None:
+                X = np.subtract(X, self.centre)
+                X *= self.unit
+            elif self.unit != 1:
+                X = X * self.unit
             X = np.ascontiguousarray(X, dtype=self.dtype)
         if self.kernel != "cosine":
             return X

@@ -20,6 +20,8 @@ MB = 1 << 20
 LEAST_ROWS = 4 * BATCH
 # for a KKT gap from here on, float32 is as good
 SINGLE = 1e-4
+# beyond such values float32 loses its range
+RANGE = 1e30
 
 
 class KernelDesign:
@@ -64,10 +66,10 @@ class KernelDesign:
             kernel_view(data, name, spec, weight)
             for name, spec in zip(data.view_names, specs, strict=True)
         ]
-        n_computed = sum(not isinstance(view, PairwiseView) for view in self.views)
-        if shares is not None:
-            n_computed = 1
-        self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol)
+        computed = [view for view in self.views if not isinstance(view, PairwiseView)]
+        n_computed = len(computed) if shares is None else 1
+        largest = max((view.diagonal().max() for view in computed), default=0.0)
+        self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol, largest)
         self.complete = n_problems > 2 and self.capacity == self.n
         if shares is None:
             self.sources = [self._source(v, scale) for v, scale in enumerate(self.scales)]
@@ -135,17 +137,20 @@ class KernelDesign:
         return Machine(expansions, intercepts), supports, duals
 
 
-def precision(n, n_kernels, cache_size, tol):
+def precision(n, n_kernels, cache_size, tol, largest=1.0):
     """Type of the kernel rows and how many are kept, or an error if too few would fit."""
-    limit = cache_size * MB / max(n_kernels * n, 1)
-    if tol < SINGLE and limit >= 8 * n:
-        return np.float64, n
-    rows = int(limit // 4)
+    entries = cache_size * MB / max(n_kernels, 1)
+    dtype, size = np.float32, 4
+    if (tol < SINGLE and entries >= 8 * n * n) or largest > RANGE:
+        dtype, size = np.float64, 8
+    rows = int(entries // (size * n))
+    if n_kernels == 0:
+        return dtype, n
     if rows < min(n, LEAST_ROWS):
-        needed = LEAST_ROWS * n_kernels * n * 4 / MB
+        needed = min(n, LEAST_ROWS) * n_kernels * n * size / MB
         raise ValueError(
             f"cache_size={cache_size} MB holds {rows} kernel rows of {n} samples in {n_kernels} "
-            f"views, too few to work with: give at least {needed:.0f} MB, or fit on fewer rows, or "
+            f"views, too few to work with: give at least {needed:.1f} MB, or fit on fewer rows, or "
             "use a method that keeps no kernel, e.g. kernel='linear'"
         )
-    return np.float32, min(rows, n)
+    return dtype, min(rows, n)
