@@ -44,6 +44,13 @@ CLASSIFIERS = {
     "AMVMEDClassifier": AMVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
+    "SMVMEDClassifierCV(rbf)": SMVMEDClassifierCV(
+        cs=[0.5, 2], alphas=[0, 0.5], cv=3, kernel="rbf", tol=1e-9
+    ),
+    "MVMEDClassifier(rbf)": MVMEDClassifier(kernel="rbf", tol=1e-9),
+    "AMVMEDClassifier(rbf)": AMVMEDClassifier(form="two-step", kernel="rbf", tol=1e-9),
+    "SVM2KClassifier(rbf)": SVM2KClassifier(kernel="rbf", tol=1e-9),
     "MKLClassifier": MKLClassifier(tol=1e-9),
     "MKLClassifier(mean)": MKLClassifier("mean", tol=1e-9),
     "MVMLClassifier": MVMLClassifier(random_state=0),
@@ -59,6 +66,7 @@ ORDER_FREE = {
     "MVMEDClassifier": MVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
     "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
     "MVMLClassifier": MVMLClassifier(random_state=0),
 }
@@ -72,14 +80,12 @@ NO_PROBABILITIES = [
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
 # and weights of kernels at a gap of 1e-9 are known to about its root
-TOLERANCE = {"SVM2KClassifier": 1e-5, "MKLClassifier(2)": 1e-4}
+TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
 
 # for kernel views
 PRECOMPUTED = {
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
-    "MKLClassifier": MKLClassifier(),
-    "MKLClassifier(mean)": MKLClassifier("mean"),
-    "MVMLClassifier": MVMLClassifier(random_state=0),
+    **{name: CLASSIFIERS[name] for name in NO_PROBABILITIES},
 }

@@ -27,7 +27,7 @@ SHARE = 0.1
 # a Newton step leaves at least this share of a weight
 KEPT = 0.05
 # KKT gaps of the machines, first and last
-LOOSE, TIGHT = 1e-3, 1e-11
+LOOSE, TIGHT = 1e-3, 1e-10
 
 
 @dataclass
@@ -178,10 +178,10 @@ def newton_step(now, target, solve, inner, halvings=12):
     return None
 
 
-def without_traces(now, p, tol, solve, inner):
+def without_traces(now, tol, solve, inner):
     """Weights that are 0 but for the steps so far become 0, if the gap allows it."""
     kept = now.mu > np.sqrt(tol) * now.mu.max()
-    if p != 1 or kept.all():
+    if kept.all():
         return now
     mu = now.mu * kept
     then = solve(mu / mu.sum(), inner, now.duals)
@@ -236,18 +236,20 @@ def learn_weights(
     def solve(mu, inner, duals):
         return solve_machines(Ks, mu, signs, bounds, p, inner, duals)
 
-    now = solve(mu, inner, duals)
-    for n_iter in range(max_iter):
-        if now.gap <= tol:
-            return without_traces(now, p, tol, solve, inner), n_iter
+    now, n_iter = solve(mu, inner, duals), 0
+    while now.gap > tol and n_iter < max_iter:
         if now.primal - now.dual > SHARE * (now.primal - now.bound):
-            inner = max(inner / 10, TIGHT)
+            if inner < TIGHT:
+                break  # rounding: bounds are too large for the gap that is wanted
+            inner /= 10
         then = None
         if p == 1 and len(Ks) > 1:
             then = newton_step(now, newton(Ks, now), solve, inner)
         if then is None:
             then = solve(now.mu if p is None else alternate(now, p), inner, now.duals)
-        now = then
+        now, n_iter = then, n_iter + 1
         if tick is not None and tick():
             break
-    return now, max_iter
+    if p == 1 and now.gap <= tol:
+        now = without_traces(now, tol, solve, inner)
+    return now, n_iter
