@@ -18,7 +18,7 @@ from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.kernel import MKLClassifier, MVMLClassifier
 
 CS = [1.0, 10.0, 100.0]
-REGS = [1e-4, 1e-3, 1e-2, 1e-1]
+REGS = [1e-4, 1e-3, 1e-2]
 WORDS = ("hsv_hist", "lab_bow", "sift_dense_bow", "sift_keypoint_bow", "lbp")
 
 
@@ -84,7 +84,7 @@ def candidates(pairwise, scaled):
     for name, norm in (("sum of kernels", "mean"), ("MKL, norm 1", 1), ("MKL, norm 2", 2)):
         yield name, [MKLClassifier(norm, C=C) for C in CS]
     for name, metric in (("MVML", "dense"), ("MVMLsp", "sparse")):
-        settings = {"n_landmarks": 200, "tol": 1e-3, "random_state": 0}
+        settings = {"n_landmarks": 100, "tol": 1e-3, "random_state": 0}
         yield name, [MVMLClassifier(metric, reg=r, metric_reg=r, **settings) for r in REGS]
 
 
