@@ -3,13 +3,14 @@
     min |Y − Φg|² + λ tr gᵀA⁻¹g + Ω(A),   Ω(A) = η|A|²_F ("dense") or η Σ_uv |A_uv|_F ("sparse")
 
 The problem is convex in (A, g) together, but alternating between them would never leave the
-columns of the first g, so one of the two is eliminated.
+columns of the first g, so A is eliminated.
 
 Dense: the best A for g = U diag(σ) Vᵀ is (λ/2η)^⅓ U diag(σ^⅔) Uᵀ, which leaves
-|Y − Φg|² + κ Σ σ^{4/3} with κ = 3 (λ²η/4)^⅓. Sparse: g is eliminated, A takes gradient steps.
-That this A has no blocks between views costs nothing: the dual asks for λbbᵀ, b = Φᵀ(Y − Φg)/λ,
-below some matrix with blocks of norm at most η, and it is one itself as soon as its diagonal blocks
-are, for |b_u b_vᵀ|² ≤ |b_u b_uᵀ| |b_v b_vᵀ|. So the sparse metric chooses views.
+|Y − Φg|² + κ Σ σ^{4/3} with κ = 3 (λ²η/4)^⅓. Sparse: the same within every view, and
+|Y − Φg|² + κ Σ_v |σ_v|_{4/3} with κ = 2 √(λη). That this A has no blocks between views costs
+nothing: the dual asks for λbbᵀ, b = Φᵀ(Y − Φg)/λ, below some matrix with blocks of norm at most η,
+and it is one itself as soon as its diagonal blocks are, for |b_u b_vᵀ|² ≤ |b_u b_uᵀ| |b_v b_vᵀ|. So
+the sparse metric chooses views.
 
 Reference: R. Huusari, H. Kadri, C. Capponi, "Multi-view metric learning in vector-valued kernel
 spaces", AISTATS 2018.
@@ -25,8 +26,6 @@ from scipy.linalg import block_diag, cho_factor, cho_solve, eigh
 __all__ = ["LeastSquares", "MetricSolution", "learn_dense", "learn_sparse", "solve_coefficients"]
 
 TINY = 1e-300
-# eigenvalues of ΦᵀΦ below this share of the largest are rounding
-LEAST = 1e-13
 
 
 @dataclass
@@ -119,94 +118,118 @@ def learn_dense(problem, lam, eta, *, tol=1e-6, max_iter=1000):
 # -- sparse --------------------------------------------------------------------------------------
 
 
-class ByViews:
-    """A metric without blocks between views, and what the objective needs of it.
+def sparse_bound(rest, views, loss, left, lam, eta):
+    """The dual, which wants |b_v b_vᵀ| ≤ η/λ, at the best α on the ray to (Y − Φg)/λ."""
+    longest = max(max(np.linalg.norm(rest[v].T @ rest[v]) for v in views), TINY)
+    s = min(np.sqrt(eta * lam / longest), left / max(loss, TINY))
+    return 2 * s * left - s**2 * loss
 
-    h(A) = min_g |Y − Φg|² + λ tr gᵀA⁻¹g is found from M = Σ_v L_vᵀA_vL_v, ΦᵀΦ = LLᵀ, by one
-    Cholesky factor; its gradient is −λ b_v b_vᵀ with b = A⁻¹g = Φᵀ(Y − Φg)/λ.
+
+def switch_views(problem, views, g, rest, half):
+    """Views that are better off at 0 go there, views at 0 that could lower the objective leave it.
+
+    With the others held, g_v = 0 is best if |c_v c_vᵀ| ≤ κ²/4, c_v = Φ_vᵀ(Y − what the others do).
     """
-
-    def __init__(self, Ls, z, unexplained, lam, As, Ms):
-        self.Ls, self.z, self.unexplained, self.lam = Ls, z, unexplained, lam
-        self.As, self.Ms = As, Ms
-        self.norms = np.array([np.linalg.norm(A) for A in As])
-        self.q = cho_solve(cho_factor(sum(Ms) + lam * np.eye(len(z))), z)
-        self.h = unexplained + lam * (z * self.q).sum()
-        self.bs = [L @ self.q for L in Ls]
-
-    @classmethod
-    def identity(cls, problem, views, lam):
-        """A = I."""
-        values, vectors = eigh(problem.gram)
-        kept = values > LEAST * max(values[-1], TINY)
-        roots = np.sqrt(values[kept])
-        z = (vectors[:, kept] / roots).T @ problem.cross
-        Ls = [(vectors[:, kept] * roots)[v] for v in views]
-        unexplained = max(problem.total - (z**2).sum(), 0.0)
-        start = [np.eye(len(L)) for L in Ls], [L.T @ L for L in Ls]
-        return cls(Ls, z, unexplained, lam, *start)
-
-    def step(self, t, eta):
-        """A_v ← A_v + tλ b_v b_vᵀ, then shortened by tη or gone: positive semi-definite still."""
-        Zs = [A + t * self.lam * (b @ b.T) for A, b in zip(self.As, self.bs, strict=True)]
-        lengths = np.array([max(np.linalg.norm(Z), TINY) for Z in Zs])
-        factors = np.maximum(0.0, 1 - t * eta / lengths)
-        Ms = []
-        for f, M, L, b in zip(factors, self.Ms, self.Ls, self.bs, strict=True):
-            turned = L.T @ b
-            Ms.append(f * (M + t * self.lam * (turned @ turned.T)))
-        As = [f * Z for f, Z in zip(factors, Zs, strict=True)]
-        return ByViews(self.Ls, self.z, self.unexplained, self.lam, As, Ms)
-
-    def slope(self, moves):
-        """⟨moves, ∇h⟩."""
-        return -self.lam * sum((b * (D @ b)).sum() for D, b in zip(moves, self.bs, strict=True))
-
-    def squares(self):
-        """|b_v b_vᵀ| of every view."""
-        return np.array([np.linalg.norm(b.T @ b) for b in self.bs])
-
-    def lower_bound(self, eta):
-        """The dual, which wants |b_v b_vᵀ| ≤ η/λ, at the best α on the ray to (Y − Φg)/λ."""
-        along = self.h / self.lam
-        across = (self.q**2).sum() + self.unexplained / self.lam**2
-        longest = np.sqrt(eta / (self.lam * max(self.squares().max(), TINY)))
-        s = min(longest, along / max(self.lam * across, TINY))
-        return self.lam * (2 * s * along - self.lam * s**2 * across)
+    g, rest = g.copy(), rest.copy()
+    for v in views:
+        c = rest[v] + problem.gram[v, v] @ g[v]
+        inner = c.T @ c
+        size = np.linalg.norm(inner)
+        if size <= half**2:
+            new = np.zeros_like(c)
+        elif not g[v].any():
+            # along c cᵀc, whose norm |σ|_{4/3} is that of inner to the power 3/2
+            D = c @ inner
+            new = (size**2 - half * size**1.5) / (D * (problem.gram[v, v] @ D)).sum() * D
+        else:
+            continue
+        rest -= problem.gram[:, v] @ (new - g[v])
+        g[v] = new
+    return g
 
 
-def descend(metric, value, t, eta):
-    """A step that lowers the objective, halved until it does; its value and the next length."""
-    for _ in range(100):
-        new = metric.step(t, eta)
-        moves = [B - A for A, B in zip(metric.As, new.As, strict=True)]
-        square, slope = sum((D**2).sum() for D in moves), metric.slope(moves)
-        below = new.h <= metric.h + slope + square / (2 * t) + 1e-13 * abs(metric.h)
-        new_value = new.h + eta * new.norms.sum()
-        if below and new_value < value:
-            # the curvature along the step proposes the next length (Barzilai and Borwein)
-            curved = max(new.slope(moves) - slope, TINY)
-            return new, new_value, np.clip(square / curved, t / 10, 1e3 * t)
-        t /= 2
-    return None  # rounding: nothing lowers the objective any more
+def inverse_weights(g, views, half):
+    """T_v = H_v⁻¹ (P x P) of the tangents of κ|σ_v|_{4/3} at g, 0 for g_v = 0; and |σ_v|_{4/3}."""
+    Ts, sizes = [], []
+    for v in views:
+        squares, turn = eigh(g[v].T @ g[v])
+        squares = np.maximum(squares, 1e-20 * squares[-1])
+        size = (squares ** (2 / 3)).sum()
+        sizes.append(size**0.75)
+        Ts.append(size**0.25 / half * (turn * squares ** (1 / 3)) @ turn.T)
+    return Ts, sizes
+
+
+def tangent_step(problem, eigen, views, g, Ts, steps=50, share=1e-4):
+    """Conjugate gradients from g on ΦᵀΦx + (x_v H_v)_v = ΦᵀY over the views that are not at 0.
+
+    Every step lowers the majoriser. With one H for all views eigenvalues solve the system, so one
+    between them is the preconditioner.
+    """
+    values, vectors = eigen
+    used = [(v, T) for v, T in zip(views, Ts, strict=True) if T.any()]
+    mean, turn = eigh(sum(T for _, T in used) / len(used))
+    common = 1 / np.maximum(mean, 1e-12 * mean[-1])
+    Hs = [(v, np.linalg.pinv(T, rcond=1e-12, hermitian=True)) for v, T in used]
+    on = np.zeros((len(g), 1))
+    for v, _ in used:
+        on[v] = 1.0
+
+    def apply(x):
+        out = problem.gram @ x
+        for v, H in Hs:
+            out[v] += x[v] @ H
+        return on * out
+
+    def precondition(r):
+        return on * (vectors @ (vectors.T @ r @ turn / (values + common)) @ turn.T)
+
+    x, r = g.copy(), on * problem.cross - apply(g)
+    z = precondition(r)
+    d, square = z, (r * z).sum()
+    enough = share * square
+    for _ in range(steps):
+        if square <= enough or square < TINY:
+            break
+        turned = apply(d)
+        t = square / (d * turned).sum()
+        x, r = x + t * d, r - t * turned
+        z = precondition(r)
+        last, square = square, (r * z).sum()
+        d = z + square / last * d
+    return x
 
 
 def learn_sparse(problem, views, lam, eta, *, tol=1e-6, max_iter=1000):
-    """Proximal gradient steps on A from the identity with backtracking; the objective only falls.
+    """As for the dense metric, majorise Σ_v |σ_v|_{4/3}, κ = 2 √(λη), by its tangent.
 
-    ``views`` are the slices of rows of g.
+    The best A_v for g_v is √(λ/η) |σ|_{4/3} U diag(σ^⅔) Uᵀ over the norm of the latter. ``views``
+    are the slices of rows of g.
     """
-    metric = ByViews.identity(problem, views, lam)
-    curve = [metric.h + eta * metric.norms.sum()]
-    t = np.linalg.norm(metric.norms) / max(lam * np.linalg.norm(metric.squares()), TINY)
+    values, vectors = eigh(problem.gram)
+    eigen = np.maximum(values, 0.0)[:, None], vectors
+    half = np.sqrt(lam * eta)
+    g, curve = vectors @ (vectors.T @ problem.cross / (eigen[0] + lam)), []
+    last = g
     while True:
-        gap = curve[-1] - metric.lower_bound(eta)
-        if gap <= tol * curve[-1] or len(curve) > max_iter:
+        loss, rest, left = problem.at(g)
+        Ts, sizes = inverse_weights(g, views, half)
+        value = loss + 2 * half * sum(sizes)
+        if curve and value >= curve[-1]:
+            g = last  # rounding: nothing lowers the objective any more
             break
-        found = descend(metric, curve[-1], t, eta)
-        if found is None:
-            break
-        metric, value, t = found
         curve.append(value)
-    g = np.vstack([A @ b for A, b in zip(metric.As, metric.bs, strict=True)])
-    return MetricSolution(block_diag(*metric.As), g, np.array(curve), relative(gap, curve[-1]))
+        gap = value - sparse_bound(rest, views, loss, left, lam, eta)
+        if gap <= tol * value or len(curve) > max_iter:
+            break
+        last = g
+        if any(T.any() for T in Ts):
+            g = tangent_step(problem, eigen, views, g, Ts)
+            rest = problem.cross - problem.gram @ g
+        g = switch_views(problem, views, g, rest, half)
+    blocks = []
+    for v in views:
+        U, sigma, _ = np.linalg.svd(g[v], full_matrices=False)
+        scale = np.sqrt(lam / eta) * (sigma ** (4 / 3)).sum() ** 0.25
+        blocks.append(scale * (U * sigma ** (2 / 3)) @ U.T)
+    return MetricSolution(block_diag(*blocks), g, np.array(curve), relative(gap, curve[-1]))
