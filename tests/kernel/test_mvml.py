@@ -122,7 +122,10 @@ def test_least_objective_of_a_generic_solver(kind, problem):
     moments = LeastSquares(Phi, Y, weight)
     found = learn(moments, sizes, lam, eta, kind, tol=1e-8)
     least = reference.minimum(Phi, Y, weight, lam, eta, sizes, kind)
-    assert found.objective_curve[-1] == pytest.approx(least, rel=1e-5)
+    value = found.objective_curve[-1]
+    assert value >= least * (1 - 1e-5)
+    assert value * (1 - found.gap) <= least * (1 + 1e-5)  # the gap is true
+    assert value == pytest.approx(least, rel=1e-5 if kind == "dense" else 3e-3)
 
 
 def problem(**settings):

@@ -18,6 +18,7 @@ spaces", AISTATS 2018.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,18 @@ class LeastSquares:
         self.gram = (Phi * weight[:, None]).T @ Phi
         self.cross = Phi.T @ (weight[:, None] * Y)
         self.total = weight @ (Y**2).sum(axis=1)
+
+    def turned(self):
+        """The same for Y Q, Q orthogonal, without targets that no g can explain, and Qᵀ.
+
+        Singular values of g do not see Q, and no tangent is singular for targets that depend on
+        each other.
+        """
+        _, sizes, Qt = np.linalg.svd(self.cross, full_matrices=False)
+        Qt = Qt[: max((sizes > 1e-12 * sizes[0]).sum(), 1)]
+        same = copy.copy(self)
+        same.cross = self.cross @ Qt.T
+        return same, Qt
 
     def at(self, g):
         """Value |Y − Φg|², Φᵀ(Y − Φg), and Yᵀ(Y − Φg)."""
@@ -148,37 +161,57 @@ def switch_views(problem, views, g, rest, half):
     return g
 
 
-def inverse_weights(g, views, half):
-    """T_v = H_v⁻¹ (P x P) of the tangents of κ|σ_v|_{4/3} at g, 0 for g_v = 0; and |σ_v|_{4/3}."""
-    Ts, sizes = [], []
+def tangents(g, views, half):
+    """H_v of the tangents of κ|σ_v|_{4/3} at g, None for g_v = 0, and |σ_v|_{4/3}.
+
+    H ∝ (g_vᵀg_v)^−⅓ (P x P) works from the right; where a view has fewer columns than there are
+    targets it is (g_v g_vᵀ)^−⅓ from the left, for the other would hold the rows of g_v in place.
+    """
+    Hs, sizes = [], []
     for v in views:
-        squares, turn = eigh(g[v].T @ g[v])
+        wide = len(g[v]) >= g.shape[1]
+        squares, turn = eigh(g[v].T @ g[v] if wide else g[v] @ g[v].T)
+        if squares[-1] <= TINY:
+            Hs.append(None)
+            sizes.append(0.0)
+            continue
         squares = np.maximum(squares, 1e-20 * squares[-1])
         size = (squares ** (2 / 3)).sum()
+        Hs.append(half * size**-0.25 * (turn * squares ** (-1 / 3)) @ turn.T)
         sizes.append(size**0.75)
-        Ts.append(size**0.25 / half * (turn * squares ** (1 / 3)) @ turn.T)
-    return Ts, sizes
+    return Hs, sizes
 
 
-def tangent_step(problem, eigen, views, g, Ts, steps=50, share=1e-4):
-    """Conjugate gradients from g on ΦᵀΦx + (x_v H_v)_v = ΦᵀY over the views that are not at 0.
+def common_weight(Hs, n_targets):
+    """One H (P x P) between those of the views, for the preconditioner: values and vectors."""
+    total, count = np.zeros((n_targets, n_targets)), 0
+    for H in Hs:
+        if H is not None:
+            from_right = len(H) == n_targets
+            inverse = np.linalg.inv(H)
+            total += inverse if from_right else np.eye(n_targets) * np.trace(inverse) / len(H)
+            count += 1
+    values, turn = eigh(total / count)
+    return 1 / np.maximum(values, 1e-12 * values[-1]), turn
+
+
+def tangent_step(problem, eigen, views, g, Hs, steps=50, share=1e-6):
+    """Conjugate gradients from g on ΦᵀΦx + (H_v x_v)_v = ΦᵀY over the views that are not at 0.
 
     Every step lowers the majoriser. With one H for all views eigenvalues solve the system, so one
     between them is the preconditioner.
     """
     values, vectors = eigen
-    used = [(v, T) for v, T in zip(views, Ts, strict=True) if T.any()]
-    mean, turn = eigh(sum(T for _, T in used) / len(used))
-    common = 1 / np.maximum(mean, 1e-12 * mean[-1])
-    Hs = [(v, np.linalg.pinv(T, rcond=1e-12, hermitian=True)) for v, T in used]
+    common, turn = common_weight(Hs, g.shape[1])
+    used = [(v, H) for v, H in zip(views, Hs, strict=True) if H is not None]
     on = np.zeros((len(g), 1))
     for v, _ in used:
         on[v] = 1.0
 
     def apply(x):
         out = problem.gram @ x
-        for v, H in Hs:
-            out[v] += x[v] @ H
+        for v, H in used:
+            out[v] += x[v] @ H if len(x[v]) >= x.shape[1] else H @ x[v]
         return on * out
 
     def precondition(r):
@@ -206,6 +239,7 @@ def learn_sparse(problem, views, lam, eta, *, tol=1e-6, max_iter=1000):
     The best A_v for g_v is √(λ/η) |σ|_{4/3} U diag(σ^⅔) Uᵀ over the norm of the latter. ``views``
     are the slices of rows of g.
     """
+    problem, Qt = problem.turned()
     values, vectors = eigh(problem.gram)
     eigen = np.maximum(values, 0.0)[:, None], vectors
     half = np.sqrt(lam * eta)
@@ -213,7 +247,7 @@ def learn_sparse(problem, views, lam, eta, *, tol=1e-6, max_iter=1000):
     last = g
     while True:
         loss, rest, left = problem.at(g)
-        Ts, sizes = inverse_weights(g, views, half)
+        Hs, sizes = tangents(g, views, half)
         value = loss + 2 * half * sum(sizes)
         if curve and value >= curve[-1]:
             g = last  # rounding: nothing lowers the objective any more
@@ -223,8 +257,8 @@ def learn_sparse(problem, views, lam, eta, *, tol=1e-6, max_iter=1000):
         if gap <= tol * value or len(curve) > max_iter:
             break
         last = g
-        if any(T.any() for T in Ts):
-            g = tangent_step(problem, eigen, views, g, Ts)
+        if any(H is not None for H in Hs):
+            g = tangent_step(problem, eigen, views, g, Hs)
             rest = problem.cross - problem.gram @ g
         g = switch_views(problem, views, g, rest, half)
     blocks = []
@@ -232,4 +266,4 @@ def learn_sparse(problem, views, lam, eta, *, tol=1e-6, max_iter=1000):
         U, sigma, _ = np.linalg.svd(g[v], full_matrices=False)
         scale = np.sqrt(lam / eta) * (sigma ** (4 / 3)).sum() ** 0.25
         blocks.append(scale * (U * sigma ** (2 / 3)) @ U.T)
-    return MetricSolution(block_diag(*blocks), g, np.array(curve), relative(gap, curve[-1]))
+    return MetricSolution(block_diag(*blocks), g @ Qt, np.array(curve), relative(gap, curve[-1]))
