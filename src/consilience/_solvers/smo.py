@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._core import smo_joint, smo_pair
-from consilience._solvers.kernel_rows import BATCH, FullRows
+from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
 
 __all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
 
 MAX_ITER = 10_000_000
+# from so many samples on, a part of them is solved first, to this gap
+FEW, ROUGH = 1000, 0.3
 
 
 @dataclass
@@ -120,22 +122,32 @@ def solve_coupled(
         F -= y * (own * lam + shared * lam.sum(axis=0)) if c == 0 else 0.0
         for v, source in enumerate(rows):
             F[v] -= source.times(y * lam[v])
-    steps, gap = smo_joint(
-        [source.parts for source in rows],
-        lambda v, samples: rows[v].fetch(samples),
-        y,
-        upper,
-        own,
-        shared,
-        float(c),
-        lam,
-        F,
-        tol,
-        max_iter,
-        BATCH,
-    )
+
+    def run(upper, tol, max_iter):
+        return smo_joint(
+            [source.parts for source in rows],
+            lambda v, samples: rows[v].fetch(samples),
+            y,
+            upper,
+            own,
+            shared,
+            float(c),
+            lam,
+            F,
+            tol,
+            max_iter,
+            BATCH,
+        )
+
+    first = 0
+    if lam0 is None and n >= FEW and any(isinstance(source, CachedRows) for source in rows):
+        # a rough solution on few samples tells which rows of the others will be needed
+        few = np.zeros(n, dtype=bool)
+        few[np.linspace(0, n - 1, n // 30).astype(int)] = True
+        first, _ = run(np.where(few, upper, 0.0), max(tol, ROUGH), max_iter)
+    steps, gap = run(upper, tol, max_iter - first)
     biases = np.array([bias(F[v], *directions(y, lam[v], upper[v])) for v in range(V)])
-    return DualSolution(lam, biases, steps, gap, gap <= tol)
+    return DualSolution(lam, biases, first + steps, gap, gap <= tol)
 
 
 def solve_pair(rows, y, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
