@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 
 from consilience import MultiViewData
 from consilience._solvers.kernels import KERNELS
+from consilience._targets import one_vs_rest_signs
 from consilience.datasets import make_multiview_classification
 from consilience.margin import (
     AMVMEDClassifier,
@@ -22,6 +23,7 @@ from consilience.margin import (
     SMVMEDClassifierCV,
     SVM2KClassifier,
 )
+from consilience.margin._combine import margin_shares
 from consilience.margin._kernel_design import precision
 
 ALL = {
@@ -75,6 +77,12 @@ def test_decisions_are_what_they_are_said_to_be(name):
             np.testing.assert_allclose(ours if n_classes == 3 else ours[:, None], expected)
         assert not hasattr(model, "coef_")
         assert model.score(data, y) > 0.75
+        # the shares of the views come from the solver's own decisions
+        shares = np.ones(2) if "two" not in name and "amv" not in name else np.full(2, 0.5)
+        signs = one_vs_rest_signs(y, n_classes)
+        full = decisions if n_classes == 3 else decisions[:, :, None]
+        expected = margin_shares(shares[:, None] * full, signs, np.ones(len(y)))
+        np.testing.assert_allclose(model.view_weights_, expected, atol=1e-6)
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.decision_function(data), model.decision_function(data))
         # a new fit forgets the old attributes

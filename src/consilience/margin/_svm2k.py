@@ -78,6 +78,7 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
     """The same on kernels; signed multipliers and intercepts are the means over a view's pairs."""
     V = design.V
     g, bias, found = np.zeros((V, design.n)), np.zeros(V), []
+    decisions = np.zeros((V, design.n))
     upper = design.upper(np.outer(C, weight))
     for pair in list(combinations(range(V), 2)) or [(0,)]:
         sources, limits = [design.sources[v] for v in pair], {"tol": tol, "max_iter": max_iter}
@@ -89,6 +90,7 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
             solution = solve_pair_smo(sources, y, upper[list(pair)], both, epsilon, **limits)
         g[list(pair)] += solution.dual / max(V - 1, 1)
         bias[list(pair)] += solution.bias / max(V - 1, 1)
+        decisions[list(pair)] += solution.decisions / max(V - 1, 1)
         found.append(solution)
     return DualSolution(
         g,
@@ -96,6 +98,7 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
         max(s.n_iter for s in found),
         max(s.gap for s in found),
         all(s.converged for s in found),
+        decisions,
     )
 
 
