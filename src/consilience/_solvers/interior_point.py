@@ -26,9 +26,9 @@ __all__ = ["Constraints", "Linear", "Quadratic", "solve_margins"]
 
 # how much of the way to the boundary a step may go
 SHORT = 0.99
-# corrections towards equal products in one step, how much farther they aim, and the products
-# that they leave alone, relative to the aim
-CORRECTIONS, FARTHER, ALIKE = 3, 0.3, (0.1, 10.0)
+# corrections towards equal products in one step (each costs a fifth of it), how much farther
+# they aim, and the products that they leave alone, relative to the aim
+CORRECTIONS, FARTHER, ALIKE = 1, 0.3, (0.1, 10.0)
 # steps without gain after which rounding is to blame
 STALL = 5
 # where rounding may end the progress: good enough
@@ -75,23 +75,25 @@ class Quadratic:
 
 @dataclass
 class _Point:
-    """An iterate: parameters, slack variables, distances to the constraints, multipliers."""
+    """An iterate: parameters, z, slack variables, distances to the constraints, multipliers."""
 
     theta: np.ndarray
+    z: np.ndarray
     xi: np.ndarray
     s: np.ndarray
     lam: np.ndarray
 
     def moved(self, direction, t):
-        return _Point(*(x + t * dx for x, dx in zip(vars(self).values(), direction, strict=True)))
+        pairs = zip(vars(self).values(), vars(direction).values(), strict=True)
+        return _Point(*(x + t * dx for x, dx in pairs))
 
     def room(self, direction):
         """The largest step that keeps s and λ positive."""
-        return min(_room(self.s, direction[2]), _room(self.lam, direction[3]))
+        return min(_room(self.s, direction.s), _room(self.lam, direction.lam))
 
     def products(self, direction, t):
         """λs after a step."""
-        return (self.lam + t * direction[3]) * (self.s + t * direction[2])
+        return (self.lam + t * direction.lam) * (self.s + t * direction.s)
 
 
 def _room(x, dx):
@@ -177,7 +179,7 @@ class _Problem:
         return self.H.T @ x
 
     def decisions(self, theta):
-        """z, V x n."""
+        """z of θ, V x n."""
         return self.y * self.blocks.apply(theta).T
 
     def pull(self, x):
@@ -198,7 +200,8 @@ class _Problem:
         share = self.loss(xi)[1] - self.to_slots(lam)
         share /= np.maximum(self.to_slots(self.counted), 1)
         lam = np.where(self.counted, share[self.slot], lam)
-        return _Point(np.zeros(self.blocks.size), xi, s, lam)
+        z = np.zeros((self.blocks.V, self.blocks.n))
+        return _Point(np.zeros(self.blocks.size), z, xi, s, lam)
 
     def residuals(self, point):
         d, lam, s = self.blocks.d, point.lam, point.s
@@ -207,7 +210,7 @@ class _Problem:
         dual = np.linalg.norm(r_w[:d])
         r_w[:d] += point.theta[:d]
         r_xi = q1 - self.to_slots(lam)
-        bound = self.H @ self.decisions(point.theta)
+        bound = self.H @ point.z
         bound += point.xi[self.slot] - self.h
         r_s = self.where_on(s - bound)
         products = lam * s
@@ -238,7 +241,7 @@ class _Problem:
         t = min(1.0, point.room(step))
         ahead = self.mean(point.products(step, t)) / state.mu
         goal = np.maximum(self.final, np.clip(ahead**3, 1e-8, 1.0) * state.mu)
-        target = self.where_on(goal - now - step[2] * step[3])
+        target = self.where_on(goal - now - step.s * step.lam)
         step = system.step(point, state, target)
         t = point.room(step)
         step, t = self.centred(system, point, state, goal, target, step, t)
@@ -312,17 +315,18 @@ class _Eliminated:
         return D
 
     def step(self, point, state, target):
-        """Δθ, Δξ, Δs, Δλ for λΔs + sΔλ = target."""
+        """Δθ, Δz, Δξ, Δs, Δλ for λΔs + sΔλ = target."""
         problem, slot = self.problem, self.problem.slot
         given = target / point.s
         rho = given + self.ratio * state.s
         e = problem.to_slots(rho) - state.xi
         rho -= self.ratio * (e / self.M)[slot]
         dtheta = self.factor(problem.pull(rho) - state.w)
-        dz = problem.H @ problem.decisions(dtheta)
-        dxi = (e - problem.to_slots(self.ratio * dz)) / self.M
-        dz += dxi[slot]
-        dz -= state.s
-        ds = problem.where_on(dz)
+        dz = problem.decisions(dtheta)
+        ds = problem.H @ dz
+        dxi = (e - problem.to_slots(self.ratio * ds)) / self.M
+        ds += dxi[slot]
+        ds -= state.s
+        problem.where_on(ds)
         given -= self.ratio * ds
-        return dtheta, dxi, ds, given
+        return _Point(dtheta, dz, dxi, ds, given)
