@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.datasets._store import Source, as_bunch, load
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_ads"]
 
@@ -25,7 +28,76 @@ Learning Repository, id 51, doi 10.24432/C5V011. Licence: CC BY 4.0.
 
 WORDS = {"url": 457, "origurl": 495, "ancurl": 472, "alt": 111, "caption": 19}
 PAPER = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
-SOURCE = Source("ads")
+
+
+def read_names(path):
+    """Names of the columns in order, and the group of each: what stands before the star."""
+    names = []
+    for line in path.read_text(encoding="latin-1").splitlines():
+        line = line.partition("|")[0].strip()
+        if ":" in line:
+            names.append(line.rpartition(":")[0].strip())
+    groups = [name.partition("*")[0] for name in names]
+    return np.array(names), np.array([g if g in WORDS else "geometry" for g in groups])
+
+
+def convert(folder):
+    """Comma separated values, a question mark for what is not known, the class last."""
+    names, group = read_names(find_file(folder, "ad.names"))
+    rows, labels = [], []
+    with open(find_file(folder, "ad.data"), encoding="latin-1") as file:
+        for line in filter(str.strip, file):
+            *values, label = (value.strip() for value in line.split(","))
+            rows.append([np.nan if value == "?" else float(value) for value in values])
+            labels.append(label.rstrip("."))
+    table, known = np.array(rows), ["nonad", "ad"]
+    if table.shape[1:] != names.shape or not set(labels) <= set(known):
+        raise ValueError(f"{table.shape} values for {len(names)} names, {set(labels)}")
+    words = {name: table[:, group == name] for name in WORDS}
+    if not all(np.isin(values, (0, 1)).all() for values in words.values()):
+        raise ValueError("a word is neither 0 nor 1")
+    yield (
+        "ads",
+        {
+            "y": np.array([known.index(label) for label in labels], dtype=np.uint8),
+            "target_names": np.array(known),
+            "feature_names": names,
+            "feature_group": group,
+            "geometry": table[:, group == "geometry"].astype(np.float32),
+            **{name: values.astype(np.uint8) for name, values in words.items()},
+        },
+    )
+
+
+SOURCE = Source(
+    "ads",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "ads.zip",
+                    ("https://archive.ics.uci.edu/static/public/51/internet+advertisements.zip",),
+                ),
+            ),
+            convert,
+            members={
+                "ad.data": "sha256:4841bab145e0b2df2bc17893ecd9d62f8fbeac2c389b41ca59d77da682c0c4eb"
+            },
+        ),
+    ),
+    rows={"ads": 3_279},
+    digests={
+        "ads": {
+            "y": "20a344917f79693bd0a6b904afb3e0e2938c9b4e25009aaf9f25b4acdeb8b64b",
+            "geometry": "f4be825904dd040f76eeaf9ce36202eb0c37232322cdff05e677c9ca4c617799",
+            "url": "d692ca0d62398795d2ef5f64339ae0a35cb6248bee2bff070aac6641aaf5c0ff",
+            "origurl": "1dafc198909ce0e20bc245a996fa9f27471cc955dec5998aec5c9b19fd8122aa",
+            "ancurl": "4133343563eacdcee2caaae812e05ac71b672a0a6d0cb1e30abad9a7e5b81cbd",
+            "alt": "fa91e149d5cdf35854e47662374345cd7015b1ceba1610cf41ed0bb9cce98414",
+            "caption": "38247fd1a0b370f4eea156379f26b545a3b657627f6a11d4917ec628f75242a1",
+        }
+    },
+)
 
 
 def word_view(arrays, groups):

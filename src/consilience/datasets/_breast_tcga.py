@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.datasets._store import Source, as_bunch, first_rows_split, load
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, first_rows_split
 
 __all__ = ["fetch_breast_tcga"]
 
@@ -19,7 +23,43 @@ of the mixOmics package, GPL (>= 2).
 """
 
 VIEWS = ("mrna", "mirna", "protein")
-SOURCE = Source("breast_tcga")
+
+
+def convert(folder):
+    """The list ``breast.TCGA`` of R: tables of a training and a test part, and the subtypes."""
+    parts = named(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
+    arrays = {}
+    for part, suffix in (("data.train", ""), ("data.test", "_test")):
+        members = named(parts[part])
+        arrays[f"y{suffix}"], levels = factor(members["subtype"])
+        for view in VIEWS:
+            if view in members:
+                values, samples, columns = table(members[view])
+                arrays[f"{view}{suffix}"] = values.astype(np.float32)
+                arrays[f"{view}_names"] = columns
+                arrays[f"sample_id{suffix}"] = samples
+    yield "breast_tcga", {**arrays, "target_names": levels}
+
+
+SOURCE = Source(
+    "breast_tcga",
+    routes=(
+        Route(
+            (Remote("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
+            convert,
+        ),
+    ),
+    rows={"breast_tcga": 150},
+    digests={
+        "breast_tcga": {
+            "mrna": "eb6a50c3fb3e1154d669753da0daa94f22a4f4301da3e6e73ccf302762a587ac",
+            "mirna": "cb24b58854442c3cee9e3d348ec2c4dab43bfe35985e6fe09024e96f2030b3bb",
+            "protein": "d37f0333386dfec96f137c7e1e2fd0e437f3601b1d8902af7b69243b1d9a557c",
+            "mrna_test": "5a1c3f59f0efe5a85294d5e6fa3b1af6d73512bb985b8bde03c03623228408f7",
+            "mirna_test": "c61692c65b61e2c827d539d03ee17715204f827559508ab3c8eda00aa71a37ce",
+        }
+    },
+)
 
 
 def with_test_rows(arrays, view):

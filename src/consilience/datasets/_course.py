@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import re
 from itertools import pairwise
+from urllib.parse import unquote
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from consilience.datasets._store import Source, as_bunch, load, sparse_view
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_course"]
 
@@ -35,7 +40,76 @@ STEMS = {
     "text": "course_raw",
     "tfidf": "course_tfidf",
 }
-SOURCE = Source("course")
+KINDS = {"course": 1, "non-course": 0}
+MARKUP = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+WORD = re.compile(r"[a-z][a-z0-9]+")
+
+
+def words_of(page):
+    """The words of an HTML page: two characters or more, a letter first, in lower case."""
+    return WORD.findall(html.unescape(MARKUP.sub(" ", page)).lower())
+
+
+def count_words(pages):
+    """Counts of all words of these pages, and the words in alphabetical order."""
+    counter = CountVectorizer(analyzer=words_of, dtype=np.int16)
+    counts = sp.csr_array(counter.fit_transform(pages))
+    return counts, counter.get_feature_names_out().astype("S")
+
+
+def convert(folder):
+    """Files ``fulltext/course/http:^^…``: one page of a view and class, named by its address."""
+    pages = {view: {} for view in VIEWS}
+    for path in folder.rglob("*"):
+        view, kind = path.parts[-3], path.parts[-2]
+        if path.is_file() and view in pages and kind in KINDS:
+            pages[view][1 - KINDS[kind], unquote(path.name)] = path.read_bytes()
+    order = sorted(pages["fulltext"])
+    if not order or order != sorted(pages["inlinks"]):
+        raise ValueError("the two views do not have the same pages")
+    common = {
+        "y": np.array([1 - other for other, _ in order], dtype=np.uint8),
+        "target_names": np.array(["non-course", "course"]),
+    }
+    raw = {"sample_id": np.array([name for _, name in order])}
+    counts = {}
+    for view in VIEWS:
+        contents = [pages[view][key] for key in order]
+        raw[f"{view}_bytes"] = np.frombuffer(b"".join(contents), dtype=np.uint8)
+        raw[f"{view}_offsets"] = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+        matrix, words = count_words([content.decode("latin-1") for content in contents])
+        counts |= sparse_parts(view, matrix) | {f"{view}_vocabulary": words}
+    yield "course_raw", {**common, **raw}
+    yield "course_bow", {**common, **counts}
+
+
+SOURCE = Source(
+    "course",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "course-cotrain-data.tar.gz",
+                    (
+                        "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-51/www/co-training/data/"
+                        "course-cotrain-data.tar.gz",
+                    ),
+                    "sha256:1f0d9d7f55c90754e7581272d67613e7c358323e44e2b84c438bed063653e7db",
+                ),
+            ),
+            convert,
+        ),
+    ),
+    rows={"course_raw": 1_051, "course_bow": 1_051},
+    digests={
+        "course_raw": {
+            "y": "e43c2405b8ed551550072820cbfdebd7dbf956612ccd154fb30fa14f82e81509",
+            "fulltext_bytes": "d583f340682863a4ea99338309731feffbedf816695e4aac4a62ec1aa9ae3437",
+            "inlinks_bytes": "db089bc8de037aad3df2d3ca4d90f3e68e251b4218340e675438cd2ad915ad14",
+        }
+    },
+)
+TFIDF = Source("course")
 
 
 def most_frequent(counts, width):
@@ -115,4 +189,5 @@ def fetch_course(
             return_X_y=return_X_y,
         )
 
-    return load(SOURCE, STEMS[kind], build, data_home, download_if_missing, progress)
+    source = TFIDF if kind == "tfidf" else SOURCE
+    return load(source, STEMS[kind], build, data_home, download_if_missing, progress)

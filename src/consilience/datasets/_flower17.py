@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.io import loadmat
 
-from consilience.datasets._store import Source, as_bunch, load
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_flower17"]
 
@@ -26,7 +30,68 @@ Automated flower classification over a large number of classes, ICVGIP. Licence:
 DISTANCES = ("colourgc", "shapegc", "texturegc", "hsv", "hog", "siftint", "siftbdy")
 DESCRIPTORS = ("hsv_hist", "lab_bow", "hog", "sift_dense_bow", "sift_keypoint_bow", "lbp", "gabor")
 PARTS = {"train": "trn", "validation": "val", "test": "tst"}
-SOURCE = Source("flower17")
+PLACE = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/"
+MATRICES = ("distancematrices17gcfeat06.mat", "distancematrices17itfeat08.mat")
+FLOWERS = (
+    "daffodil", "snowdrop", "lily_valley", "bluebell", "crocus", "iris", "tigerlily", "tulip",
+    "fritillary", "sunflower", "daisy", "colts_foot", "dandelion", "cowslip", "buttercup",
+    "windflower", "pansy",
+)  # fmt: skip
+
+
+def convert(folder):
+    """Matlab files: square matrices ``D_hog`` …, and rows from 1 of the splits; 80 of a class."""
+    distances = {}
+    for name in MATRICES:
+        distances |= loadmat(find_file(folder, name))
+    views = {name: distances[f"D_{name}"].astype(np.float32) for name in DISTANCES}
+    n = len(views[DISTANCES[0]])
+    if n % len(FLOWERS) or any(view.shape != (n, n) for view in views.values()):
+        raise ValueError(f"distances of the shapes {[view.shape for view in views.values()]}")
+    splits = loadmat(find_file(folder, "datasplits.mat"))
+    rows = {
+        f"{key}{number}": splits[f"{key}{number}"].ravel().astype(np.int16) - 1
+        for key in PARTS.values()
+        for number in (1, 2, 3)
+    }
+    for number in (1, 2, 3):
+        together = np.concatenate([rows[f"{key}{number}"] for key in PARTS.values()])
+        if not np.array_equal(np.sort(together), np.arange(n)):
+            raise ValueError(f"split {number} does not have every image once")
+    y = np.repeat(np.arange(len(FLOWERS), dtype=np.uint8), n // len(FLOWERS))
+    yield "flower17", {"y": y, "target_names": np.array(FLOWERS), **views, **rows}
+
+
+SOURCE = Source(
+    "flower17",
+    routes=(
+        Route(
+            (
+                *(Remote(name, (f"{PLACE}{name}",)) for name in MATRICES),
+                Remote(
+                    "datasplits.mat",
+                    (f"{PLACE}datasplits.mat",),
+                    "md5:4828cddfd0d803c5abbdebcb1e148a1e",
+                ),
+            ),
+            convert,
+        ),
+    ),
+    rows={"flower17": 1_360},
+    digests={
+        "flower17": {
+            "trn1": "0819a8df9701f9a5b64fe77a0d5bd70caf571bffb3fc2e086b28352adf7bf1b9",
+            "val1": "0f628721bd07229f1d2c8e2dde14aa2b6bf52f845e806eaf297bfb70ce18ad9d",
+            "tst1": "33ee8800ec6bd48e38a3c65552fe9a20906c159a6fec8f953435f0c80646e679",
+            "trn2": "f30143afeb3da29ef70655a3a629d96c2c3e6d3799ea65a9b8745ef2dcc83d20",
+            "val2": "ae8c2c963d8b6798c10f50307974261f867a65b0905656774741a8ed6c2cd1d8",
+            "tst2": "4aa627c68694665ea678970fd58a863504a7a2f4aea964d93eb234a3c5d5e097",
+            "trn3": "d8ad74bf3c84c46b24ebdf56929dfd9f2dd7a2481e00199971a097e7ab0bf472",
+            "val3": "74c051f5137801dd783a5ba8a7bcf63eaff3611ea23092135907832aae007c0f",
+            "tst3": "942b3fc086aa3cab9fcdd4a2ccc710c6a6c78caed8e9bbb303cc4849ba544e7d",
+        }
+    },
+)
 RECOMPUTED = Source("flower17_recomputed")
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from consilience.datasets._store import Source, as_bunch, load
+import numpy as np
+
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_mfeat"]
 
@@ -18,7 +23,53 @@ recognition by combined classifiers, Kybernetika 34(4). UCI Machine Learning Rep
 """
 
 VIEWS = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
-SOURCE = Source("mfeat")
+WHOLE = ("fac", "pix")  # whole numbers
+CHECKSUMS = {
+    "mfeat-fou": "d2bed48a4d302efe77bd80d52e16a211e99efe6fee9baf1c28dcc199c43c50ad",
+    "mfeat-fac": "83be9bc9fd50c6dd0b0532f6b6101956f1cf51c71b33f22d3f0cd2b5befb31b5",
+    "mfeat-kar": "db832668544497d0c06a2c1d1bfa0e17ba672812b7cfa6ed19f0941e19e1d7fa",
+    "mfeat-pix": "70a1cd033add46614464a8740ddc23c3693765985bde52ccb6b702bff23b64f1",
+    "mfeat-zer": "d4a0e302f2f61e823b906f78818c7c0ef078c0bbc23022affd6607d60ecfe4f3",
+    "mfeat-mor": "8767b326d874f096de06d525a2df4e610f4e9dfe91e29c250d8a3054907e3b61",
+}
+
+
+def convert(folder):
+    """Six tables of numbers without a header; as many rows of each class, class 0 first."""
+    arrays = {}
+    for name, width in VIEWS.items():
+        values = np.loadtxt(find_file(folder, f"mfeat-{name}"), ndmin=2)
+        if values.shape[1] != width:
+            raise ValueError(f"mfeat-{name} has {values.shape[1]} columns instead of {width}")
+        arrays[name] = values.astype(np.int16) if name in WHOLE else values
+    n = {len(values) for values in arrays.values()}
+    if len(n) != 1 or min(n) % 10:
+        raise ValueError(f"the tables have {n} rows")
+    yield "mfeat", {"y": np.repeat(np.arange(10, dtype=np.uint8), n.pop() // 10), **arrays}
+
+
+SOURCE = Source(
+    "mfeat",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "mfeat.zip",
+                    ("https://archive.ics.uci.edu/static/public/72/multiple+features.zip",),
+                ),
+            ),
+            convert,
+            members={name: f"sha256:{checksum}" for name, checksum in CHECKSUMS.items()},
+        ),
+    ),
+    rows={"mfeat": 2_000},
+    digests={
+        "mfeat": {
+            "fac": "eadd1097577adae8712d7aba4d7c495b52e0a2c81f74fbfaf928e90d80526dbf",
+            "pix": "865d1c62bcc169ef5b5a7487eb2ffcbfa5aaf6195e649ab307c64c1d56eff33d",
+        }
+    },
+)
 
 
 def fetch_mfeat(

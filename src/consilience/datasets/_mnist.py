@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numbers
 
-from consilience.datasets._store import Source, as_bunch, first_rows_split, load
+import numpy as np
+
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._formats import read_arff, read_idx
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, first_rows_split
 
 __all__ = ["fetch_mnist_views"]
 
@@ -20,7 +26,71 @@ recognition, Proceedings of the IEEE 86(11). Licence: commonly given as CC BY-SA
 """
 
 SIDE = 28
-SOURCE = Source("mnist")
+PLACES = (
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+)
+CHECKSUMS = {
+    "train-images-idx3-ubyte": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+
+
+def convert_idx(folder):
+    """The four idx files, training images above test images."""
+    parts = [
+        (read_idx(find_file(folder, images)), read_idx(find_file(folder, labels)))
+        for images, labels in zip(list(CHECKSUMS)[::2], list(CHECKSUMS)[1::2], strict=True)
+    ]
+    (train, train_labels), (test, test_labels) = parts
+    arrays = {
+        "X": np.concatenate([train, test]),
+        "y": np.concatenate([train_labels, test_labels]),
+        "n_train": np.int64(len(train)),
+    }
+    if arrays["X"].shape != (len(arrays["y"]), SIDE, SIDE):
+        raise ValueError(f"images of shape {arrays['X'].shape} for {len(arrays['y'])} labels")
+    yield "mnist", arrays
+
+
+def convert_openml(folder):
+    """The table of OpenML: 784 pixels and the digit in a row, training rows first."""
+    rows = read_arff(find_file(folder, "mnist_784.arff"))
+    images = rows[:, :-1].reshape(-1, SIDE, SIDE)
+    yield "mnist", {"X": images, "y": rows[:, -1].copy(), "n_train": np.int64(60_000)}
+
+
+SOURCE = Source(
+    "mnist",
+    routes=(
+        Route(
+            tuple(
+                Remote(f"{name}.gz", tuple(f"{p}{name}.gz" for p in PLACES), f"sha256:{checksum}")
+                for name, checksum in CHECKSUMS.items()
+            ),
+            convert_idx,
+        ),
+        Route(
+            (
+                Remote(
+                    "mnist_784.arff",
+                    ("https://www.openml.org/data/v1/download/52667/mnist_784.arff",),
+                    "md5:0298d579eb1b86163de7723944c7e495",
+                ),
+            ),
+            convert_openml,
+        ),
+    ),
+    rows={"mnist": 70_000},
+    digests={
+        "mnist": {
+            "X": "70d290db2f689ee1677027791e697b791a27e44b4e63550d553a4f05212d69a2",
+            "y": "f5f22146d70c111a227fc809109e67ca1402f586030a0954f49e0c461677c45e",
+        }
+    },
+)
 
 
 def corner_windows(images, size):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from consilience.datasets._store import Source, as_bunch, load
+import numpy as np
+
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_nutrimouse"]
 
@@ -19,7 +25,35 @@ package, GPL (>= 2).
 
 VIEWS = ("gene", "lipid")
 TARGETS = ("genotype", "diet")
-SOURCE = Source("nutrimouse")
+
+
+def convert(folder):
+    """The list ``nutrimouse`` of R: two tables and two factors."""
+    members = named(read_rda(find_file(folder, "nutrimouse.rda"))["nutrimouse"])
+    arrays = {}
+    for view in VIEWS:
+        values, _, columns = table(members[view])
+        arrays |= {view: values.astype(np.float32), f"{view}_names": columns}
+    for target in TARGETS:
+        arrays[target], arrays[f"{target}_names"] = factor(members[target])
+    yield "nutrimouse", arrays
+
+
+SOURCE = Source(
+    "nutrimouse",
+    routes=(
+        Route(
+            (Remote("nutrimouse.rda", (f"{MIXOMICS}/nutrimouse.rda",)),),
+            convert,
+        ),
+    ),
+    digests={
+        "nutrimouse": {
+            "gene": "cadb7a0679bd6bc82904d0644cfc92d29ac1342addaa660786ed7ed92238640b",
+            "lipid": "fa351fbb56cb1006705c908679efdf294e59762a37f6f2b7530afd0bdbaf56ba",
+        }
+    },
+)
 
 
 def fetch_nutrimouse(

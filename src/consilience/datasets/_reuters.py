@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.io import mmread
 
-from consilience.datasets._store import Source, as_bunch, load, sparse_view
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._formats import has_word_zero, read_labelled_words
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_reuters_multilingual"]
 
@@ -27,8 +33,93 @@ M.-R. Amini, N. Usunier, C. Goutte (2009), Learning from multiple partially obse
 10.24432/C5FS3V. Licence: CC BY 4.0 as stated by UCI; the distributors ask for research use only.
 """
 
-LANGUAGES = ("EN", "FR", "GR", "IT", "SP")
-SOURCE = Source("reuters_multilingual")
+# number of words of each language
+LANGUAGES = {"EN": 21_531, "FR": 24_893, "GR": 34_279, "IT": 15_506, "SP": 11_547}
+DOCUMENTS = {"EN": 18_758, "FR": 26_648, "GR": 29_953, "IT": 24_039, "SP": 12_342}
+FOLDER = "reuters_multilingual"
+
+
+def convert_full(folder):
+    """Files ``Index_EN-FR``: English stories in French words, a class and index:value pairs."""
+    files = {
+        (source, language): find_file(folder, f"Index_{source}-{language}")
+        for source in LANGUAGES
+        for language in LANGUAGES
+    }
+    zero_based = any(has_word_zero(path) for path in files.values())
+    for source in LANGUAGES:
+        arrays, classes = {}, None
+        for language, n_words in LANGUAGES.items():
+            path = files[source, language]
+            words, labels = read_labelled_words(path, n_words, zero_based)
+            if classes is not None and not np.array_equal(labels, classes):
+                raise ValueError(f"{path.name} has other classes than the other languages")
+            classes = labels
+            arrays |= sparse_parts(language, words)
+        names, codes = np.unique(classes, return_inverse=True)
+        yield (
+            f"reuters_{source.lower()}",
+            {"y": codes.astype(np.uint8), "target_names": names, **arrays},
+        )
+
+
+def convert_sample(folder):
+    """Matrix Market files ``reutersEN_1_FR.mtx`` of several samples: the first of them."""
+    labels = find_file(folder, "labels.txt").read_text(encoding="utf-8").split()
+    codes = np.array(find_file(folder, "reutersEN_act.txt").read_text(encoding="ascii").split())
+    first = min(path.name for path in folder.rglob("reutersEN_*_EN.mtx"))
+    arrays = {}
+    for language in LANGUAGES:
+        name = first.replace("_EN.mtx", f"_{language}.mtx")
+        words = sp.csr_array(mmread(find_file(folder, name)), dtype=np.float32)
+        if words.shape[0] != len(codes):
+            raise ValueError(f"{name} has {words.shape[0]} documents for {len(codes)} classes")
+        arrays |= sparse_parts(language, words)
+    numbers, codes = np.unique(codes.astype(int), return_inverse=True)
+    if len(numbers) != len(labels):
+        raise ValueError(f"{len(numbers)} classes for {len(labels)} names")
+    yield (
+        "reuters1200",
+        {"y": codes.astype(np.uint8), "target_names": np.array(labels), **arrays},
+    )
+
+
+SOURCES = {
+    "full": Source(
+        FOLDER,
+        routes=(
+            Route(
+                (
+                    Remote(
+                        "reuters.zip",
+                        (
+                            "https://archive.ics.uci.edu/static/public/259/reuters+rcv1+rcv2+multilingual"
+                            "+multiview+text+categorization+test+collection.zip",
+                        ),
+                    ),
+                ),
+                convert_full,
+            ),
+        ),
+        rows={f"reuters_{source.lower()}": n for source, n in DOCUMENTS.items()},
+    ),
+    "1200": Source(
+        FOLDER,
+        routes=(
+            Route(
+                (
+                    Remote(
+                        "ReutersEN.tar.gz",
+                        ("https://lig-membres.imag.fr/grimal/data/ReutersEN.tar.gz",),
+                    ),
+                ),
+                convert_sample,
+            ),
+        ),
+        rows={"reuters1200": 1_200},
+    ),
+    "600": Source(FOLDER),
+}
 
 
 def view_names(arrays):
@@ -68,11 +159,12 @@ def fetch_reuters_multilingual(
         ``data`` (MultiViewData, 5 sparse views), ``target``, ``target_names``, ``splits`` (none are
         official: empty), ``DESCR``.
     """
-    if str(subset) not in ("full", "1200", "600"):
+    subset = str(subset)
+    if subset not in SOURCES:
         raise ValueError(f"subset must be 'full', '1200' or '600', got {subset!r}")
     if source not in LANGUAGES:
         raise ValueError(f"source must be one of {', '.join(LANGUAGES)}, got {source!r}")
-    if str(subset) != "full" and source != "EN":
+    if subset != "full" and source != "EN":
         raise ValueError(f"subset {subset!r} has stories written in English (EN) only")
     stem = f"reuters_{source.lower()}" if subset == "full" else f"reuters{subset}"
 
@@ -86,4 +178,4 @@ def fetch_reuters_multilingual(
             return_X_y=return_X_y,
         )
 
-    return load(SOURCE, stem, build, data_home, download_if_missing, progress)
+    return load(SOURCES[subset], stem, build, data_home, download_if_missing, progress)

@@ -8,9 +8,9 @@ the user's cache. An offline mirror is such a folder that somebody else has fill
 from __future__ import annotations
 
 import os
+import tempfile
 import zipfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,23 +21,17 @@ from consilience.views import MultiViewData
 
 __all__ = [
     "DatasetError",
-    "Source",
     "as_bunch",
+    "damaged",
     "data_folder",
     "first_rows_split",
-    "load",
     "read_arrays",
+    "sparse_parts",
     "sparse_view",
+    "write_arrays",
 ]
 
 VARIABLE = "CONSILIENCE_DATA"
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a data set comes from: its folder."""
-
-    folder: str
 
 
 class DatasetError(OSError):
@@ -72,17 +66,18 @@ def read_arrays(path):
         raise damaged(path, error) from error
 
 
-def load(source, stem, build, data_home=None, download_if_missing=True, progress=None):
-    """Read ``stem.npz`` of a source and give its arrays to ``build``, which makes the Bunch."""
-    path = data_folder(data_home) / source.folder / f"{stem}.npz"
+def write_arrays(path, arrays):
+    """Write an ``.npz`` file in one step: other processes see all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
     try:
-        arrays = read_arrays(path)
-    except FileNotFoundError:
-        raise DatasetError(f"{path} is not there") from None
-    try:
-        return build(arrays)
-    except (KeyError, ValueError, TypeError) as error:
-        raise damaged(path, error) from error
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def damaged(path, reason):
@@ -102,6 +97,16 @@ def sparse_view(arrays, name):
     view = sp.csr_array((data, indices, indptr), shape=tuple(shape))
     view.check_format(full_check=True)
     return view
+
+
+def sparse_parts(name, view):
+    """The arrays that store a CSR matrix."""
+    return {
+        f"{name}_data": view.data,
+        f"{name}_indices": view.indices.astype(np.int32),
+        f"{name}_indptr": view.indptr.astype(np.int32),
+        f"{name}_shape": np.array(view.shape, dtype=np.int64),
+    }
 
 
 def first_rows_split(n_train, n):

@@ -6,7 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from consilience.datasets._store import Source, as_bunch, first_rows_split, load
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, first_rows_split
 
 __all__ = ["fetch_ujiindoorloc"]
 
@@ -26,15 +29,66 @@ doi 10.24432/C5MS59. Licence: CC BY 4.0.
 
 WIDTHS = {"wifi_a": 300, "wifi_b": 220}
 NOT_HEARD = 100
-INFO = ("longitude", "latitude", "floor", "building", "space_id", "relative_position", "user_id",
-        "phone_id", "timestamp")  # fmt: skip
+COLUMNS = {
+    "longitude": ("longitude", np.float64),
+    "latitude": ("latitude", np.float64),
+    "floor": ("floor", np.uint8),
+    "buildingid": ("building", np.uint8),
+    "spaceid": ("space_id", np.int16),
+    "relativeposition": ("relative_position", np.uint8),
+    "userid": ("user_id", np.uint8),
+    "phoneid": ("phone_id", np.uint8),
+    "timestamp": ("timestamp", np.int64),
+}
 TASKS = {
     "indoor": ["building 2", "building 0 or 1"],
     "indoor_subset": ["building 0", "building 1"],
     "building": ["building 0", "building 1", "building 2"],
     "floor": [f"floor {number}" for number in range(5)],
 }
-SOURCE = Source("ujiindoorloc")
+
+
+def convert(folder):
+    """Two tables with a header: 520 signals, then what is known of the place and the phone."""
+    tables = []
+    for name in ("trainingData.csv", "validationData.csv"):
+        path = find_file(folder, name)
+        with open(path, encoding="ascii") as file:
+            header = [title.strip().strip('"') for title in next(file).split(",")]
+            if [title.lower() for title in header[-len(COLUMNS) :]] != list(COLUMNS):
+                raise ValueError(f"{name} has the columns {header[-len(COLUMNS) :]}")
+            tables.append(np.loadtxt(file, delimiter=",", ndmin=2))
+    rows = np.vstack(tables)
+    arrays = {"rssi": rows[:, : -len(COLUMNS)].astype(np.int8)}
+    for position, (key, dtype) in enumerate(COLUMNS.values()):
+        arrays[key] = rows[:, position - len(COLUMNS)].astype(dtype)
+    if arrays["rssi"].shape[1] != sum(WIDTHS.values()):
+        raise ValueError(f"{arrays['rssi'].shape[1]} access points instead of 520")
+    yield "ujiindoorloc", {**arrays, "n_train": np.int64(len(tables[0]))}
+
+
+SOURCE = Source(
+    "ujiindoorloc",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "ujiindoorloc.zip",
+                    ("https://archive.ics.uci.edu/static/public/310/ujiindoorloc.zip",),
+                    "sha256:893512b82dfd7a7c345d84195b1c8019fbca0fa0d7820ce491ce5aa45ec3782f",
+                ),
+            ),
+            convert,
+        ),
+    ),
+    digests={
+        "ujiindoorloc": {
+            "rssi": "71beb6c3bcd5b9227bd37fa4f3a3e83dbc73c2c34e6eedac8e3382a07379ff13",
+            "building": "d83b9d2bec8c68e2d26b573d37eb0a2a67aa4f1f1d8c2b53a90818414cb19e1d",
+            "floor": "6cc1adc040ac6f5780f2f7a55ea1134c1bc9bc8acd05c93c024ead3417fc237e",
+        }
+    },
+)
 
 
 def scaled_signals(rssi):
@@ -102,7 +156,7 @@ def fetch_ujiindoorloc(
             TASKS[task],
             splits=first_rows_split(int(keep[:n_train].sum()), int(keep.sum())),
             feature_names={name: part + 1 for name, part in parts.items()},
-            sample_info={key: arrays[key][keep] for key in INFO},
+            sample_info={key: arrays[key][keep] for key, _ in COLUMNS.values()},
             return_X_y=return_X_y,
         )
 

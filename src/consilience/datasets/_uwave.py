@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience.datasets._store import Source, as_bunch, first_rows_split, load
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._formats import read_ts
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, first_rows_split
 
 __all__ = ["fetch_uwave"]
 
@@ -24,7 +28,45 @@ gesture recognition and its applications, Pervasive and Mobile Computing 5(6); H
 
 AXES = {"x": "x", "y": "y_axis", "z": "z"}
 LENGTH = 315
-SOURCE = Source("uwave")
+
+
+def convert(folder):
+    """The archive's series: the three axes one after the other in one series of 945 values."""
+    parts = [
+        read_ts(find_file(folder, f"UWaveGestureLibraryAll_{part}.ts"))
+        for part in ("TRAIN", "TEST")
+    ]
+    values = np.concatenate([values.reshape(len(values), -1) for values, _ in parts])
+    if values.shape[1] != 3 * LENGTH:
+        raise ValueError(f"series of {values.shape[1]} values instead of {3 * LENGTH}")
+    axes = np.split(values.astype(np.float32), 3, axis=1)
+    yield (
+        "uwave",
+        {
+            **dict(zip(AXES.values(), axes, strict=True)),
+            "y": np.concatenate([labels for _, labels in parts]).astype(np.uint8),
+            "n_train": np.int64(len(parts[0][1])),
+        },
+    )
+
+
+SOURCE = Source(
+    "uwave",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "uwave.zip",
+                    (
+                        "https://timeseriesclassification.com/aeon-toolkit/UWaveGestureLibraryAll.zip",
+                    ),
+                ),
+            ),
+            convert,
+        ),
+    ),
+    rows={"uwave": 4_478},
+)
 
 
 def fetch_uwave(
