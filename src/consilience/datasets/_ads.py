@@ -32,8 +32,12 @@ PAPER = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
 
 def read_names(path):
     """Names of the columns in order, and the group of each: what stands before the star."""
-    names = []
-    for line in path.read_text(encoding="latin-1").splitlines():
+    names, content = [], path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    for line in text.splitlines():
         line = line.partition("|")[0].strip()
         if ":" in line:
             names.append(line.rpartition(":")[0].strip())

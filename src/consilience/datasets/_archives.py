@@ -157,6 +157,8 @@ def _unpack_stream(file, path, folder, budget):
             metered = Metered(stream, budget)
             if packed_tar:
                 _unpack_tar(metered, folder, budget)
+                while metered.read():  # up to the checksum at the end
+                    pass
             else:
                 _write(metered, folder, re.sub(r"\.(gz|bz2|xz)$", "", path.name), budget)
 

@@ -68,7 +68,7 @@ def download(remote, folder, progress=None):
         raise DatasetError(
             f"a download needs {error.name}: pip install 'consilience[data]'; {MIRROR_ADVICE}"
         ) from None
-    path, failures = folder / remote.name, []
+    path, failures, responses = folder / remote.name, [], []
     for url in remote.urls:
         fetch = pooch.HTTPDownloader(
             progressbar=Bar(remote.name, progress, remote.max_bytes),
@@ -76,6 +76,7 @@ def download(remote, folder, progress=None):
             timeout=TIMEOUT,
             # a server must not unpack what has a checksum
             headers={"Accept-Encoding": "identity"},
+            hooks={"response": lambda response, *_, **__: responses.append(response)},
         )
         try:
             fetch(url, str(path), None)
@@ -86,6 +87,9 @@ def download(remote, folder, progress=None):
             failures.append(f"{url} ({error})")
         else:
             return path, url
+        finally:
+            for response in responses:  # pooch leaves them open when it is stopped
+                response.close()
     raise DatasetError(
         f"{remote.name} could not be had from {'; '.join(failures)}; {MIRROR_ADVICE}"
     )

@@ -103,14 +103,15 @@ def fetch(source, home, progress=None):
 
 
 def _follow(source, route, home, work, progress):
-    origin = []
+    packed, files, origin = work / "packed", work / "files", []
+    packed.mkdir()
     for number, remote in enumerate(route.remotes):
-        path, url = download(remote, work, progress)
+        path, url = download(remote, packed, progress)
         origin.append(f"{url} sha256:{_sha256(path)}")
-        unpack(path, work / f"unpacked{number}")
+        unpack(path, files / str(number))
     for name, known_hash in route.members.items():
-        check_hash(find_file(work, name), known_hash)
-    for stem, arrays in _converted(route, work):
+        check_hash(find_file(files, name), known_hash)
+    for stem, arrays in _converted(route, files):
         _check(source, stem, arrays)
         write_arrays(home / source.folder / f"{stem}.npz", {**arrays, "origin": np.array(origin)})
 

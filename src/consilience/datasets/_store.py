@@ -101,6 +101,7 @@ def sparse_view(arrays, name):
 
 def sparse_parts(name, view):
     """The arrays that store a CSR matrix."""
+    view.sort_indices()
     return {
         f"{name}_data": view.data,
         f"{name}_indices": view.indices.astype(np.int32),
