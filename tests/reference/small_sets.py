@@ -6,6 +6,11 @@ import scipy.sparse as sp
 from consilience.datasets._store import sparse_parts
 
 CLASSES = np.array(["C15", "CCAT", "E21", "ECAT", "GCAT", "M11"])
+FLOWERS = np.array(
+    ["daffodil", "snowdrop", "lily_valley", "bluebell", "crocus", "iris", "tigerlily", "tulip",
+     "fritillary", "sunflower", "daisy", "colts_foot", "dandelion", "cowslip", "buttercup",
+     "windflower", "pansy"]
+)  # fmt: skip
 WORDS = {"EN": 21_531, "FR": 24_893, "GR": 34_279, "IT": 15_506, "SP": 11_547}
 
 
@@ -98,7 +103,7 @@ def reuters_sample():
 
 def flower17():
     rng = np.random.default_rng(0)
-    arrays = {"y": np.repeat(np.arange(17, dtype=np.uint8), 4)}
+    arrays = {"y": np.repeat(np.arange(17, dtype=np.uint8), 4), "target_names": FLOWERS}
     for name in ("colourgc", "shapegc", "texturegc", "hsv", "hog", "siftint", "siftbdy"):
         points = rng.normal(size=(68, 3))
         distances = np.linalg.norm(points[:, None] - points, axis=2)

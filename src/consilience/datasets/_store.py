@@ -56,10 +56,12 @@ def data_folder(data_home=None):
 def read_arrays(path):
     """All arrays of an ``.npz`` file; a file that cannot be read whole is called damaged."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+        with open(path, "rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise ValueError("one array, not an archive of arrays")
-            return {key: file[key] for key in file.files}
+            with arrays:
+                return {key: arrays[key] for key in arrays.files}
     except FileNotFoundError:
         raise
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile, OSError) as error:
