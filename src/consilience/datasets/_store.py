@@ -62,8 +62,8 @@ def read_arrays(path):
                 raise ValueError("one array, not an archive of arrays")
             with arrays:
                 return {key: arrays[key] for key in arrays.files}
-    except FileNotFoundError:
-        raise
+    except PermissionError as error:
+        raise DatasetError(f"{path} must not be read ({error.strerror})") from error
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile, OSError) as error:
         raise damaged(path, error) from error
 
