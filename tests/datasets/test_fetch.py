@@ -383,8 +383,8 @@ def test_without_the_extra(home, monkeypatch):
     [
         (errno.ENOSPC, "no space left"),
         (errno.EDQUOT, "no space left"),
-        (errno.EROFS, "must not be written"),
-        (errno.EACCES, "must not be written"),
+        (errno.EROFS, "cannot be written"),
+        (errno.EACCES, "cannot be written"),
     ],
 )
 @pytest.mark.parametrize("where", ["fetch", "write"])
@@ -429,9 +429,26 @@ for limit in (2_000, 300_000):
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     first, converting, second = done.stdout.splitlines()
-    assert "there is no space left for it" in first
+    assert "there is no space left" in first
     assert converting == "converting"
-    assert "there is no space left for it" in second
+    assert "there is no space left" in second
+    assert nothing_left(home)
+
+
+def test_folder_is_a_file(server, home):
+    (server.folder / "numbers.txt").write_bytes(b"1 2 3")
+    home.write_text("not a folder")
+    with pytest.raises(DatasetError, match=r"cannot be written \("):
+        numbers(home, numbers_source([f"{server.url}/numbers.txt"]))
+
+
+def test_matlab_file_of_another_version(server, home, monkeypatch):
+    write_originals("flower17", small_sets.flower17(), server.folder)
+    serve_instead("flower17", server, monkeypatch)
+    for content in (b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400), b"", b"<html>"):
+        (server.folder / "datasplits.mat").write_bytes(content)
+        with pytest.raises(DatasetError, match=r"datasplits\.mat cannot be read"):
+            datasets.fetch_flower17(data_home=home)
     assert nothing_left(home)
 
 

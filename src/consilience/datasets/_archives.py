@@ -52,18 +52,18 @@ BROKEN = (
 class Budget:
     """What may still be written: bytes and files, archives inside archives included."""
 
-    bytes: int = 2 << 30
+    size: int = 2 << 30
     files: int = 50_000
 
     @classmethod
     def for_archive(cls, path, ratio=200, floor=16 << 20):
         """Data sets shrink by far less than ``ratio`` when they are packed; bombs by more."""
-        return cls(bytes=min(cls.bytes, floor + ratio * os.path.getsize(path)))
+        return cls(size=min(cls.size, floor + ratio * os.path.getsize(path)))
 
     def take(self, n_bytes):
         """Count bytes, before they are kept."""
-        self.bytes -= n_bytes
-        if self.bytes < 0:
+        self.size -= n_bytes
+        if self.size < 0:
             raise DatasetError("refused: it unpacks to far more than a data set would")
 
     def take_file(self):

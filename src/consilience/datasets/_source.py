@@ -29,7 +29,6 @@ from consilience.datasets._store import (
 __all__ = ["Route", "Source", "digest", "fetch", "load"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class StorageError(DatasetError):
@@ -79,12 +78,12 @@ def load(source, stem, build, data_home=None, download_if_missing=True, progress
     arrays = read_arrays(path)
     try:
         return build(arrays)
-    except (KeyError, ValueError, TypeError) as error:
+    except (LookupError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
 
 
 def fetch(source, home, progress=None):
-    """Download, convert, check and store; nothing is left behind if any of it fails."""
+    """Download, convert, check and store; nothing half made is left behind."""
     failures = []
     for route in source.routes:
         try:
@@ -121,7 +120,9 @@ def _converted(route, work):
     names = ", ".join(remote.name for remote in route.remotes)
     try:
         yield from route.convert(work)
-    except (ValueError, KeyError, IndexError, UnicodeError, TypeError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # readers fail in many ways on what they do not know
         raise DatasetError(
             f"{names} cannot be read ({error}); its publisher may have changed it. {MIRROR_ADVICE}"
         ) from error
@@ -154,19 +155,14 @@ def _sha256(path):
 
 @contextlib.contextmanager
 def _plain_errors(home):
-    """Say in one sentence that the disk is full or must not be written."""
+    """Say in one sentence that the disk is full or cannot be written."""
     try:
         yield
     except DatasetError:
         raise
     except OSError as error:
-        if error.errno in FULL:
-            problem = "there is no space left for it"
-        elif error.errno in LOCKED:
-            problem = "it must not be written"
-        else:
-            raise
+        problem = "there is no space left" if error.errno in FULL else "it cannot be written"
         raise StorageError(
-            f"the data set cannot be stored in {home}: {problem} ({error.strerror}); "
+            f"the data set cannot be stored in {home}: {problem} ({error.strerror or error}); "
             "pass data_home= or set CONSILIENCE_DATA to another folder"
         ) from error
