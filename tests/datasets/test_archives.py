@@ -30,6 +30,16 @@ def tar_of(*members):
     return buffer.getvalue()
 
 
+def pax_tar(name):
+    """The name in an extended header, which is read after the harmless one."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("harmless")
+        info.pax_headers = {"path": name}
+        archive.addfile(info)
+    return buffer.getvalue()
+
+
 def special(name, kind, target=""):
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, target
@@ -95,6 +105,8 @@ HOSTILE = {
     # names that lead elsewhere
     "tar parent": (tar_of(("../out", b"x")), "is called '../out'"),
     "tar parent inside": (tar_of(("a/../../out", b"x")), "is called"),
+    "tar extended header": (pax_tar("../out"), "is called '../out'"),
+    "tar extended header, absolute": (pax_tar("/out"), "is called '/out'"),
     "tar absolute": (tar_of(("/tmp/consilience-out", b"x")), "is called"),
     "tar backslash": (tar_of(("..\\out", b"x")), "is called"),
     "tar drive": (tar_of(("C:out", b"x")), "is called"),
@@ -133,6 +145,10 @@ HOSTILE = {
         "two members",
     ),
     "zip file then folder": (zip_of(("a", b"x"), ("a/b", b"y")), "two members"),
+    "place of an inner archive": (
+        zip_of(("a.zip", zip_of(("x", b"x"))), ("a.zip.unpacked", b"y")),
+        "two members",
+    ),
     # too much
     "zip bomb": (lambda: zip_of(("zeros", bytes(40 * MEGABYTE))), "far more"),
     "tar bomb": (lambda: gzip.compress(tar_of(("zeros", bytes(40 * MEGABYTE)))), "far more"),

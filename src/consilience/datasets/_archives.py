@@ -106,8 +106,9 @@ def unpack(path, folder, budget=None, depth=DEPTH):
     """
     path, folder = Path(path), Path(folder)
     budget = Budget.for_archive(path) if budget is None else budget
-    folder.mkdir(parents=True)
     try:
+        with _one_of_a_name(folder.name):
+            folder.mkdir(parents=True)
         with open(path, "rb") as file:
             _unpack_stream(file, path, folder, budget)
     except DatasetError as error:
