@@ -158,6 +158,9 @@ HOSTILE = {
     "tar name bomb": (lambda: gzip.compress(long_name_tar()), "far more"),
     "bomb in a zip": (lambda: nested(1), "far more"),
     "bomb in a zip in a zip": (lambda: nested(2), "far more"),
+    "many tars in a zip": (lambda: zip_of(*(
+        (f"{i}.tar.gz", gzip.compress(tar_of(("zeros", bytes(10 * MEGABYTE))))) for i in range(4)
+    )), "far more"),
     # broken
     "encrypted": (encrypted_zip(), "not a readable archive"),
     "longer than it says": (lying_zip(), "not a readable archive"),

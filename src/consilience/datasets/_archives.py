@@ -20,7 +20,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -148,20 +148,18 @@ def _unpack_stream(file, path, folder, budget):
     if kind == "zip":
         _unpack_zip(file, folder, budget)
     elif kind == "tar":
-        _unpack_tar(Metered(file, budget), folder, budget)
+        _unpack_tar(file, folder, budget)
     elif kind is None:
         _write(Metered(file, budget), folder, path.name, budget)
     else:
         with kind(file) as stream:
             packed_tar = stream.read(512)[257:262] == USTAR
             stream.seek(0)
-            metered = Metered(stream, budget)
             if packed_tar:
-                _unpack_tar(metered, folder, budget)
-                while metered.read():  # up to the checksum at the end
-                    pass
+                _unpack_tar(stream, folder, budget)
             else:
-                _write(metered, folder, re.sub(r"\.(gz|bz2|xz)$", "", path.name), budget)
+                name = re.sub(r"\.(gz|bz2|xz)$", "", path.name)
+                _write(Metered(stream, budget), folder, name, budget)
 
 
 def _unpack_zip(file, folder, budget):
@@ -178,14 +176,18 @@ def _unpack_zip(file, folder, budget):
 
 
 def _unpack_tar(file, folder, budget):
-    with tarfile.open(fileobj=file, mode="r|") as archive:
+    # what is read is bounded as well as what is written: headers fill the memory, holes the disk
+    metered = Metered(file, replace(budget))
+    with tarfile.open(fileobj=metered, mode="r|") as archive:
         for member in archive:
             if member.isdir():
                 _make_folder(folder, member.name, budget)
                 continue
             if not member.isreg() or member.issparse():
                 raise DatasetError(f"refused: {member.name!r} is not a regular file")
-            _write(archive.extractfile(member), folder, member.name, budget)
+            _write(Metered(archive.extractfile(member), budget), folder, member.name, budget)
+    while metered.read():  # up to the checksum at the end
+        pass
 
 
 def _target(folder, name, budget):
