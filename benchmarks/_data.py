@@ -14,9 +14,13 @@ def available():
     return MIRROR.is_dir()
 
 
+def load(name):
+    return load_dataset(name, data_home=MIRROR, download_if_missing=False)
+
+
 def real(name, rows=20_000):
     """The first rows of a data set and their labels."""
-    bunch = load_dataset(name, data_home=MIRROR, download_if_missing=False)
+    bunch = load(name)
     return bunch.data[:rows], bunch.target[:rows]
 
 
