@@ -6,8 +6,7 @@ python benchmarks/kernels.py [--quick] [speed] [cache] [accuracy]
 import sys
 
 import numpy as np
-import scipy.sparse as sp
-from _data import MIRROR, available, digits, mfeat, uwave
+from _data import available, real
 from _timing import least, report
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -72,7 +71,7 @@ def speed(sizes):
     """Form (c) and SMVMED against SVC, one thread each, the same C, gamma and tol."""
     for n in sizes:
         X, y = blobs(n)
-        repeat = 7 if n <= 2000 else 3 if n <= 5000 else 1
+        repeat = 7 if n <= 2000 else 3
         for C in (1.0, 10.0):
             theirs = SVC(C=C, gamma=1 / X.shape[1], cache_size=2000)
             anchor = least(lambda m=theirs, X=X, y=y: m.fit(X, y), repeat)
@@ -123,23 +122,7 @@ def small_cache(n=50_000):
     report(f"SMVMED c=1, one view, n={n}, 2 GiB of rows, vs SVC", ours, anchor, ">= 1/3x")
 
 
-def flower17():
-    file = np.load(MIRROR / "flower17_recomputed" / "flower17_recomputed.npz")
-    names = [k for k in file.files if file[k].ndim == 2]
-    return MultiViewData({k: file[k] for k in names}), file["y"].astype(int)
-
-
-def ads():
-    file = np.load(MIRROR / "ads" / "ads.npz")
-    groups = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
-    views = {
-        name: sp.csr_array(np.hstack([file[k] for k in keys]).astype(float))
-        for name, keys in groups.items()
-    }
-    return MultiViewData(views), file["y"].astype(int)
-
-
-SETS = {"mfeat": mfeat, "digits": digits, "uWave": uwave, "Flower17": flower17, "Ads": ads}
+SETS = ("mfeat", "digits", "uwave", "flower17-descriptors", "ads")
 
 
 class Concatenation:
@@ -223,8 +206,8 @@ def methods(n_views):
 def accuracy(n_splits):
     """Columns standardised by view, gamma="scale"; half of the rows train."""
     table = {}
-    for title, load in SETS.items():
-        data, y = load()
+    for title in SETS:
+        data, y = real(title)
         size = min(len(y) // 2, 1000)
         splits = StratifiedShuffleSplit(n_splits, train_size=size, random_state=0).split(y, y)
         for train, test in splits:
@@ -232,7 +215,7 @@ def accuracy(n_splits):
             inner, held = next(
                 StratifiedShuffleSplit(1, test_size=0.25, random_state=0).split(y[train], y[train])
             )
-            scaler = ViewTransformer(StandardScaler(with_mean=title != "Ads"))
+            scaler = ViewTransformer(StandardScaler(with_mean=title != "ads"))
             rows, others = scaler.fit(data[train]).transform(data[train]), data[test]
             others = scaler.transform(others)
             for name, candidates in methods(data.n_views).items():

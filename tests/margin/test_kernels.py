@@ -206,12 +206,12 @@ def test_missing_kernel_rows_are_never_read(name, kind):
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_small_cache_changes_nothing(name):
-    data, y = problem(n_samples=240)
+    data, y = problem(n_samples=300)
     model = clone(ALL[name]).set_params(kernel="rbf", tol=1e-5)
     expected = clone(model).fit(data, y).decision_function(data)
-    small = clone(model).set_params(cache_size=0.36).fit(data, y).decision_function(data)
+    small = clone(model).set_params(cache_size=0.62).fit(data, y).decision_function(data)
     np.testing.assert_allclose(small, expected, atol=1e-4)
-    with pytest.raises(ValueError, match=r"cache_size=0.1 MB holds .* rows of 240 samples"):
+    with pytest.raises(ValueError, match=r"cache_size=0.1 MB holds .* rows of 300 samples"):
         clone(model).set_params(cache_size=0.1).fit(data, y)
 
 
@@ -225,12 +225,12 @@ def test_precision():
 
 @pytest.mark.parametrize("name", ALL)
 def test_several_classes_share_kernels(name):
-    data, y = problem(n_samples=210, n_classes=3)
+    data, y = problem(n_samples=290, n_classes=3)
     model = clone(ALL[name]).set_params(kernel="rbf", tol=1e-6)
     one = clone(model).fit(data, y).decision_function(data)
     two = clone(model).set_params(n_jobs=2).fit(data, y).decision_function(data)
     np.testing.assert_array_equal(one, two)
-    small = clone(model).set_params(cache_size=0.32, n_jobs=2)
+    small = clone(model).set_params(cache_size=0.6, n_jobs=2)
     np.testing.assert_allclose(small.fit(data, y).decision_function(data), one, atol=1e-3)
 
 
