@@ -49,9 +49,13 @@ public:
             fetch_(v, to_numpy(samples));
             const auto size = static_cast<std::int64_t>(
                 nb::cast<Anything>(part(v)[0], false).shape(0));
-            for (const std::int64_t t : samples)
-                require(kernels.views[v].slots[t] >= 0 && kernels.views[v].slots[t] < size,
+            const Kernel& view = kernels.views[v];
+            for (const std::int64_t t : samples) {
+                require(view.slots[t] >= 0 && view.slots[t] < size,
                         "fetch did not bring the rows it was asked for");
+                // whoever fetches may move the clock on
+                kernels.clock = std::max(kernels.clock, view.used[view.slots[t]]);
+            }
         };
     }
     PythonKernels(const PythonKernels&) = delete;
@@ -93,28 +97,6 @@ nb::tuple joint(const nb::list& parts, nb::object fetch, Vector<double> y, Matri
     return nb::make_tuple(progress.steps, progress.gap);
 }
 
-nb::tuple part(const nb::list& parts, Vector<std::int64_t> index, Vector<double> y,
-               Matrix<double> upper, Vector<double> own, Vector<double> shared, double c,
-               Writable lam, Writable F, double tol, std::int64_t max_steps) {
-    const std::size_t n = y.shape(0), q = index.shape(0);
-    PythonKernels held(parts, n, nb::none());
-    require_problem(upper, own, shared, lam, F, parts.size(), n);
-    for (std::size_t k = 0; k < q; ++k) {
-        require(index.data()[k] >= 0 && static_cast<std::size_t>(index.data()[k]) < n,
-                "index names a sample that is not there");
-        for (std::size_t v = 0; v < parts.size(); ++v)
-            require(held.kernels.has(v, index.data()[k]), "a row of the part is not there");
-    }
-    Progress progress;
-    {
-        nb::gil_scoped_release release;
-        progress = smo_part(held.kernels, index.data(), q, y.data(), upper.data(),
-                            {own.data(), shared.data(), c}, lam.data(), F.data(),
-                            {tol, max_steps, 1});
-    }
-    return nb::make_tuple(progress.steps, progress.gap);
-}
-
 nb::tuple pair(const nb::list& parts, nb::object fetch, Vector<double> y, Matrix<double> C,
                Vector<double> D, double epsilon, Writable a, Changed beta, Writable F, double tol,
                std::int64_t max_steps, std::size_t batch) {
@@ -140,15 +122,11 @@ nb::tuple pair(const nb::list& parts, nb::object fetch, Vector<double> y, Matrix
 void bind_smo(nb::module_& m) {
     using namespace nb::literals;
     // noconvert: a converted copy of an output array would swallow the result
-    m.def("smo_joint", &joint, "kernels"_a, "fetch"_a, nb::arg("y").noconvert(),
+    m.def("smo_joint", &joint, "kernels"_a, "fetch"_a.none(), nb::arg("y").noconvert(),
           nb::arg("upper").noconvert(), nb::arg("own").noconvert(),
           nb::arg("shared").noconvert(), "c"_a, nb::arg("lam").noconvert(),
           nb::arg("F").noconvert(), "tol"_a, "max_steps"_a, "batch"_a);
-    m.def("smo_part", &part, "kernels"_a, nb::arg("index").noconvert(),
-          nb::arg("y").noconvert(), nb::arg("upper").noconvert(), nb::arg("own").noconvert(),
-          nb::arg("shared").noconvert(), "c"_a, nb::arg("lam").noconvert(),
-          nb::arg("F").noconvert(), "tol"_a, "max_steps"_a);
-    m.def("smo_pair", &pair, "kernels"_a, "fetch"_a, nb::arg("y").noconvert(),
+    m.def("smo_pair", &pair, "kernels"_a, "fetch"_a.none(), nb::arg("y").noconvert(),
           nb::arg("C").noconvert(), nb::arg("D").noconvert(), "epsilon"_a,
           nb::arg("a").noconvert(), nb::arg("beta").noconvert(), nb::arg("F").noconvert(),
           "tol"_a, "max_steps"_a, "batch"_a);

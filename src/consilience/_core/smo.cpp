@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "smo_scan.hpp"
@@ -281,56 +280,6 @@ Progress smo_joint(Kernels& kernels, const double* y, const double* upper,
     if (coupling.c > 0)
         return solve(Joint<Logarithm>(kernels, y, upper, coupling, lam, F));
     return solve(Joint<Square>(kernels, y, upper, coupling, lam, F));
-}
-
-Progress smo_part(Kernels& kernels, const std::int64_t* index, std::size_t q, const double* y,
-                  const double* upper, const Coupling& coupling, double* lam, double* F,
-                  const Limits& limits) {
-    const std::size_t n = kernels.n, V = kernels.views.size();
-    const auto cut = [&](const double* all, std::size_t rows) {
-        std::vector<double> out(rows * q);
-        for (std::size_t v = 0; v < rows; ++v)
-            for (std::size_t k = 0; k < q; ++k) out[v * q + k] = all[v * n + index[k]];
-        return out;
-    };
-    std::vector<std::int64_t> places(q), used(q);
-    std::iota(places.begin(), places.end(), 0);
-    std::vector<std::vector<double>> blocks(V), diagonals(V);
-    std::vector<std::vector<Row>> rows(V, std::vector<Row>(q));
-    Kernels part{q, {}, {}};
-    for (std::size_t v = 0; v < V; ++v) {
-        blocks[v].resize(q * q);
-        for (std::size_t k = 0; k < q; ++k) {
-            const Row row = rows[v][k] = kernels.row(v, index[k]);
-            double* to = blocks[v].data() + k * q;
-            for (std::size_t j = 0; j < q; ++j) to[j] = row[index[j]];
-        }
-        diagonals[v] = cut(kernels.views[v].diagonal, 1);
-        part.views.push_back(
-            {blocks[v].data(), false, q, places.data(), used.data(), diagonals[v].data()});
-    }
-    const std::vector<double> part_y = cut(y, 1), part_upper = cut(upper, V);
-    const std::vector<double> own = cut(coupling.own, 1), shared = cut(coupling.shared, 1);
-    std::vector<double> part_lam = cut(lam, V), part_F = cut(F, V);
-    const Progress progress =
-        smo_joint(part, part_y.data(), part_upper.data(), {own.data(), shared.data(), coupling.c},
-                  part_lam.data(), part_F.data(), limits);
-    for (std::size_t v = 0; v < V; ++v) {
-        std::vector<Row> moved;
-        std::vector<double> delta;
-        for (std::size_t k = 0; k < q; ++k) {
-            double& before = lam[v * n + index[k]];
-            const double after = part_lam[v * q + k];
-            if (after == before) continue;
-            moved.push_back(rows[v][k]);
-            delta.push_back(part_y[k] * (after - before));
-            before = after;
-        }
-        subtract_rows(moved, delta, n, F + v * n);
-        // the part knows its own F, with what ψ adds
-        for (std::size_t k = 0; k < q; ++k) F[v * n + index[k]] = part_F[v * q + k];
-    }
-    return progress;
 }
 
 }  // namespace consilience

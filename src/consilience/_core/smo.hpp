@@ -42,9 +42,4 @@ struct Limits {
 Progress smo_joint(Kernels& kernels, const double* y, const double* upper,
                    const Coupling& coupling, double* lam, double* F, const Limits& limits);
 
-// The same for q samples with all others held; every row of them must be there.
-Progress smo_part(Kernels& kernels, const std::int64_t* index, std::size_t q, const double* y,
-                  const double* upper, const Coupling& coupling, double* lam, double* F,
-                  const Limits& limits);
-
 }  // namespace consilience

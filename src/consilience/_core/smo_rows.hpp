@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 namespace consilience {
@@ -44,16 +45,14 @@ struct Kernels {
     std::int64_t clock = 0;  // goes on where an earlier call stopped
 
     bool has(std::size_t v, std::size_t t) const { return views[v].slots[t] >= 0; }
-    // the row of a sample, which must be there
+    // the row of a sample, which must be there: a store with room for a batch and two more keeps
+    // the rows that are in use
     Row row(std::size_t v, std::size_t t) {
+        if (!has(v, t)) throw std::runtime_error("the store of kernel rows is too small");
         const std::size_t slot = static_cast<std::size_t>(views[v].slots[t]);
         views[v].used[slot] = ++clock;
         return views[v].row(slot);
     }
 };
-
-// F −= Σ_k delta_k row_k, n entries
-void subtract_rows(const std::vector<Row>& rows, const std::vector<double>& delta, std::size_t n,
-                   double* F);
 
 }  // namespace consilience

@@ -11,7 +11,7 @@ import numpy as np
 __all__ = ["BATCH", "CachedRows", "FullRows"]
 
 # rows computed together
-BATCH = 48
+BATCH = 64
 
 
 class FullRows:

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._core import smo_joint, smo_pair
-from consilience._solvers.kernel_rows import BATCH, FullRows
+from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
 
 __all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
 
 MAX_ITER = 10_000_000
+# from so many samples on, a part of them is solved first, to this gap
+FEW, ROUGH = 1000, 0.3
 
 
 @dataclass
@@ -28,7 +30,8 @@ class DualSolution:
     """Multipliers, intercepts, pair steps, KKT gap and whether it is below the tolerance.
 
     ``dual`` is α (n) and ``bias`` a number for one machine; for several views they have one row
-    and one entry each. Decisions are K(·, X_v) g_v + b_v, with the signed multipliers g = yα.
+    and one entry each. ``decisions``, in the shape of ``dual``, are K g + b at the samples, with
+    the signed multipliers g = yα.
     """
 
     dual: np.ndarray
@@ -36,6 +39,7 @@ class DualSolution:
     n_iter: int
     gap: float
     converged: bool
+    decisions: np.ndarray
 
 
 def solve_hinge(K, y, C, tol=1e-3, max_iter=MAX_ITER, alpha0=None):
@@ -67,6 +71,7 @@ def solve_hinge(K, y, C, tol=1e-3, max_iter=MAX_ITER, alpha0=None):
     lam0 = None if alpha0 is None else np.reshape(alpha0, (1, n))
     found = solve_coupled([rows], y, upper, tol=tol, max_iter=max_iter, lam0=lam0)
     found.dual, found.bias = found.dual[0], float(found.bias[0])
+    found.decisions = found.decisions[0]
     return found
 
 
@@ -113,29 +118,44 @@ def solve_coupled(
     y, upper = np.ascontiguousarray(y, dtype=np.float64), np.ascontiguousarray(upper)
     own, shared = (np.array(np.broadcast_to(x, (n,)), dtype=np.float64) for x in (own, shared))
     lam = np.zeros((V, n)) if lam0 is None else np.array(lam0, dtype=np.float64)
-    F = y * np.broadcast_to(np.asarray(linear, dtype=np.float64), (V, n))
-    if c > 0:
-        F -= y * (1 / (c - lam.sum(axis=0) / own))
+    linear = np.broadcast_to(np.asarray(linear, dtype=np.float64), (V, n))
+
+    def margins():
+        """p − ∂ψ/∂λ, what the conditions ask of yf where λ is free."""
+        mu = lam.sum(axis=0)
+        return linear - (1 / (c - mu / own) if c > 0 else own * lam + shared * mu)
+
+    F = y * margins()
     if lam.any():
-        F -= y * (own * lam + shared * lam.sum(axis=0)) if c == 0 else 0.0
         for v, source in enumerate(rows):
             F[v] -= source.times(y * lam[v])
-    steps, gap = smo_joint(
-        [source.parts for source in rows],
-        lambda v, samples: rows[v].fetch(samples),
-        y,
-        upper,
-        own,
-        shared,
-        float(c),
-        lam,
-        F,
-        tol,
-        max_iter,
-        BATCH,
-    )
+
+    def run(upper, tol, max_iter):
+        return smo_joint(
+            [source.parts for source in rows],
+            lambda v, samples: rows[v].fetch(samples),
+            y,
+            upper,
+            own,
+            shared,
+            float(c),
+            lam,
+            F,
+            tol,
+            max_iter,
+            BATCH,
+        )
+
+    first = 0
+    if lam0 is None and n >= FEW and any(isinstance(source, CachedRows) for source in rows):
+        # a rough solution on few samples tells which rows of the others will be needed
+        few = np.zeros(n, dtype=bool)
+        few[np.linspace(0, n - 1, n // 30).astype(int)] = True
+        first, _ = run(np.where(few, upper, 0.0), max(tol, ROUGH), max_iter)
+    steps, gap = run(upper, tol, max_iter - first)
     biases = np.array([bias(F[v], *directions(y, lam[v], upper[v])) for v in range(V)])
-    return DualSolution(lam, biases, steps, gap, gap <= tol)
+    decisions = y * margins() - F + biases[:, None]
+    return DualSolution(lam, biases, first + steps, gap, gap <= tol, decisions)
 
 
 def solve_pair(rows, y, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
@@ -179,7 +199,8 @@ def solve_pair(rows, y, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
         BATCH,
     )
     g = y * a + np.outer([-1.0, 1.0], beta)
-    return DualSolution(g, pair_biases(F, y, a, C, beta, D, epsilon), steps, gap, gap <= tol)
+    biases = pair_biases(F, y, a, C, beta, D, epsilon)
+    return DualSolution(g, biases, steps, gap, gap <= tol, y - F + biases[:, None])
 
 
 def directions(y, lam, upper):

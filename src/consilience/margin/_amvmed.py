@@ -76,6 +76,7 @@ def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MA
     g = [part.coefs(y * lam) if hasattr(part, "coefs") else y * lam for part in centred]
     F = np.column_stack([view.times(g_v) for view, g_v in zip(design.views, g, strict=True)])
     found.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
+    found.decisions = (F + found.bias).T
     return np.array(g), found
 
 

@@ -20,6 +20,7 @@ from consilience._compat import Progress
 from consilience._solvers.kernels import check_kernel
 from consilience._solvers.smo import MAX_ITER
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience.margin._combine import accuracy, combine_views, margin_shares
 from consilience.margin._design import Design
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._machine import KernelSpec, LinearExpansion
@@ -28,9 +29,7 @@ from consilience.views._params import per_view
 __all__ = [
     "MarginClassifier",
     "Solved",
-    "accuracy",
     "check_number",
-    "combine_views",
     "run_tasks",
 ]
 
@@ -41,7 +40,8 @@ FOLDS = 5
 class Solved:
     """One binary problem: coefficients by view, intercepts, steps, residual, convergence.
 
-    Coefficients are those of the columns, or of the training samples for kernels.
+    Coefficients are those of the columns, or of the training samples for kernels; there the
+    decisions at the training samples (V x n) are known as well.
     """
 
     coefs: list
@@ -49,6 +49,7 @@ class Solved:
     n_iter: int
     residual: float
     converged: bool
+    decisions: np.ndarray | None = None
 
     @classmethod
     def of(cls, design, solution):
@@ -59,39 +60,7 @@ class Solved:
     @classmethod
     def of_dual(cls, g, found):
         """From signed multipliers g (V x n)."""
-        return cls(list(g), found.bias, found.n_iter, found.gap, found.converged)
-
-
-def combine_views(decisions, shares, chosen=None):
-    """Decisions n x P: of the chosen view where it is there, else the mean of those that are.
-
-    Views of share 0 are left out, rows that have no other get 0.
-    """
-    there = ~np.isnan(decisions[:, :, 0]) & (shares > 0)
-    shares = shares * there
-    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    out = np.einsum("iv,ivp->ip", shares, np.where(there[:, :, None], decisions, 0.0))
-    if chosen is not None:
-        rows = there[:, chosen]
-        out[rows] = decisions[rows, chosen]
-    return out
-
-
-def accuracy(decisions, codes, weight):
-    """Weighted share of the rows whose class has the largest score."""
-    return np.average(one_vs_rest_scores(decisions).argmax(axis=1) == codes, weights=weight)
-
-
-def margin_shares(decisions, signs, weight):
-    """Each view's share of what the views add to the margins over a constant answer."""
-    there = ~np.isnan(decisions)
-    f = np.where(there, decisions, 0.0)
-    mass = np.maximum((weight[:, None, None] * there).sum(axis=0), 1e-300)
-    mean = np.einsum("i,ivp->vp", weight, f) / mass
-    gains = np.einsum("i,ivp,pi->v", weight, np.where(there, f - mean, 0.0), signs)
-    gains = np.maximum(gains, 0.0)
-    total = gains.sum()
-    return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
+        return cls(list(g), found.bias, found.n_iter, found.gap, found.converged, found.decisions)
 
 
 def run_tasks(progress, function, items, name, sequential):
@@ -135,6 +104,9 @@ class MarginClassifier(MultiViewClassifier):
             self._publish(data, design, solved)
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
+            elif isinstance(design, KernelDesign):
+                decisions = np.stack([s.decisions.T for s in solved], axis=2)
+                decisions[~data.present] = np.nan
             else:
                 decisions = self._machine.decisions(data, names)
         self._learned = data.present.any(axis=0)

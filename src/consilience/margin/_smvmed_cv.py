@@ -10,14 +10,8 @@ from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
 from consilience._targets import one_vs_rest_signs
-from consilience.margin._base import (
-    MarginClassifier,
-    Solved,
-    accuracy,
-    check_number,
-    combine_views,
-    run_tasks,
-)
+from consilience.margin._base import MarginClassifier, Solved, check_number, run_tasks
+from consilience.margin._combine import accuracy, combine_views
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._smvmed import check_alpha, solve_joint, solve_joint_kernels
 
