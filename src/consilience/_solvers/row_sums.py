@@ -32,7 +32,7 @@ BLOCK = 1 << 21
 class Block:
     """Rows x (n x d), labels ±1 (n x P), costs ω (n,) and the value of the intercept's column.
 
-    ``memo`` keeps what the products of one step share; a block that is made anew just lacks it.
+    Rows may be stored as float32; sums are taken in float64. ``memo`` keeps what the products of one step share; a block that is made anew just lacks it.
     """
 
     X: np.ndarray
@@ -40,6 +40,10 @@ class Block:
     cost: np.ndarray
     bias: float = 1.0
     memo: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def rows(self):
+        """X as float64."""
+        return self.X.astype(np.float64, copy=False)
 
 
 class RowBlocks:
@@ -111,8 +115,8 @@ def pull(block, X, R):
 
 def loss_and_gradient(block, theta, which):
     """Σ ω s², its gradient −2 Σ ω y s x and Σ 2 ω s, where s = max(0, 1 − y f)."""
-    signs = block.signs[:, which]
-    slack = decisions(block, block.X, theta)
+    X, signs = block.rows(), block.signs[:, which]
+    slack = decisions(block, X, theta)
     slack *= signs
     np.subtract(1.0, slack, out=slack)
     np.maximum(slack, 0.0, out=slack)
@@ -120,12 +124,12 @@ def loss_and_gradient(block, theta, which):
     loss = np.einsum("ij,ij->j", costly, slack) / 2.0
     mass = costly.sum(axis=0)
     costly *= signs
-    return loss, -pull(block, block.X, costly), mass
+    return loss, -pull(block, X, costly), mass
 
 
 def curvature(block, theta, which):
     """2 ω [s > 0], n x P: the weight of every row in every Hessian."""
-    active = decisions(block, block.X, theta[:, which]) * block.signs[:, which] < 1.0
+    active = decisions(block, block.rows(), theta[:, which]) * block.signs[:, which] < 1.0
     return active * (2.0 * block.cost[:, None])
 
 
@@ -138,6 +142,7 @@ def hessian_product(block, theta, directions, which):
         part = (block.X[rows], weight[rows]) if few else (block.X, weight)
         block.memo.update(theta=theta.copy(), part=part)
     X, weight = block.memo["part"]
+    X = X.astype(np.float64, copy=False)
     moved = decisions(block, X, directions)
     moved *= weight[:, which]
     return (pull(block, X, moved),)

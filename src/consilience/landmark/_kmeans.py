@@ -9,8 +9,9 @@ from sklearn.cluster import kmeans_plusplus
 __all__ = ["distinct_rows", "kmeans_centres", "kmeans_medoids"]
 
 # k-means sees this many rows, or so many for each centre
-ROWS, ROWS_PER_CENTRE = 5000, 20
-STEPS = 25
+ROWS, ROWS_PER_CENTRE = 2000, 20
+# more steps improve the centres, but not what is learned from the similarities to them
+STEPS = 10
 # entries of a dense piece of a matrix
 CHUNK = 1 << 21
 
@@ -42,7 +43,9 @@ def kmeans_centres(X, n_centres, weight, rng):
     if not np.issubdtype(X.dtype, np.floating):
         X = X.astype(np.float64)
     weight = weight.astype(X.dtype)
-    centres, _ = kmeans_plusplus(X, n_centres, sample_weight=weight, random_state=rng)
+    centres, _ = kmeans_plusplus(
+        X, n_centres, sample_weight=weight, random_state=rng, n_local_trials=1
+    )
     centres = centres.toarray() if sp.issparse(centres) else centres
     last = None
     for _ in range(STEPS):
