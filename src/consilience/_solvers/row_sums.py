@@ -32,7 +32,8 @@ BLOCK = 1 << 21
 class Block:
     """Rows x (n x d), labels ±1 (n x P), costs ω (n,) and the value of the intercept's column.
 
-    Rows may be stored as float32; sums are taken in float64. ``memo`` keeps what the products of one step share; a block that is made anew just lacks it.
+    Rows may be stored as float32; sums are taken in float64. ``memo`` keeps what the products of
+    one step share; a block that is made anew just lacks it.
     """
 
     X: np.ndarray

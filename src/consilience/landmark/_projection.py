@@ -94,15 +94,21 @@ class Projection:
 def fill(block, kernel, X, rows, name):
     """block[rows] = similarities of the rows, which have to be finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = kernel(X[rows])
-    bad = ~np.isfinite(values).all(axis=1) if not np.isfinite(values.sum()) else [False]
-    if np.any(bad):
-        row = np.r_[rows][np.flatnonzero(bad)[0]]
-        raise ValueError(
-            f"similarities to the landmarks of view {name!r} are not finite in row {row}: its "
-            "values are too large; scale them, e.g. by ViewTransformer(StandardScaler())"
-        )
+        try:
+            values = kernel(X[rows])
+        except ValueError as error:  # e.g. chi2 of negative values
+            raise ValueError(f"view {name!r}: {error}") from error
+        fine = np.isfinite(values.sum()) or np.isfinite(values).all()
+    if not fine:
+        refuse_large(name, np.r_[rows][np.flatnonzero(~np.isfinite(values).all(axis=1))[0]])
     block[rows] = values
+
+
+def refuse_large(name, row):
+    raise ValueError(
+        f"view {name!r} has values too large for its similarities in row {row}; scale them, e.g. "
+        "by ViewTransformer(StandardScaler())"
+    )
 
 
 class Features:
@@ -110,13 +116,21 @@ class Features:
 
     def __init__(self, data, name, there, weight, kernel, gamma):
         X = data[name]
-        self.X, self.name = X if len(there) == X.shape[0] else X[there], name
+        self.X, self.name, self.there = X if len(there) == len(data) else X[there], name, there
         self.weight, self.kernel, self.gamma = weight, kernel, gamma
 
     def centres(self, size, rng):
         """Numbers of rows if they all fit, else k-means centres."""
         distinct = distinct_rows(self.X, size)
-        return kmeans_centres(self.X, size, self.weight, rng) if distinct is None else distinct
+        if distinct is not None:
+            return distinct
+        values = self.X.data if sp.issparse(self.X) else self.X
+        if values.dtype.kind == "f" and values.size:
+            largest = np.sqrt(np.finfo(values.dtype).max / self.X.shape[1]) / 4
+            if max(values.max(), -values.min()) > largest:
+                row = np.flatnonzero(abs(self.X).max(axis=1) > largest)[0]
+                refuse_large(self.name, self.there[row])
+        return kmeans_centres(self.X, size, self.weight, rng)
 
     def all_distinct(self, size):
         """Numbers of the distinct rows, None if they are more than ``size``."""
