@@ -41,6 +41,8 @@ def test_weights_pull_centres():
     X, rng = blobs()
     weight = rng.randint(1, 4, size=len(X)).astype(float)
     centres = kmeans_centres(X, 5, weight, np.random.RandomState(0))
+    tiny = kmeans_centres(X.astype(np.float32), 5, 1e-300 * weight, np.random.RandomState(0))
+    np.testing.assert_allclose(tiny, centres, atol=1e-4)
     near = ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     for j, centre in enumerate(centres):
         np.testing.assert_allclose(

@@ -10,11 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import chi2_kernel, cosine_similarity, euclidean_distances, rbf_kernel
 from sklearn.metrics.pairwise import laplacian_kernel as laplacian
 
+from common.carriers import carriers
 from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.landmark import LandmarkProjector, MVLSVMClassifier
 from consilience.landmark._bound import hoeffding_interval, stability_bound
 from reference.landmark import similarities
+
+CARRIERS = carriers()
 
 
 def problem(**settings):
@@ -232,6 +235,37 @@ def test_values_that_overflow(landmarks):
         MVLSVMClassifier(10, kernel="linear", landmarks=huge).fit(huge, y)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, np.int8, bool])
+def test_odd_types(dtype):
+    data, y = problem()
+    odd = {name: np.clip(4 * X, 0, 100).astype(dtype) for name, X in data.items()}
+    model = MVLSVMClassifier(10, random_state=0).fit(odd, y)
+    double = {name: X.astype(np.float64) for name, X in odd.items()}
+    np.testing.assert_allclose(
+        model.decision_function(odd),
+        clone(model).fit(double, y).decision_function(double),
+        atol=1e-6,
+    )
+
+
+def test_views_that_say_nothing():
+    _, y = problem(n_classes=2)
+    model = MVLSVMClassifier(random_state=0).fit([np.ones((150, 2)), np.zeros((150, 1))], y)
+    assert len(set(model.decision_function([np.ones((3, 2)), np.zeros((3, 1))]))) == 1
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_projector_takes_every_carrier(carrier):
+    X, views, _ = CARRIERS[carrier]
+    projector = LandmarkProjector(9, views=views, random_state=0)
+    M = projector.fit_transform(X)
+    assert M.shape == (60, 18)
+    there = getattr(X, "present", np.ones((60, 2), dtype=bool))
+    np.testing.assert_array_equal(np.isfinite(M), np.repeat(there, 9, axis=1))
+    some = X[10:20] if not hasattr(X, "iloc") else X.iloc[10:20]
+    np.testing.assert_allclose(clone(projector).fit(X).transform(some), M[10:20], atol=1e-12)
+
+
 def test_feature_names():
     data, _ = problem()
     projector = LandmarkProjector(2, random_state=0).fit(data)
@@ -314,6 +348,7 @@ DATA = problem()[0]
         ({"n_landmarks": 0}, r"n_landmarks \(view 'view0'\) must be a whole number >= 1"),
         ({"n_landmarks": {"view0": 3}}, "n_landmarks must have one entry for each of the views"),
         ({"landmarks": "grid"}, "landmarks must be one of kmeans, random, or samples"),
+        ({"landmarks": None}, "landmarks must be one of kmeans, random, or samples"),
         ({"landmarks": {"view0": DATA["view0"]}}, "landmarks lack the views 'view1', 'view2'"),
         ({"landmarks": [DATA["view0"][:, :4]] * 3}, "view 'view0' has 4 columns, but had 10"),
         ({"kernel": "gauss"}, r"kernel \(view 'view0'\) must be one of"),

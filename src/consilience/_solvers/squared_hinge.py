@@ -212,14 +212,15 @@ def newton(rows, theta, directions, *, tol, max_iter):
 def evaluate(rows, theta, which):
     """Objectives, gradients and relative sizes of the gradients of the problems ``which``.
 
-    That of w is measured by |w| + |w − g|, equal at the solution; since the objective curves by 1
-    at least, |g| bounds the distance of w from there. That of b is measured by Σ 2 ω s.
+    That of w is measured by |w| + |w − g| + √Σλ with λ = 2 ω s: the first two are equal at the
+    solution, and no more than the third. Since the objective curves by 1 at least, |g| bounds the
+    distance of w from there. That of b is measured by Σλ.
     """
     loss, g, mass = rows.sum(loss_and_gradient, theta, which)
     w, pulled = theta[:-1], np.linalg.norm(g[:-1], axis=0)
     value = np.einsum("ij,ij->j", w, w) / 2 + loss
     g[:-1] += w
-    scale = np.linalg.norm(w, axis=0) + pulled
+    scale = np.linalg.norm(w, axis=0) + pulled + np.sqrt(mass)
     tiny = np.finfo(np.float64).tiny
     size = np.linalg.norm(g[:-1], axis=0) / np.maximum(scale, tiny)
     return value, g, np.maximum(size, np.abs(g[-1]) / np.maximum(mass, tiny))

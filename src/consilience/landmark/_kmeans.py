@@ -40,9 +40,9 @@ def kmeans_centres(X, n_centres, weight, rng):
     if X.shape[0] > most:
         rows = np.sort(rng.choice(X.shape[0], most, replace=False))
         X, weight = X[rows], weight[rows]
-    if not np.issubdtype(X.dtype, np.floating):
+    if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    weight = weight.astype(X.dtype)
+    weight = (weight / weight.mean()).astype(X.dtype)
     centres, _ = kmeans_plusplus(
         X, n_centres, sample_weight=weight, random_state=rng, n_local_trials=1
     )

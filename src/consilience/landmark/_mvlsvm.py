@@ -336,5 +336,5 @@ class MVLSVMClassifier(MultiViewClassifier):
             f"MVLSVMClassifier stopped before tol={self.tol:g} was reached: raise max_iter (now "
             f"{self.max_iter}) or tol, or lower C",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

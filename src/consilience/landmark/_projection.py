@@ -234,13 +234,13 @@ def check_size(size, view):
 
 def check_landmarks(landmarks, data):
     """None for a known choice, or the user's own landmarks as checked views."""
-    if isinstance(landmarks, str):
-        if landmarks not in CHOICES:
-            raise ValueError(
-                f"landmarks must be one of {', '.join(CHOICES)}, or samples with the views of X; "
-                f"got {landmarks!r}"
-            )
+    if isinstance(landmarks, str) and landmarks in CHOICES:
         return None
+    if isinstance(landmarks, (str, numbers.Number)) or landmarks is None:
+        raise ValueError(
+            f"landmarks must be one of {', '.join(CHOICES)}, or samples with the views of X; "
+            f"got {landmarks!r}"
+        )
     given = as_multiview(landmarks)
     lacking = [name for name in data.view_names if name not in given]
     if lacking:
@@ -256,5 +256,5 @@ def warn_of_absent(names):
         warnings.warn(
             f"views {shown(names)} are present in no training row and have no landmarks",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
