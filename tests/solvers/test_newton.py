@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience._solvers import newton
-from consilience._solvers.blocks import Blocks, entry_pairs, gram_factor, weighted_product
+from consilience._solvers.blocks import Blocks, add_weighted_product, gram_factor
 from consilience._solvers.newton import homotopy, minimise
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
@@ -117,14 +117,19 @@ def test_weighted_products(seed, first, second):
     rng = np.random.RandomState(seed)
     A = rng.randn(30, 7) * (rng.rand(30, 7) < first)
     B = rng.randn(30, 5) * (rng.rand(30, 5) < second)
-    D = rng.rand(30)
+    D = rng.rand(30) * (rng.rand(30) < 0.7)
     expected = A.T @ (D[:, None] * B)
     a, b = sp.csr_array(A), sp.csr_array(B)
     for one, other in ((A, B), (a, b), (A, b), (a, B)):
-        np.testing.assert_allclose(weighted_product(one, other, D), expected, atol=1e-12)
-    np.testing.assert_allclose((entry_pairs(a, b) @ D).reshape(7, 5), expected, atol=1e-12)
-    square = (entry_pairs(a, a) @ D).reshape(7, 7)
-    np.testing.assert_allclose(square, np.triu(A.T @ (D[:, None] * A)), atol=1e-12)
+        # a block of a larger matrix, which keeps what it holds
+        out = np.ones((9, 8))
+        add_weighted_product(one, other, D, out[1:8, 2:7])
+        np.testing.assert_allclose(out[1:8, 2:7], 1 + expected, atol=1e-12)
+        assert out.sum() == pytest.approx(72 + expected.sum())
+    for one in (A, a):
+        out = np.zeros((7, 7))
+        add_weighted_product(one, one, D, out)
+        np.testing.assert_allclose(np.triu(out), np.triu(A.T @ (D[:, None] * A)), atol=1e-12)
 
 
 def test_gradient_by_finite_differences():

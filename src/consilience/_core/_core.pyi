@@ -1,11 +1,13 @@
 """Compiled kernels. Arrays are C-contiguous and never copied; inputs may be read-only."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from numpy import bool_, float32, float64, int32, int64, uint8, uint32
 from numpy.typing import NDArray
 
 T = TypeVar("T", float32, float64)
+I = TypeVar("I", int32, int64)
+J = TypeVar("J", int32, int64)
 
 def rbf_epilogue(
     products: NDArray[T], x_norms: NDArray[T], z_norms: NDArray[T], gamma: float
@@ -31,6 +33,29 @@ def smo_joint(
     Row k of view v's kernel is ``stores[v][slots[v][k]]``, float32 or float64. c = 0: ψ is
     ½ own Σ_v λ² + ½ shared μ²; c > 0: −own log(1 − μ/(c own)). Steps taken and the largest gap.
     """
+
+@overload
+def sparse_gram(
+    data: NDArray[float64],
+    indices: NDArray[I],
+    indptr: NDArray[I],
+    weight: NDArray[float64],
+    out: NDArray[float64],
+) -> None:
+    """out += AᵀWA, upper triangle, for a canonical CSR matrix A and W = diag(weight)."""
+
+@overload
+def sparse_gram(
+    a_data: NDArray[float64],
+    a_indices: NDArray[I],
+    a_indptr: NDArray[I],
+    b_data: NDArray[float64],
+    b_indices: NDArray[J],
+    b_indptr: NDArray[J],
+    weight: NDArray[float64],
+    out: NDArray[float64],
+) -> None:
+    """out += AᵀWB for canonical CSR matrices A and B; rows of weight 0 cost nothing."""
 
 # Trees, used through consilience._core.binned.
 #   Limits   least and greatest value of every bin, and where each feature begins (d + 1)

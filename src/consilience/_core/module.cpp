@@ -41,4 +41,5 @@ NB_MODULE(_core, m) {
     consilience::bind_trees(m);
     consilience::bind_predict(m);
     consilience::bind_smo(m);
+    consilience::bind_sparse_gram(m);
 }

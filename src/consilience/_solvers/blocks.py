@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from consilience._core import sparse_gram
+
 __all__ = ["Blocks", "gram_factor"]
 
 # a sparse product beats BLAS on the same rows below this density
 SPARSE = 0.1
-# products of pairs of entries that may be kept for repeated Gram matrices
-PAIRS = 30_000_000
 # entries of a dense copy of sparse rows at a time
 CHUNK = 1 << 22
 
@@ -46,7 +46,7 @@ class Blocks:
         self._keep([X for X, _ in centred], present, [mean for _, mean in centred])
 
     def _keep(self, Xs, present, means):
-        self.Xs, self.present, self.means, self.pairs = Xs, present, means, {}
+        self.Xs, self.present, self.means = Xs, np.asfortranarray(present), means
         self.n, self.V = present.shape
         self.widths = np.array([X.shape[1] for X in Xs])
         ends = np.cumsum(self.widths)
@@ -67,14 +67,7 @@ class Blocks:
     def some(self, views):
         """Some of the views."""
         Xs, means = [self.Xs[v] for v in views], [self.means[v] for v in views]
-        part = object.__new__(Blocks)._keep(Xs, self.present[:, views], means)
-        part.pairs = {
-            (i, j): self.pairs[u, v]
-            for i, u in enumerate(views)
-            for j, v in enumerate(views)
-            if (u, v) in self.pairs
-        }
-        return part
+        return object.__new__(Blocks)._keep(Xs, self.present[:, views], means)
 
     def scaled(self, factors):
         """The views times a factor each."""
@@ -95,19 +88,9 @@ class Blocks:
         columns = [np.arange(self.d)[self.slices[v]] for v in views]
         return np.concatenate([*columns, self.d + np.asarray(views)])
 
-    def keep_pairs(self):
-        """Prepare for many Gram matrices of all rows: keep the products of entries if sparse."""
-        if self.pairs:
-            return
-        counts = [np.diff(X.indptr) if sp.issparse(X) else None for X in self.Xs]
-        views = [v for v in range(self.V) if counts[v] is not None]
-        chosen = [(u, v) for u in views for v in views if u <= v]
-        if sum(int(counts[u] @ counts[v]) for u, v in chosen) <= PAIRS:
-            self.pairs = {(u, v): entry_pairs(self.Xs[u], self.Xs[v]) for u, v in chosen}
-
     def apply(self, theta):
         """X_v w_v + b_v for all views, n x V; rows where a view is missing mean nothing."""
-        out = np.empty((self.n, self.V))
+        out = np.empty((self.n, self.V), order="F")  # a view's values lie together
         for v, (X, where) in enumerate(zip(self.Xs, self.slices, strict=True)):
             w = theta[where]
             shift = self.means[v] @ w if sp.issparse(X) else 0.0
@@ -157,18 +140,16 @@ class Blocks:
         """Fill the blocks of views u ≤ v: w-w, w-b, b-w and b-b."""
         A, B, mean_a, mean_b = self.Xs[u], self.Xs[v], self.means[u], self.means[v]
         rows, columns, total = self.slices[u], self.slices[v], D.sum()
-        a, b = A.T @ D, B.T @ D
-        if (u, v) in self.pairs:
-            block = (self.pairs[u, v] @ D).reshape(A.shape[1], B.shape[1])
-        else:
-            block = weighted_product(A, B, D)
+        a = A.T @ D
+        b = a if u == v else B.T @ D
+        block = H[rows, columns]
+        add_weighted_product(A, B, D, block)
         if sp.issparse(A):
             block -= np.outer(mean_a, b)
             a = a - total * mean_a
         if sp.issparse(B):
             block -= np.outer(a, mean_b)
             b = b - total * mean_b
-        H[rows, columns] = block
         H[rows, self.d + v] = a
         H[columns, self.d + u] = b
         H[self.d + u, self.d + v] = total
@@ -187,46 +168,34 @@ def _centre(X, there, mean, weight):
     if not sp.issparse(X):
         X = np.subtract(X, mean, dtype=np.float64)
         X[~there] = 0.0
+    elif not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     return X, mean
 
 
-def weighted_product(A, B, D):
-    """Dense Aᵀ diag(D) B of two matrices that may be sparse."""
-    sparse = [sp.issparse(X) for X in (A, B)]
-    if not any(sparse):
-        return A.T @ (D[:, None] * B)
-    if all(sparse) and all(X.nnz < SPARSE * X.shape[0] * X.shape[1] for X in (A, B)):
-        scaled = sp.csr_array(
-            (B.data * np.repeat(D, np.diff(B.indptr)), B.indices, B.indptr), B.shape
-        )
-        return (A.T @ scaled).toarray()
-    out = np.zeros((A.shape[1], B.shape[1]))
+def add_weighted_product(A, B, D, out):
+    """Add Aᵀ diag(D) B to ``out``, at least in the upper triangle if A is B; D ≥ 0 then."""
+    if all(sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1] for X in (A, B)):
+        views = (A,) if A is B else (A, B)
+        sparse_gram(*(part for X in views for part in (X.data, X.indices, X.indptr)), D, out)
+        return
+    rows = np.flatnonzero(D)
     step = max(1, CHUNK // max(A.shape[1], B.shape[1]))
-    for start in range(0, len(D), step):
-        part = slice(start, start + step)
-        a, b = (X[part].toarray() if sp.issparse(X) else X[part] for X in (A, B))
-        out += a.T @ (D[part, None] * b)
-    return out
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        if len(rows) == len(D):
+            part = slice(start, start + step)
+        a = _dense_rows(A, part)
+        if A is B:
+            a = a * np.sqrt(D[part])[:, None]
+            out += a.T @ a  # one array with itself: NumPy takes the symmetric product
+        else:
+            out += a.T @ (D[part, None] * _dense_rows(B, part))
 
 
-def entry_pairs(A, B):
-    """P (d_a d_b x n) with P D = AᵀDB flattened; the upper triangle only if A is B."""
-    count_a, count_b = np.diff(A.indptr), np.diff(B.indptr)
-    # entry i of A meets all entries of B in its row
-    meets = np.repeat(count_b, count_a)
-    i = np.repeat(np.arange(A.nnz), meets)
-    first = np.repeat(B.indptr[:-1], count_a)
-    j = np.arange(len(i)) - np.repeat(np.cumsum(meets) - meets - first, meets)
-    sizes = count_a * count_b
-    if A is B:
-        upper = A.indices[i] <= B.indices[j]
-        owner = np.repeat(np.arange(A.shape[0]), sizes)
-        i, j = i[upper], j[upper]
-        sizes = np.bincount(owner[upper], minlength=A.shape[0])
-    where = A.indices[i] * B.shape[1] + B.indices[j]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    shape = (A.shape[1] * B.shape[1], A.shape[0])
-    return sp.csc_array((A.data[i] * B.data[j], where, ends), shape=shape)
+def _dense_rows(X, rows):
+    return X[rows].toarray() if sp.issparse(X) else X[rows]
 
 
 def gram_factor(X, mean, present, least=1e-12):

@@ -169,8 +169,6 @@ def residual(blocks, theta, g, lam, stiffness):
 
 def direction(blocks, g, lam, weight, a, b, size):
     """Newton step −H⁻¹g; only active rows enter H."""
-    rows = np.flatnonzero(lam.any(axis=1))
-    part, lam, weight = blocks.rows(rows), lam[rows], weight[rows]
     active = lam > 0
     own, shared = curvature(lam, a, b)
     own, shared = own * weight, shared * weight
@@ -179,8 +177,10 @@ def direction(blocks, g, lam, weight, a, b, size):
         return (own * (u == v) - shared) * (active[:, u] & active[:, v])
 
     if blocks.size > DIRECT:
-        return conjugate_gradients(part, -g, active, own, shared, min(0.1, np.sqrt(size)))
-    H = part.gram(weights)
+        rows = np.flatnonzero(active.any(axis=1))
+        part = blocks.rows(rows), -g, active[rows], own[rows], shared[rows]
+        return conjugate_gradients(*part, min(0.1, np.sqrt(size)))
+    H = blocks.gram(weights)
     H[np.diag_indices(blocks.d)] += 1.0
     solve = solve_posdef(H)
     return -g if solve is None else solve(-g)

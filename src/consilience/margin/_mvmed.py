@@ -37,7 +37,6 @@ def worst_view_and_log(present):
 
 def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-11, max_iter=100):
     """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q(ξ) = c²ξ²/2 or cξ − log(ξ) from 1/c on."""
-    blocks.keep_pairs()
     if prior == "gaussian":
         loss, constraints = Quadratic(c), worst_view(blocks.present)
     else:

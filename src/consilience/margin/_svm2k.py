@@ -51,7 +51,6 @@ def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
 
 def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """Every pair of views by itself; each view's parameters are the mean over its pairs."""
-    blocks.keep_pairs()
     V = blocks.V
     pairs = list(combinations(range(V), 2)) or [(0,)]
     theta, lam, found = np.zeros(blocks.size), np.zeros((blocks.n, V)), []
