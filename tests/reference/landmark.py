@@ -39,15 +39,22 @@ def em_round(M, known, mu, S, weight, ridge):
 
 
 def squared_hinge(X, y, cost, intercept=True):
-    """w, b of min ½|w|² + Σ cost max(0, 1 − y(Xw + b))², by BFGS."""
+    """w, b of min ½|w|² + Σ cost max(0, 1 − y(Xw + b))², by a generic trust-region method."""
+    A = np.c_[X, np.full(len(X), float(intercept))]
+    D = np.eye(A.shape[1])
+    D[-1, -1] = 0.0 if intercept else 1.0
 
     def objective(theta):
-        w, b = theta[:-1], theta[-1] * intercept
-        slack = np.maximum(0, 1 - y * (X @ w + b))
-        pull = -2 * cost * y * slack
-        gradient = np.append(w + X.T @ pull, intercept * pull.sum())
-        return w @ w / 2 + cost @ slack**2, gradient
+        slack = np.maximum(0, 1 - y * (A @ theta))
+        gradient = D @ theta - 2 * A.T @ (cost * y * slack)
+        return theta @ D @ theta / 2 + cost @ slack**2, gradient
 
-    start = np.zeros(X.shape[1] + 1)
-    options = {"gtol": 1e-9, "ftol": 1e-15, "maxiter": 50_000, "maxcor": 50}
-    return minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    def hessian(theta):
+        active = cost * (y * (A @ theta) < 1)
+        return D + 2 * A.T @ (active[:, None] * A)
+
+    start = np.zeros(A.shape[1])
+    options = {"gtol": 1e-9 * (1 + cost.sum()), "maxiter": 10_000}
+    return minimize(
+        objective, start, jac=True, hess=hessian, method="trust-exact", options=options
+    ).x

@@ -38,7 +38,7 @@ def test_equals_the_reference(problem):
     ours, theirs = (evaluate(rows, theta, every)[0] for theta in (found.theta, expected))
     assert (ours <= theirs * (1 + 1e-9) + 1e-12).all()
     np.testing.assert_allclose(
-        found.theta[:-1], expected[:-1], atol=1e-3 * (1 + np.abs(expected).max())
+        found.theta[:-1], expected[:-1], atol=1e-5 * (1 + np.abs(expected).max())
     )
     if not intercept:
         assert (found.theta[-1] == 0).all()

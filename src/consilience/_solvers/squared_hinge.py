@@ -46,6 +46,8 @@ TOGETHER = 1 << 26
 FLOOR = 1e-7
 # steps without progress after which rounding is to blame
 PATIENCE = 3
+# of a step that does not descend
+HALVINGS = 30
 
 
 @dataclass
@@ -182,18 +184,18 @@ def newton(rows, theta, directions, *, tol, max_iter):
     P = theta.shape[1]
     every = np.arange(P)
     value, g, size = evaluate(rows, theta, every)
-    best, patience = size.copy(), np.full(P, PATIENCE)
+    best, patience, stuck = size.copy(), np.full(P, PATIENCE), np.zeros(P, dtype=bool)
     for step in range(max_iter + 1):
         patience[size > 0.5 * best] -= 1
         patience[size <= 0.5 * best] = PATIENCE
         best = np.minimum(best, size)
-        which = np.flatnonzero((size > tol) & ((patience > 0) | (size > FLOOR)))
+        which = np.flatnonzero((size > tol) & ((patience > 0) | (size > FLOOR)) & ~stuck)
         if len(which) == 0 or step == max_iter:
             break
         move = directions(theta, g, which, size)
         slope = np.einsum("ij,ij->j", g[:, which], move)
         t = 1.0
-        for _ in range(40):
+        for _ in range(HALVINGS):
             trial = theta[:, which] + t * move
             new = evaluate(rows, trial, which)
             allowed = value[which] + 1e-4 * t * slope + 1e-12 * np.abs(value[which])
@@ -205,6 +207,7 @@ def newton(rows, theta, directions, *, tol, max_iter):
             if len(which) == 0:
                 break
             t /= 2
+        stuck[which] = True  # rounding: no step is small enough to descend
     worst = float(size.max())
     return Solution(theta, step, worst, bool(worst <= max(tol, FLOOR)))
 
