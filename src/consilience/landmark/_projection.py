@@ -124,13 +124,23 @@ class Features:
         distinct = distinct_rows(self.X, size)
         if distinct is not None:
             return distinct
-        values = self.X.data if sp.issparse(self.X) else self.X
-        if values.dtype.kind == "f" and values.size:
-            largest = np.sqrt(np.finfo(values.dtype).max / self.X.shape[1]) / 4
-            if max(values.max(), -values.min()) > largest:
-                row = np.flatnonzero(abs(self.X).max(axis=1) > largest)[0]
-                refuse_large(self.name, self.there[row])
+        self._refuse_large()
         return kmeans_centres(self.X, size, self.weight, rng)
+
+    def _refuse_large(self):
+        """Squares of distances have to be numbers."""
+        values = self.X.data if sp.issparse(self.X) else self.X
+        if values.dtype.kind != "f" or values.size == 0:
+            return
+        largest = np.sqrt(np.finfo(values.dtype).max / self.X.shape[1]) / 4
+        if max(values.max(), -values.min()) <= largest:
+            return
+        place = np.flatnonzero(np.abs(values).ravel() > largest)[0]
+        if sp.issparse(self.X):
+            row = np.searchsorted(self.X.indptr, place, side="right") - 1
+        else:
+            row = place // self.X.shape[1]
+        refuse_large(self.name, self.there[row])
 
     def all_distinct(self, size):
         """Numbers of the distinct rows, None if they are more than ``size``."""
