@@ -40,6 +40,8 @@ ALLOWED = {
     "__init__": ["views"],
 }
 PACKAGES_OF_EXTRAS = {"typer", "rich", "matplotlib", "pandas", "polars", "pyarrow", "dask"}
+# only downloads need these
+PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
 
 
 def imports(path):
@@ -88,17 +90,19 @@ def test_core_needs_no_extra(path):
         return
     used = {module.split(".")[0] for module, _ in imports(path)}
     assert not used & PACKAGES_OF_EXTRAS
+    assert layer(path) == "datasets" or not used & PACKAGES_OF_DATA
 
 
 def test_import_is_light():
     # scikit-learn loads some optional packages by itself when they are there
     script = (
         "import sys, sklearn.preprocessing, sklearn.pipeline; before = set(sys.modules); "
-        "import consilience; print(*{m.split('.')[0] for m in set(sys.modules) - before})"
+        "import consilience, consilience.datasets; "
+        "print(*{m.split('.')[0] for m in set(sys.modules) - before})"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & PACKAGES_OF_EXTRAS
+    assert not set(done.stdout.split()) & (PACKAGES_OF_EXTRAS | PACKAGES_OF_DATA)
 
 
 def test_public_names():

@@ -4,6 +4,8 @@ import sys
 import pytest
 
 from consilience.cli import main
+from consilience.datasets._store import write_arrays
+from reference import small_sets
 
 
 def run(capsys, *arguments):
@@ -31,6 +33,7 @@ def test_compare_ranks_methods(capsys):
         (["compare", "digits", "--seed", "-1"], "--seed must lie between 0"),
         (["compare", "digits", "--cv", "many"], "Invalid value for '--cv'"),
         (["compare"], "Missing argument"),
+        (["fetch", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["dance"], "No such command 'dance'"),
     ],
 )
@@ -48,6 +51,25 @@ def test_lists(capsys, command, word):
     code, out, _ = run(capsys, command)
     assert code == 0
     assert word in out
+
+
+def test_fetch(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CONSILIENCE_DATA", str(tmp_path))
+    for stem, arrays in small_sets.nutrimouse().items():
+        write_arrays(tmp_path / "nutrimouse" / f"{stem}.npz", arrays)
+    code, out, _ = run(capsys, "fetch", "nutrimouse", "--quiet")
+    assert code == 0
+    assert "10 samples, 2 views" in out
+    assert "Licence" in out
+    code, out, _ = run(capsys, "datasets")
+    assert [line.split("│")[3].strip() for line in out.splitlines() if "genotype" in line] == [
+        "yes"
+    ]
+    code, out, err = run(capsys, "fetch", "reuters-600")
+    assert (code, out) == (1, "")
+    assert err.startswith("consilience: ")
+    assert "cannot be downloaded" in err
+    assert err.count("\n") == 1
 
 
 def test_without_the_extra():

@@ -1,4 +1,4 @@
-"""The command line: ``consilience compare``, ``methods``, ``datasets``.
+"""The command line: ``consilience compare``, ``methods``, ``datasets``, ``fetch``.
 
 Mistakes of the caller end with one sentence on standard error and exit code 2.
 """
@@ -6,7 +6,6 @@ Mistakes of the caller end with one sentence on standard error and exit code 2.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import numpy as np
@@ -24,17 +23,9 @@ except ImportError as error:
 
 from consilience.benchmark.recipes import RECIPES, get_recipes
 from consilience.benchmark.run import FoldResult, MethodSummary, cross_validate_recipes, rank
-from consilience.datasets import load_digits_views
+from consilience.datasets import DATASETS, DatasetError, load_dataset
 
 __all__ = ["app", "main"]
-
-DATASETS: dict[str, tuple[str, Callable[[], Any]]] = {
-    "digits": ("four quarters of 8 x 8 digits, bundled", load_digits_views),
-    "digits-features": (
-        "five representations of 8 x 8 digits, bundled",
-        lambda: load_digits_views(kind="features"),
-    ),
-}
 
 app = typer.Typer(
     help="Compare classifiers on samples described by several views.",
@@ -57,7 +48,7 @@ def compare(
     if dataset not in DATASETS:
         raise ValueError(f"unknown data set {dataset!r}; known are {', '.join(DATASETS)}")
     recipes = get_recipes([name.strip() for name in methods.split(",")] if methods else None)
-    bunch = DATASETS[dataset][1]()
+    bunch = load_dataset(dataset)
     smallest = int(np.unique(bunch.target, return_counts=True)[1].min())
     if not 2 <= cv <= smallest:
         raise ValueError(f"--cv must lie between 2 and {smallest}, the size of the least class")
@@ -91,11 +82,23 @@ def list_methods() -> None:
 
 @app.command("datasets")
 def list_datasets() -> None:
-    """List the data sets that 'compare' knows by name."""
-    table = Table("data set", "what it is")
-    for name, (summary, _) in DATASETS.items():
-        table.add_row(name, summary)
+    """List the data sets that 'compare' knows by name, and whether they are on this machine."""
+    table = Table("data set", "what it is", "here")
+    for dataset in DATASETS.values():
+        table.add_row(dataset.name, dataset.summary, "yes" if dataset.is_here() else "no")
     Console().print(table)
+
+
+@app.command()
+def fetch(
+    dataset: Annotated[str, typer.Argument(help="Name of a data set; see 'datasets'.")],
+    quiet: Annotated[bool, typer.Option(help="Show no progress bar.")] = False,
+) -> None:
+    """Download a data set into the folder of data sets, unless it is there, and describe it."""
+    bunch = load_dataset(dataset, progress=False if quiet else None)
+    console = Console()
+    console.print(repr(bunch.data), highlight=False, markup=False)
+    console.print(bunch.DESCR, highlight=False, markup=False)
 
 
 def _with_progress(results: Any, total: int) -> list[FoldResult]:
@@ -122,9 +125,9 @@ def _ranking_table(summaries: list[MethodSummary], cv: int) -> Table:
     return table
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 2) -> NoReturn:
     print(f"consilience: {message}", file=sys.stderr)
-    raise SystemExit(2)
+    raise SystemExit(code)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -138,6 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(1) from None
     except (ValueError, TypeError) as error:
         _fail(str(error))
+    except DatasetError as error:
+        _fail(str(error), code=1)
     except Exception as error:
         # click's usage errors, whichever package typer takes them from
         if hasattr(error, "format_message"):

@@ -184,3 +184,30 @@ def dual_value(Xs, y, weight, lam, a, b):
         w = X.T @ (y * lam[:, v])
         value -= w @ w / 2
     return value
+
+
+def margin_norms(Xs, y, lam):
+    """½ Σ_v |X_vᵀ y λ_v|²."""
+    return sum(((X.T @ (y * lam[:, v])) ** 2).sum() for v, X in enumerate(Xs)) / 2
+
+
+def exponential_dual(Xs, y, weight, lam, c):
+    """MVMED's dual with the exponential prior, Σ ω [μ + log(1 − μ/c)] − ½ Σ|X_vᵀyλ_v|²."""
+    mu = lam.sum(axis=1) / weight
+    return weight @ (mu + np.log1p(-mu / c)) - margin_norms(Xs, y, lam)
+
+
+def svm2k_dual(Xs, y, weight, lam, C, D, epsilon):
+    """SVM-2K's dual at the multipliers of the views, λ₁ = a₁ − β and λ₂ = a₂ + β, as they allow.
+
+    λ is fixed, so |β| is as small as 0 ≤ a ≤ C permits.
+    """
+    lam = lam / weight[:, None]
+    value = weight @ lam.sum(axis=1) - margin_norms(Xs, y, lam * weight[:, None])
+    if len(Xs) == 2:
+        low = np.maximum(-lam[:, 0], lam[:, 1] - C[1])
+        high = np.minimum(C[0] - lam[:, 0], lam[:, 1])
+        beta = np.clip(0.0, low, np.maximum(low, high))
+        assert (np.abs(beta) <= D + 1e-9).all()
+        value -= epsilon * weight @ np.abs(beta)
+    return value
