@@ -109,13 +109,13 @@ def three_decisions(model, data):
 
 def accuracy_table(n_splits):
     """The paper's protocol: half trains, a quarter chooses settings, a quarter tests."""
-    for title, load, cs in (
+    for title, read, cs in (
         ("Course", course, [2.0**k for k in range(1, 6)]),
         ("Ads", ads, [2.0**k for k in range(1, 16, 2)]),
     ):
         results = {name: [] for name in ("SMVMED", "MVMED", "AMVMED", "SVM-2K")}
         for split in range(n_splits):
-            data, y = load(split)
+            data, y = read(split)
             order = np.random.RandomState(split).permutation(len(y))
             train, held, test = np.split(order, [len(y) // 2, 3 * len(y) // 4])
             for name, scores in results.items():

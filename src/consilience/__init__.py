@@ -10,7 +10,17 @@ from consilience.views import MultiViewData, ViewTransformer, as_multiview
 __version__ = "0.1.0"
 
 # imported at first use, so that `import consilience` stays light
-_SUBPACKAGES = ("benchmark", "boosting", "datasets", "fusion", "kernel", "margin", "views", "vote")
+_SUBPACKAGES = (
+    "benchmark",
+    "boosting",
+    "datasets",
+    "fusion",
+    "kernel",
+    "landmark",
+    "margin",
+    "views",
+    "vote",
+)
 
 _CLASSES = {"BinnedTreeClassifier": "consilience._binned_tree"}
 

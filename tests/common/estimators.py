@@ -16,6 +16,7 @@ from consilience.fusion import (
     StackingFusionClassifier,
 )
 from consilience.kernel import MKLClassifier, MVMLClassifier
+from consilience.landmark import MVLSVMClassifier
 from consilience.margin import (
     AMVMEDClassifier,
     MVMEDClassifier,
@@ -44,6 +45,7 @@ CLASSIFIERS = {
     "AMVMEDClassifier": AMVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
     "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
     "SMVMEDClassifierCV(rbf)": SMVMEDClassifierCV(
         cs=[0.5, 2], alphas=[0, 0.5], cv=3, kernel="rbf", tol=1e-9
@@ -66,6 +68,8 @@ ORDER_FREE = {
     "MVMEDClassifier": MVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    # the rows are fewer than the landmarks, so that all of them are landmarks
+    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
     "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
     "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
     "MVMLClassifier": MVMLClassifier(random_state=0),
@@ -75,7 +79,7 @@ ORDER_FREE = {
 NO_PROBABILITIES = [
     name
     for name, model in CLASSIFIERS.items()
-    if type(model).__module__.split(".")[1] in ("kernel", "margin")
+    if type(model).__module__.split(".")[1] in ("kernel", "landmark", "margin")
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others

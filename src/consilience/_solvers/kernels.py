@@ -47,9 +47,13 @@ class KernelTo:
         Numbers of the kernel, as in ``sklearn.metrics.pairwise``.
     dtype : float64 or float32
         Of the blocks, and of the arithmetic.
+    centre : bool
+        Whether distances to a dense Z are taken from its mean; no for rows that are sparse.
     """
 
-    def __init__(self, Z, kernel="rbf", *, gamma=1.0, degree=3, coef0=1.0, dtype=np.float64):
+    def __init__(
+        self, Z, kernel="rbf", *, gamma=1.0, degree=3, coef0=1.0, dtype=np.float64, centre=True
+    ):
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.dtype, self.m = np.dtype(dtype), Z.shape[0]
         self.centre, self.unit = None, 1.0
@@ -57,7 +61,7 @@ class KernelTo:
             # distances do not depend on the origin, but their rounding does; with γ in the rows
             # their squares keep within the range of float32
             self.unit = np.sqrt(gamma)
-            if not sp.issparse(Z) and len(Z):
+            if centre and not sp.issparse(Z) and len(Z):
                 self.centre = Z.mean(axis=0, dtype=np.float64)
         self.Z = Z if callable(kernel) else self._prepare(Z)
         if kernel == "rbf":

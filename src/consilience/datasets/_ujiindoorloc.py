@@ -96,7 +96,9 @@ def scaled_signals(rssi):
     heard = rssi != NOT_HEARD
     rows, columns = np.nonzero(heard)
     strength = (rssi[heard].astype(np.float64) + 105) / 105
-    return sp.csr_array((strength, (rows, columns)), shape=rssi.shape)
+    # 32-bit positions: scikit-learn's linear models take no others
+    where = rows.astype(np.int32), columns.astype(np.int32)
+    return sp.csr_array((strength, where), shape=rssi.shape)
 
 
 def labels_of(task, building, floor):
