@@ -45,6 +45,13 @@ CLASSIFIERS = {
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
     "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
+    "SMVMEDClassifierCV(rbf)": SMVMEDClassifierCV(
+        cs=[0.5, 2], alphas=[0, 0.5], cv=3, kernel="rbf", tol=1e-9
+    ),
+    "MVMEDClassifier(rbf)": MVMEDClassifier(kernel="rbf", tol=1e-9),
+    "AMVMEDClassifier(rbf)": AMVMEDClassifier(form="two-step", kernel="rbf", tol=1e-9),
+    "SVM2KClassifier(rbf)": SVM2KClassifier(kernel="rbf", tol=1e-9),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -59,6 +66,7 @@ ORDER_FREE = {
     "SVM2KClassifier": SVM2KClassifier(),
     # the rows are fewer than the landmarks, so that all of them are landmarks
     "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
 }
 
 # margins are no probabilities
@@ -69,12 +77,12 @@ NO_PROBABILITIES = [
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
-TOLERANCE = {"SVM2KClassifier": 1e-5}
+TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5}
 
 # for kernel views
 PRECOMPUTED = {
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
-    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    **{name: CLASSIFIERS[name] for name in NO_PROBABILITIES},
 }

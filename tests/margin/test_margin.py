@@ -266,7 +266,7 @@ def test_warning_with_advice():
     ("model", "message"),
     [
         (SMVMEDClassifier(0), "c must be a number > 0"),
-        (SMVMEDClassifier(solver="smo"), "solver must be one of auto, newton, alternation"),
+        (SMVMEDClassifier(solver="sgd"), "solver must be one of auto, newton, smo, alternation"),
         (SMVMEDClassifier(combine="worst"), "combine must be 'mean', 'best' or one of the views"),
         (SMVMEDClassifier(tol=0), "tol must be"),
         (SMVMEDClassifier(max_iter=0), "max_iter must be"),

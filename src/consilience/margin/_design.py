@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._solvers.blocks import Blocks, gram_factor
+from consilience.margin._machine import LinearExpansion, Machine
 
-__all__ = ["Design"]
+__all__ = ["Design", "zero_missing"]
 
 # views wider than the rows are many go through their Gram matrix up to this number of rows
 FACTOR = 3000
@@ -26,8 +27,11 @@ class Design:
         Sample weights.
     """
 
+    # the problems share nothing that changes
+    sequential = False
+
     def __init__(self, Xs, present, weight):
-        Xs = [_zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
+        Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
         self.blocks = Blocks(Xs, present, weight=weight)
         self.means, self.lifts = self.blocks.means, [None] * len(Xs)
         wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
@@ -55,8 +59,17 @@ class Design:
         ]
         return coefs, intercepts
 
+    def machine(self, solved):
+        """The fitted machine from the coefficients of all problems; no support vectors."""
+        coefs = [
+            np.stack(vectors, axis=1) for vectors in zip(*(s.coefs for s in solved), strict=True)
+        ]
+        intercepts = np.stack([s.intercepts for s in solved], axis=1)
+        return Machine([LinearExpansion(coef) for coef in coefs], intercepts), None, None
 
-def _zero_missing(X, there):
+
+def zero_missing(X, there):
+    """The view with zeros in the rows that lack it; sparse as float64 CSR."""
     if sp.issparse(X):
         X = sp.csr_array(X).astype(np.float64, copy=False)
         if not there.all():
