@@ -31,6 +31,16 @@ __all__ = [
 ]
 
 
+def _given(struct: Struct) -> dict[str, Any]:
+    """Fields that are not at their default, so that a new field leaves old addresses alone."""
+    fields = msgspec.structs.fields(struct)
+    values = {field.name: getattr(struct, field.name) for field in fields}
+    rest = {
+        f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields
+    }
+    return {name: value for name, value in values.items() if value != rest[name]}
+
+
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     """What is done to the rows before a method sees them."""
 
@@ -40,16 +50,14 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
 
     def given(self) -> dict[str, Any]:
         """The alterations that are not at rest."""
-        rest = Condition()
-        names = self.__struct_fields__
-        return {n: getattr(self, n) for n in names if getattr(self, n) != getattr(rest, n)}
+        return _given(self)
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {value:g}" for name, value in self.given().items())
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """One fit, in plain values."""
+    """One fit, in plain values; what is left at its default is not part of the address."""
 
     data: str
     method: str
@@ -91,7 +99,10 @@ LABELS = ("dataset_label", "method_label")
 
 def address(task: Task) -> str:
     """Hash of everything that decides the task's result."""
-    content = {k: v for k, v in msgspec.to_builtins(task).items() if k not in LABELS}
+    content = {name: v for name, v in _given(task).items() if name not in LABELS}
+    content["condition"] = task.condition.given()
+    content = msgspec.to_builtins(content)
+    del content["split"]["repeats"]  # more of them leave those at hand as they are
     encoded = msgspec.json.encode(content, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:32]
 

@@ -39,9 +39,10 @@ from consilience.benchmark.protocol import (
     with_presence,
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
+from consilience.datasets import make_multiview_classification
 from consilience.views import MultiViewData
 
-__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure"]
+__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "warm_up"]
 
 # the only values that differ between two runs of a task
 COSTS = (
@@ -121,6 +122,15 @@ def _evaluate(task: Task, problem: Problem) -> Outcome:
         kept = Predictions.of(parts.numbers, truth, said, scores, kind, model.classes_)
         outcome.predictions = kept.to_bytes()
     return outcome
+
+
+def warm_up(task: Task) -> None:
+    """Fit the method on a few rows, so that imports and first calls are in nobody's time."""
+    data, labels = make_multiview_classification(30, n_views=2, n_features=3, random_state=0)
+    # data of another kind may not suit it; then the first fit is as it is
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        build_method(task, 0).fit(data, labels).predict(data)
 
 
 def cut(task: Task, problem: Problem) -> _Parts:

@@ -62,11 +62,12 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
 
     from consilience.benchmark.memory import limited
     from consilience.benchmark.problems import Problems
-    from consilience.benchmark.work import execute, failure
+    from consilience.benchmark.work import execute, failure, warm_up
 
     if setup.initializer is not None:
         setup.initializer()
     problems = Problems(setup.problems)
+    warm: set[str] = set()
     write_frame(sink, "ready")
     while True:
         task = messages.get()
@@ -77,6 +78,9 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
             problem = problems.get(task.data, task.data_parameters)
             # one thread: sums of several threads depend on their number, and so do times
             with threadpool_limits(1), limited(setup.memory):
+                if task.method not in warm:
+                    warm.add(task.method)
+                    warm_up(task)
                 outcome = execute(task, problem)
         except Exception as error:  # data that cannot be loaded
             outcome = failure("failed", error)
