@@ -29,7 +29,7 @@ __all__ = ["DaskPool", "Finished", "Pool", "ProcessPool", "Setup"]
 
 GRACE = 0.5  # seconds for a worker to write down where it was
 ATTEMPTS = 2  # a crash may come from outside: one more try
-TAIL = 4000
+TAIL = 20_000
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,9 @@ class _Worker:
         """The end of what the process wrote to standard error."""
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - TAIL))
-        return self._log.read().decode(errors="replace")
+        lines = self._log.read().decode(errors="replace").splitlines()
+        # the interpreter's list of everything that is imported tells nothing
+        return "\n".join(line for line in lines if not line.startswith("Extension modules:"))
 
     def ended(self) -> str:
         """How the process ended."""

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -35,13 +36,15 @@ BUSY_SECONDS = 30.0
 STALE_SECONDS = 60.0  # a runner silent for so long counts as gone
 TABLES = """
 CREATE TABLE IF NOT EXISTS runners (
-  id INTEGER PRIMARY KEY, host TEXT, pid INTEGER, beat REAL, started TEXT, environment TEXT);
+  id INTEGER PRIMARY KEY, host TEXT, pid INTEGER, process TEXT, beat REAL, started TEXT,
+  environment TEXT);
 CREATE TABLE IF NOT EXISTS results (
   task TEXT PRIMARY KEY, spec TEXT NOT NULL, status TEXT NOT NULL, runner INTEGER,
   started TEXT, seconds REAL, outcome TEXT NOT NULL, predictions BLOB);
 CREATE TABLE IF NOT EXISTS claims (task TEXT PRIMARY KEY, runner INTEGER NOT NULL);
 """
 COLUMNS = "task, spec, outcome, started, seconds, runner"
+PROCESS = uuid4().hex  # a process number comes back, this does not
 PACKAGES = ("consilience", "numpy", "scipy", "scikit-learn")
 
 
@@ -202,10 +205,11 @@ class Store:
     def enter_runner(self) -> int:
         """Register this process as one that works on the store."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        row = (socket.gethostname(), os.getpid(), time.time(), now, json.dumps(environment()))
+        machine = json.dumps(environment())
+        row = (socket.gethostname(), os.getpid(), PROCESS, time.time(), now, machine)
         with self._errors(), self._transaction():
-            columns = "host, pid, beat, started, environment"
-            insert = f"INSERT INTO runners ({columns}) VALUES (?, ?, ?, ?, ?)"
+            columns = "host, pid, process, beat, started, environment"
+            insert = f"INSERT INTO runners ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
             added = self._db.execute(insert, row)
         self._runner = added.lastrowid
         assert self._runner is not None
@@ -238,25 +242,11 @@ class Store:
         return None
 
     def _living_claims(self) -> set[str]:
-        runners = self._db.execute("SELECT id, host, pid, beat FROM runners").fetchall()
-        alive = {key for key, host, pid, beat in runners if self._is_alive(key, host, pid, beat)}
         claims = self._db.execute("SELECT task, runner FROM claims").fetchall()
+        runners = self._db.execute("SELECT id, host, pid, process, beat FROM runners").fetchall()
+        claiming = {runner for _, runner in claims}
+        alive = {row[0] for row in runners if row[0] in claiming and _is_alive(*row[1:])}
         return {task for task, runner in claims if runner in alive}
-
-    def _is_alive(self, runner: int, host: str, pid: int, beat: float) -> bool:
-        if runner == self._runner:
-            return True
-        if time.time() - beat > STALE_SECONDS:
-            return False
-        if host != socket.gethostname():
-            return True
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return pid != os.getpid()  # our own number was another's before
 
     # -- errors ------------------------------------------------------------------------------
 
@@ -292,6 +282,23 @@ class Store:
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             return f"{self.path} is damaged or no store of results: {error}; use a new folder"
         return f"{self.path}: {error}"
+
+
+def _is_alive(host: str, pid: int, process: str, beat: float) -> bool:
+    """Whether a runner is still there, as far as that can be told from here."""
+    if process == PROCESS:
+        return True
+    if time.time() - beat > STALE_SECONDS:
+        return False
+    if host != socket.gethostname() or not hasattr(os, "killpg"):
+        return True  # elsewhere, or on a system where asking would end the process
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return pid != os.getpid()
 
 
 def _record(row: tuple) -> Record:

@@ -17,10 +17,11 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from consilience.benchmark.problems import GENERATORS, Problems, known_names
 from consilience.benchmark.protocol import Official, Split, n_splits
-from consilience.benchmark.recipes import RECIPES, get_recipes
+from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.tasks import Condition, Task, described, parameter_name
 from consilience.benchmark.work import METRICS
 from consilience.datasets import DATASETS, DatasetError
@@ -251,33 +252,32 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
         official = max(1, len(problem.splits))
         if protocol.targets == "one-vs-rest":
             positives = list(range(len(np.unique(problem.target))))
+    patterns = [
+        described(
+            Task(
+                data=choice.name,
+                method=method.recipe,
+                split=split,
+                index=0,
+                seed=suite.seed,
+                sample=choice.sample,
+                settings=method.settings,
+                grid=method.grid,
+                tuning_folds=protocol.tuning_folds,
+                dataset_label=choice.label,
+                method_label=method.label,
+            )
+        )
+        for method in suite.methods
+        if method.applies(choice.title)
+    ]
     tasks = []
     for index in range(n_splits(split, official)):
         for condition, positive in product(protocol.conditions(), positives):
-            for method in suite.methods:
-                if not method.applies(choice.title):
-                    continue
-                task = Task(
-                    data=choice.name,
-                    method=get_recipes([method.recipe])[0].name,
-                    split=split,
-                    index=index,
-                    seed=suite.seed,
-                    sample=choice.sample,
-                    positive=positive,
-                    condition=condition,
-                    settings=method.settings,
-                    grid=method.grid,
-                    tuning_folds=protocol.tuning_folds,
-                    dataset_label=choice.label,
-                    method_label=method.label,
-                )
-                tasks.append(
-                    msgspec.structs.replace(
-                        described(task),
-                        data_parameters=_parameters(choice, suite.seed, task.repeat),
-                    )
-                )
+            for pattern in patterns:
+                task = replace(pattern, index=index, condition=condition, positive=positive)
+                drawn = _parameters(choice, suite.seed, task.repeat)
+                tasks.append(replace(task, data_parameters=drawn))
     return tasks
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -152,7 +153,7 @@ def describe(value: Any) -> Any:
 
 def described(task: Task) -> Task:
     """The task with what its recipe builds, which is part of its address."""
-    return msgspec.structs.replace(task, estimator=describe(build_method(task, None)))
+    return replace(task, estimator=describe(build_method(task, None)))
 
 
 def cross_validation(
@@ -167,19 +168,20 @@ def cross_validation(
     probes: tuple[str, ...] = (),
 ) -> list[Task]:
     """Tasks that compare methods on one data set, fold by fold, so that all advance together."""
-    tasks = []
-    for index in range(n_splits(folds)):
-        for method in methods:
-            task = Task(
+    patterns = [
+        described(
+            Task(
                 data=data,
                 method=method,
                 split=folds,
-                index=index,
+                index=0,
                 seed=seed,
                 content=content,
                 grid=dict((grids or {}).get(method, {})),
                 keep=keep,
                 probes=probes,
             )
-            tasks.append(described(task))
-    return tasks
+        )
+        for method in methods
+    ]
+    return [replace(task, index=index) for index in range(n_splits(folds)) for task in patterns]
