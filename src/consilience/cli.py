@@ -120,6 +120,7 @@ def bench(
     _check_seed_and_jobs(study.seed, jobs)
     tasks, notes = plan(study)
     tasks = select(tasks, only or [])
+    notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
     _make_folder(out)
     limit = None if memory is None else int(memory * 2**30)
@@ -282,10 +283,8 @@ def _with_paper(study: Suite, found: Results, key: Key, metric: str) -> str:
 
 
 def _print_failures(console: Console, results: Results) -> None:
-    for record in results.failures:
-        task, outcome = record.task, record.outcome
-        place = f"{task.who} on {task.where}, split {task.index}"
-        console.print(f"{place} {outcome.status}: {outcome.error}", markup=False)
+    for dataset, method, status, error, count in results.kinds_of_failure():
+        console.print(f"{method} on {dataset}: {count} {status}: {error}", markup=False)
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:

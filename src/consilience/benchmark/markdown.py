@@ -205,13 +205,7 @@ def _elsewhere(suite: Suite, results: Results) -> list[str]:
 def _failures(results: Results) -> list[str]:
     if not results.failures:
         return []
-    kinds: dict[tuple, int] = {}
-    for record in results.failures:
-        outcome = record.outcome
-        first = (outcome.error.splitlines() or [""])[0][:200]
-        key = (record.task.where, record.task.who, outcome.status, first)
-        kinds[key] = kinds.get(key, 0) + 1
-    rows = [[*key, str(count)] for key, count in kinds.items()]
+    rows = [[str(value)[:200] for value in kind] for kind in results.kinds_of_failure()]
     return ["## Failures", _grid(["data set", "method", "how", "error", "fits"], rows)]
 
 

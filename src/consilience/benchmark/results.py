@@ -5,6 +5,7 @@ A failed task is never averaged away: the mean of its cell is NaN, and the failu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -85,6 +86,14 @@ class Results:
     def failures(self) -> list[Record]:
         """Tasks that did not end well."""
         return [record for record in self.records if not record.done]
+
+    def kinds_of_failure(self) -> list[tuple[str, str, str, str, int]]:
+        """Data set, method, how it ended, first line of the error, and how many fits ended so."""
+        kinds: Counter[tuple[str, str, str, str]] = Counter()
+        for record in self.failures:
+            first = (record.outcome.error.splitlines() or [""])[0]
+            kinds[record.task.where, record.task.who, record.outcome.status, first] += 1
+        return [(*kind, count) for kind, count in kinds.items()]
 
     @property
     def cells(self) -> list[Key]:

@@ -109,7 +109,7 @@ def _evaluate(task: Task, problem: Problem) -> Outcome:
     metrics: dict[str, float] = {}
     chosen = _tune(task, model, parts, metrics) if task.grid else {}
     data, labels = parts.data[parts.rows.train], parts.train_labels
-    with _timed(metrics, "fit"), memory.peak(metrics):
+    with memory.peak(metrics), _timed(metrics, "fit"):
         model.fit(data, labels)
     test, truth = parts.data[parts.rows.test], parts.target[parts.rows.test]
     with _timed(metrics, "predict"):
