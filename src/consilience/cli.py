@@ -27,6 +27,7 @@ except ImportError as error:
     ) from None
 
 from consilience.benchmark.markdown import shown, shown_paper
+from consilience.benchmark.planning import plan, select
 from consilience.benchmark.progress import Forecast, duration
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.publish import raw_csv, write_file, write_results
@@ -34,7 +35,7 @@ from consilience.benchmark.recipes import RECIPES, get_recipes
 from consilience.benchmark.results import Key, Place, Results, collect, rank
 from consilience.benchmark.run import pending, run_tasks
 from consilience.benchmark.store import Record, Store, StoreError
-from consilience.benchmark.suite import Suite, load_suite, plan, select, suite_names
+from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.benchmark.tasks import Task, cross_validation
 from consilience.datasets import DATASETS, DatasetError, load_dataset
 

@@ -4,7 +4,8 @@ import pytest
 
 from benchmark.studies import N_TASKS, SUITE
 from consilience.benchmark import load_suite, plan, suite_names
-from consilience.benchmark.suite import parse_suite, select
+from consilience.benchmark.planning import select
+from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import address
 from consilience.datasets import DatasetError, available
 

@@ -15,7 +15,7 @@ _ENGINE = {
     "Suite": "suite",
     "Task": "tasks",
     "load_suite": "suite",
-    "plan": "suite",
+    "plan": "planning",
     "run_tasks": "run",
     "suite_names": "suite",
 }

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from consilience.benchmark.pool import DaskPool, Finished, Pool, ProcessPool, Setup
+from consilience.benchmark.cluster import DaskPool
+from consilience.benchmark.pool import Finished, Pool, ProcessPool, Setup
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import Task, address

@@ -1,6 +1,6 @@
 """Suites: data sets × methods × protocol, written as TOML and checked before anything runs.
 
-``load_suite`` reads a shipped suite by name or a file by path; ``plan`` makes its tasks.
+``load_suite`` reads a shipped suite by name or a file by path.
 """
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
-from consilience.benchmark.problems import GENERATORS, Problems, known_names
-from consilience.benchmark.protocol import Official, Split, n_splits
+from consilience.benchmark.problems import known_names
+from consilience.benchmark.protocol import Split
 from consilience.benchmark.recipes import RECIPES
-from consilience.benchmark.tasks import Condition, Task, described, parameter_name
+from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.benchmark.work import METRICS
-from consilience.datasets import DATASETS, DatasetError
 
 __all__ = [
     "DataChoice",
@@ -32,8 +29,8 @@ __all__ = [
     "Reported",
     "Suite",
     "load_suite",
-    "plan",
-    "select",
+    "parse_suite",
+    "refuse_unknown",
     "suite_names",
 ]
 
@@ -199,113 +196,26 @@ def _check(suite: Suite) -> None:
         twice = [title for title, count in Counter(titles).items() if count > 1]
         if twice:
             raise ValueError(f"the {kind} {twice[0]!r} is given twice; give labels that differ")
-    _refuse_unknown("metric", suite.metrics, METRICS)
-    _refuse_unknown("data set", [choice.name for choice in suite.datasets], known_names())
+    refuse_unknown("metric", suite.metrics, METRICS)
+    refuse_unknown("data set", [choice.name for choice in suite.datasets], known_names())
     titles = [choice.title for choice in suite.datasets]
     for method in suite.methods:
-        _refuse_unknown("method", [method.recipe], RECIPES)
-        _refuse_unknown(f"data set of {method.title!r}", method.datasets or [], titles)
+        refuse_unknown("method", [method.recipe], RECIPES)
+        refuse_unknown(f"data set of {method.title!r}", method.datasets or [], titles)
         estimator = RECIPES[method.recipe].build(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
     for entry in suite.paper:
         for metrics in entry.results.values():
-            _refuse_unknown("metric", metrics, METRICS)
+            refuse_unknown("metric", metrics, METRICS)
 
 
 def _on(method: MethodChoice) -> str:
     return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 
-def _refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """An error for the first name that is not known, with those that are."""
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
-
-
-def plan(suite: Suite) -> tuple[list[Task], list[str]]:
-    """All tasks, those of one split together, and a note for every data set that is left out."""
-    tasks, notes, problems = [], [], Problems()
-    for choice in suite.datasets:
-        if not _is_here(choice):
-            if not choice.optional:
-                raise DatasetError(
-                    f"the data set {choice.name!r} is not on this machine; "
-                    f"get it by 'consilience fetch {choice.name}'"
-                )
-            notes.append(f"{choice.title} is left out: it is not on this machine")
-            continue
-        tasks += _tasks_on(suite, choice, problems)
-    return tasks, notes
-
-
-def _is_here(choice: DataChoice) -> bool:
-    return choice.name in GENERATORS or DATASETS[choice.name].is_here()
-
-
-def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task]:
-    protocol, split = suite.protocol, choice.split or suite.protocol.split
-    official = 1
-    positives: list[int | None] = [None]
-    if isinstance(split, Official) or protocol.targets == "one-vs-rest":
-        problem = problems.get(choice.name, _parameters(choice, suite.seed, 0))
-        official = max(1, len(problem.splits))
-        if protocol.targets == "one-vs-rest":
-            positives = list(range(len(np.unique(problem.target))))
-    patterns = [
-        described(
-            Task(
-                data=choice.name,
-                method=method.recipe,
-                split=split,
-                index=0,
-                seed=suite.seed,
-                sample=choice.sample,
-                settings=method.settings,
-                grid=method.grid,
-                tuning_folds=protocol.tuning_folds,
-                dataset_label=choice.label,
-                method_label=method.label,
-            )
-        )
-        for method in suite.methods
-        if method.applies(choice.title)
-    ]
-    tasks = []
-    for index in range(n_splits(split, official)):
-        for condition, positive in product(protocol.conditions(), positives):
-            for pattern in patterns:
-                task = replace(pattern, index=index, condition=condition, positive=positive)
-                drawn = _parameters(choice, suite.seed, task.repeat)
-                tasks.append(replace(task, data_parameters=drawn))
-    return tasks
-
-
-def _parameters(choice: DataChoice, seed: int, repeat: int) -> dict[str, Any]:
-    """Parameters of the loader; a seeded one draws anew for every repeat."""
-    drawn: Mapping[str, Any] = {"random_state": seed + repeat} if choice.seeded else {}
-    return {**choice.parameters, **drawn}
-
-
-def select(tasks: list[Task], only: Iterable[str]) -> list[Task]:
-    """The tasks that agree with every key=value; values of the same key are alternatives."""
-    wanted: dict[str, set[str]] = {}
-    for text in only:
-        key, sign, value = text.partition("=")
-        if not sign or key not in SELECTORS:
-            raise ValueError(f"expected one of {', '.join(SELECTORS)} = value, got {text!r}")
-        wanted.setdefault(key, set()).add(value)
-    for key, values in wanted.items():
-        known = {SELECTORS[key](task) for task in tasks}
-        _refuse_unknown(key, sorted(values), sorted(known))
-    return [t for t in tasks if all(SELECTORS[k](t) in values for k, values in wanted.items())]
-
-
-SELECTORS: dict[str, Callable[[Task], str]] = {
-    "dataset": lambda task: task.where,
-    "method": lambda task: task.who,
-    "train_size": lambda task: f"{task.condition.train_size}",
-    "label_noise": lambda task: f"{task.condition.label_noise:g}",
-    "missing": lambda task: f"{task.condition.missing:g}",
-    "split": lambda task: f"{task.index}",
-}
