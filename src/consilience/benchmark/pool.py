@@ -23,7 +23,7 @@ from consilience.benchmark import memory
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
-from consilience.benchmark.worker import read_frame, write_frame
+from consilience.benchmark.worker import pack, read_frame, write_frame
 
 __all__ = ["Finished", "Pool", "ProcessPool", "Setup"]
 
@@ -83,7 +83,8 @@ class ProcessPool:
     def __init__(self, jobs: int, setup: Setup) -> None:
         if jobs < 1:
             raise ValueError(f"jobs must be at least 1, got {jobs}")
-        self._jobs, self._setup = jobs, setup
+        self._jobs, self._timeout = jobs, setup.timeout
+        self._setup = pack(setup)  # here, where an error is the caller's
         self._events: queue.SimpleQueue = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._closed = False
@@ -99,7 +100,7 @@ class ProcessPool:
         if same or (idle and len(self._workers) == self._jobs):
             worker = (same or idle)[0]
         else:
-            worker = _Worker(self._setup, self._events)
+            worker = _Worker(self._setup, self._timeout, self._events)
             self._workers.append(worker)
         worker.start(task, attempt)
 
@@ -117,7 +118,7 @@ class ProcessPool:
                 worker, message = self._events.get_nowait()
         now = time.monotonic()
         for worker in [w for w in self._workers if w.deadline is not None and w.deadline < now]:
-            limit = f"stopped after {self._setup.timeout:g} seconds"
+            limit = f"stopped after {self._timeout:g} seconds"
             done.append(worker.finish(Outcome(status="timeout", error=limit, trace=worker.said())))
             self._drop(worker)
         return done
@@ -152,14 +153,14 @@ class ProcessPool:
 
 
 class _Worker:
-    """One worker process, with a thread that listens to it."""
+    """One worker process, with a thread that talks and one that listens to it."""
 
-    def __init__(self, setup: Setup, events: queue.SimpleQueue) -> None:
+    def __init__(self, setup: bytes, timeout: float | None, events: queue.SimpleQueue) -> None:
         self.task: Task | None = None
         self.attempt = 0
         self.data: tuple[str, dict] | None = None
         self.deadline: float | None = None
-        self._timeout, self._ready = setup.timeout, False
+        self._timeout, self._ready = timeout, False
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (kept for a crash)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "consilience.benchmark.worker"],
@@ -169,17 +170,24 @@ class _Worker:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             start_new_session=True,  # an interrupt from the terminal is for the parent alone
         )
-        self._send(setup)
-        source = self.process.stdout
+        sink, source = self.process.stdin, self.process.stdout
+        assert sink is not None
         assert source is not None
-        self._listener = threading.Thread(target=self._listen, args=(source, events), daemon=True)
-        self._listener.start()
+        # data may be large and the worker takes its time to start: nobody waits for it
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._talk, args=(sink,), daemon=True),
+            threading.Thread(target=self._listen, args=(source, events), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._outbox.put(setup)
 
-    def _send(self, message: Any) -> None:
-        assert self.process.stdin is not None
+    def _talk(self, sink: IO[bytes]) -> None:
         # a worker that is gone is noticed by the thread that listens
         with contextlib.suppress(OSError):
-            write_frame(self.process.stdin, message)
+            while (packed := self._outbox.get()) is not None:
+                write_frame(sink, packed)
 
     def _listen(self, source: IO[bytes], events: queue.SimpleQueue) -> None:
         try:
@@ -194,7 +202,7 @@ class _Worker:
         self.data = (task.data, task.data_parameters)
         self._log.seek(0)
         self._log.truncate()
-        self._send(task)
+        self._outbox.put(pack(task))
         self.began, self._clock = time.time(), time.monotonic()
         if self._ready:
             self.begin()
@@ -239,7 +247,9 @@ class _Worker:
             else:
                 self.process.kill()
         self.process.wait()
-        self._listener.join()
+        self._outbox.put(None)
+        for thread in self._threads:
+            thread.join()
         for file in (self.process.stdin, self.process.stdout, self._log):
             assert file is not None
             with contextlib.suppress(OSError):

@@ -18,16 +18,20 @@ import sys
 import threading
 from typing import IO, Any
 
-__all__ = ["read_frame", "serve", "write_frame"]
+__all__ = ["pack", "read_frame", "serve", "write_frame"]
 
 HEADER = struct.Struct("<Q")
 
 
-def write_frame(file: IO[bytes], message: Any) -> None:
-    """One pickled message with its length in front."""
-    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    file.write(HEADER.pack(len(content)))
-    file.write(content)
+def pack(message: Any) -> bytes:
+    """A pickled message."""
+    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def write_frame(file: IO[bytes], packed: bytes) -> None:
+    """One packed message with its length in front."""
+    file.write(HEADER.pack(len(packed)))
+    file.write(packed)
     file.flush()
 
 
@@ -68,7 +72,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         setup.initializer()
     problems = Problems(setup.problems)
     warm: set[str] = set()
-    write_frame(sink, "ready")
+    write_frame(sink, pack("ready"))
     while True:
         task = messages.get()
         if setup.timeout is not None:
@@ -85,7 +89,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         except Exception as error:  # data that cannot be loaded
             outcome = failure("failed", error)
         faulthandler.cancel_dump_traceback_later()
-        write_frame(sink, outcome)
+        write_frame(sink, pack(outcome))
 
 
 def main() -> None:
