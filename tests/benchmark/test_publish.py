@@ -120,6 +120,8 @@ def test_many_data_sets_become_columns_and_ranks(tmp_path):
     text = page(tmp_path, SUITE[:start] + "".join(sets) + SUITE[end:])
     assert "| method | set 0 | set 1 | set 2 | set 3 | set 4 |" in text
     assert "(small-ranks.svg)" in text
+    assert "over 5 data sets: Early fusion 1.00, MwMvC2 2.00, Late fusion 3.00." in text
+    assert "Friedman's test that they are equal: p = 0.0067" in text
     figure = (tmp_path / "small-ranks.svg").read_text()
     assert all(method in figure for method in LEVEL)
     again = tmp_path / "again"

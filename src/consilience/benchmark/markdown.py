@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from consilience.benchmark.results import LOWER_IS_BETTER, Cell, Key, Results, compare_with_best
+from consilience.benchmark.statistics import Ranking
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
 from consilience.benchmark.work import COSTS
 
-__all__ = ["MANY", "shown", "shown_paper", "study_page"]
+__all__ = ["MANY", "Ranked", "shown", "shown_paper", "study_page"]
 
 MANY = 4  # data sets from which on they become the columns of one table
 DIGITS = {**dict.fromkeys(COSTS, 3), "peak_memory": 1}
 MIB = 2**20
+
+
+class Ranked(NamedTuple):
+    """Methods ranked over all data sets, and the file of the diagram."""
+
+    ranking: Ranking
+    methods: list[str]
+    figure: str
 
 
 def study_page(
@@ -25,7 +34,7 @@ def study_page(
     results: Results,
     environments: Iterable[dict[str, Any]],
     notes: Sequence[str] = (),
-    figures: dict[Condition, str] | None = None,
+    rankings: dict[Condition, Ranked] | None = None,
 ) -> str:
     """The whole page."""
     blocks = [f"# {suite.title}", suite.description.strip()]
@@ -33,7 +42,7 @@ def study_page(
         blocks.append(f"Reference: {suite.reference}.")
     blocks += [_how(suite, results, list(environments)), _legend(suite)]
     blocks.append("\n".join(f"- {note}" for note in notes))
-    blocks += _tables(suite, results, figures or {})
+    blocks += _tables(suite, results, rankings or {})
     blocks += _against_paper(suite, results)
     blocks += _elsewhere(suite, results)
     blocks += _failures(results)
@@ -67,7 +76,7 @@ def _legend(suite: Suite) -> str:
 # -- tables ----------------------------------------------------------------------------------
 
 
-def _tables(suite: Suite, results: Results, figures: dict[Condition, str]) -> list[str]:
+def _tables(suite: Suite, results: Results, rankings: dict[Condition, Ranked]) -> list[str]:
     """Many data sets or several conditions become columns; otherwise the metrics do."""
     blocks: list[str] = []
     if len(results.datasets) >= MANY:
@@ -76,8 +85,8 @@ def _tables(suite: Suite, results: Results, figures: dict[Condition, str]) -> li
             for metric in suite.metrics:
                 columns = {d: (d, condition, metric) for d in results.datasets}
                 blocks += [f"### {metric}", _table(suite, results, columns)]
-            if condition in figures:
-                blocks.append(f"![mean ranks and critical difference]({figures[condition]})")
+            if condition in rankings:
+                blocks += _ranks(suite, results, rankings[condition])
         return blocks
     for dataset in results.datasets:
         blocks.append(f"## {_text(dataset)}")
@@ -91,6 +100,19 @@ def _tables(suite: Suite, results: Results, figures: dict[Condition, str]) -> li
             columns = {str(c) or "as it is": (dataset, c, metric) for c in results.conditions}
             blocks += [f"### {metric}", _table(suite, results, columns)]
     return blocks
+
+
+def _ranks(suite: Suite, results: Results, ranked: Ranked) -> list[str]:
+    ranking, names = ranked.ranking, ranked.methods
+    order = ranking.mean_ranks.argsort(kind="stable")
+    listed = ", ".join(f"{_text(names[m])} {ranking.mean_ranks[m]:.2f}" for m in order)
+    return [
+        f"Mean ranks by {suite.metrics[0]} over {len(results.datasets)} data sets: {listed}.",
+        f"Friedman's test that they are equal: p = {ranking.friedman.p_value:.2g}. By Nemenyi's "
+        f"test mean ranks that differ by less than {ranking.critical_difference:.2f} do not differ "
+        f"at {suite.significance:g}.",
+        f"![mean ranks and critical difference]({ranked.figure})",
+    ]
 
 
 def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Condition, str]]) -> str:

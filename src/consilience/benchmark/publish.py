@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience.benchmark.markdown import MANY, study_page
+from consilience.benchmark.markdown import MANY, Ranked, study_page
 from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
 from consilience.benchmark.statistics import Ranking, compare_many
 from consilience.benchmark.suite import Suite
@@ -35,13 +35,14 @@ def write_results(
 ) -> list[Path]:
     """Write ``<suite>.md``, ``<suite>.csv`` and, for many data sets, diagrams; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    files, figures = {}, {}
+    files, ranked = {}, {}
     for number, (condition, ranking, names) in enumerate(_rankings(suite, results), start=1):
         which = f"-{number}" if len(results.conditions) > 1 else ""
-        figures[condition] = f"{suite.name}{which}-ranks.svg"
-        files[figures[condition]] = _diagram(ranking, names)
+        figure = f"{suite.name}{which}-ranks.svg"
+        files[figure] = _diagram(ranking, names)
+        ranked[condition] = Ranked(ranking, names, figure)
     files[f"{suite.name}.csv"] = summary_csv(suite, results)
-    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, figures)
+    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, ranked)
     for name, content in files.items():
         write_file(folder / name, content)
     return [folder / name for name in files]
