@@ -125,6 +125,9 @@ def test_two_at_a_time_share_the_work(suite, undisturbed, tmp_path):
     assert accuracies(tmp_path) == shown
 
 
+@pytest.mark.skipif(
+    not FULL, reason="with CONSILIENCE_TEST_ALL=1; test_store.py has a full disk too"
+)
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux")
 def test_a_full_disk_ends_the_run_with_one_sentence(suite, undisturbed, tmp_path):
     folder = tmp_path / "disk"

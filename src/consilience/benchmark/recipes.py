@@ -123,15 +123,15 @@ _ALL = [
     ),
     Recipe(
         "ExtraTrees",
-        "500 extremely randomised trees on all views side by side",
+        "200 extremely randomised trees on all views side by side",
         "plain comparison",
-        lambda seed: EarlyFusionClassifier(ExtraTreesClassifier(500), random_state=seed),
+        lambda seed: EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
     ),
     Recipe(
         "RandomForest",
-        "random forest of 500 trees on all views side by side",
+        "random forest of 200 trees on all views side by side",
         "plain comparison",
-        lambda seed: EarlyFusionClassifier(RandomForestClassifier(500), random_state=seed),
+        lambda seed: EarlyFusionClassifier(RandomForestClassifier(200), random_state=seed),
     ),
     Recipe(
         "HistGradientBoosting",
