@@ -245,7 +245,7 @@ def _follow(
             progress.update(bar, completed=done, left=left, description=escape(name))
             if not record.done:
                 what = f"{name} {record.outcome.status}: {record.outcome.error}"
-                console.print(what, markup=False, highlight=False)
+                console.print(what, markup=False, highlight=False, soft_wrap=True)
             if not live and (time.monotonic() - shown > LOG_SECONDS or done == total):
                 shown = time.monotonic()
                 console.print(f"{done} of {total} fits, {left} left", highlight=False)
@@ -285,7 +285,8 @@ def _with_paper(study: Suite, found: Results, key: Key, metric: str) -> str:
 
 def _print_failures(console: Console, results: Results) -> None:
     for dataset, method, status, error, count in results.kinds_of_failure():
-        console.print(f"{method} on {dataset}: {count} {status}: {error}", markup=False)
+        what = f"{method} on {dataset}: {count} {status}: {error}"
+        console.print(what, markup=False, highlight=False, soft_wrap=True)
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
