@@ -41,6 +41,7 @@ def test_compare_ranks_methods(capsys):
         (["bench", "smoke", "--jobs", "0"], "--jobs must be at least 1"),
         (["bench", "smoke", "--only", "digits"], "expected one of dataset, method"),
         (["bench", "smoke", "--out", "/dev/null/x"], "the folder /dev/null/x cannot be made"),
+        (["bench", "smoke", "--out", "{tmp}", "--results", "/dev/null/x"], "cannot be made"),
         (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "the time limit must be positive"),
     ],
 )
@@ -104,6 +105,17 @@ def test_bench_smoke(capsys, tmp_path):
     assert code == 0
     assert "fits" not in err
     assert again == out
+
+
+def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "results.csv")
+
+    monkeypatch.setattr("consilience.cli.write_file", full)
+    arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
+    code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
+    assert code == 1
+    assert err.endswith("consilience: results.csv: No space left on device\n")
 
 
 def test_a_failure_is_shown_and_the_code_says_so(capsys, tmp_path):

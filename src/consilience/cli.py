@@ -123,7 +123,8 @@ def bench(
     tasks = select(tasks, only or [])
     notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
-    _make_folder(out)
+    for folder in filter(None, (out, results)):
+        _make_folder(folder)
     limit = None if memory is None else int(memory * 2**30)
     with Store(out / "results.sqlite") as store, _cluster(scheduler) as client:
         left = list(pending(tasks, store, retry=retry).values())
@@ -307,6 +308,8 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error))
     except (DatasetError, StoreError) as error:
         _fail(str(error), code=1)
+    except OSError as error:  # a full disk, a file that must not be written
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code=1)
     except Exception as error:
         # click's usage errors, whichever package typer takes them from
         if hasattr(error, "format_message"):

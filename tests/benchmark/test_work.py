@@ -160,7 +160,7 @@ def test_fingerprint_is_of_the_content():
     changed = Y.copy()
     changed[0] = 2 - changed[0] if changed[0] != 1 else 0
     assert Problem(DATA, changed).fingerprint() != same.fingerprint()
-    assert Problem(DATA.select(["view1", "view0"]), Y).fingerprint() != same.fingerprint()
+    assert Problem(DATA.select(["view1", "view0", "view2"]), Y).fingerprint() != same.fingerprint()
 
 
 def test_short_names_of_parameters():

@@ -35,7 +35,7 @@ class Problem:
 
     def fingerprint(self) -> str:
         """A hash of everything in it; part of the address of a task on data in memory."""
-        views = dict(self.data.items())
+        views = list(self.data.items())  # their order decides ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
         return joblib.hash((*parts, self.groups, dict(self.splits), self.prepare))
 

@@ -3,7 +3,8 @@
 A result is written once, under the address of its task; whoever writes a second one changes
 nothing. So any number of runners may share a store, and one that is killed loses only what it had
 not finished. Claims keep runners from doing the same work twice: they are honoured as long as the
-runner that made them is alive, and nothing but time is lost where that cannot be told.
+runner that made them is alive, and nothing but time is lost where that cannot be told. The file
+must lie on a disk of this machine: SQLite's write-ahead log does not work over a network.
 """
 
 from __future__ import annotations
