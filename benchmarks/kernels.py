@@ -19,6 +19,7 @@ from consilience._core import rbf_epilogue
 from consilience._solvers.kernel_rows import CachedRows
 from consilience._solvers.kernels import KernelTo, kernel_gamma
 from consilience._solvers.smo import solve_hinge
+from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.margin import (
     AMVMEDClassifier,
     MVMEDClassifier,
@@ -198,9 +199,16 @@ def methods(n_views):
         for model in candidates:
             if hasattr(model, "set_params"):
                 model.set_params(kernel="rbf")
-    # rows of the kernel family (MKLClassifier, MVMLClassifier) belong here, after the setting of
-    # kernels for the margin family
-    return rows
+    regs = (1e-4, 1e-3, 1e-2, 1e-1)
+    metric = {"tol": 1e-3, "random_state": 0}
+    return {
+        **rows,
+        "MKL, mean": [MKLClassifier("mean", C=C) for C in costs],
+        "MKL, norm 1": [MKLClassifier(1, C=C) for C in costs],
+        "MKL, norm 2": [MKLClassifier(2, C=C) for C in costs],
+        "MVML": [MVMLClassifier(reg=r, metric_reg=r, **metric) for r in regs],
+        "MVMLsp": [MVMLClassifier("sparse", reg=r, metric_reg=r, **metric) for r in regs],
+    }
 
 
 def accuracy(n_splits):

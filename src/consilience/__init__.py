@@ -15,6 +15,7 @@ _SUBPACKAGES = (
     "boosting",
     "datasets",
     "fusion",
+    "kernel",
     "landmark",
     "margin",
     "views",

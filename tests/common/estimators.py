@@ -15,6 +15,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import (
     AMVMEDClassifier,
@@ -52,6 +53,9 @@ CLASSIFIERS = {
     "MVMEDClassifier(rbf)": MVMEDClassifier(kernel="rbf", tol=1e-9),
     "AMVMEDClassifier(rbf)": AMVMEDClassifier(form="two-step", kernel="rbf", tol=1e-9),
     "SVM2KClassifier(rbf)": SVM2KClassifier(kernel="rbf", tol=1e-9),
+    "MKLClassifier": MKLClassifier(tol=1e-9),
+    "MKLClassifier(mean)": MKLClassifier("mean", tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -67,17 +71,20 @@ ORDER_FREE = {
     # the rows are fewer than the landmarks, so that all of them are landmarks
     "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
     "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
+    "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # margins are no probabilities
 NO_PROBABILITIES = [
     name
     for name, model in CLASSIFIERS.items()
-    if type(model).__module__.split(".")[1] in ("margin", "landmark")
+    if type(model).__module__.split(".")[1] in ("kernel", "landmark", "margin")
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
-TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5}
+# and weights of kernels at a gap of 1e-9 are known to about its root
+TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
 
 # for kernel views
 PRECOMPUTED = {

@@ -35,6 +35,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import (
     AMVMEDClassifier,
@@ -50,6 +51,8 @@ __all__ = ["RECIPES", "Recipe", "get_recipes"]
 GOYAL = "Goyal et al. 2018"
 KOCO = "Koço & Capponi 2011"
 FARQUHAR = "Farquhar et al. 2005"
+HUUSARI = "Huusari et al. 2018"
+LANCKRIET = "Lanckriet et al. 2004"
 MAO = "Mao & Sun 2016"
 PENG = "Peng et al. 2011"
 SUN = "Sun & Chao 2013"
@@ -302,6 +305,30 @@ _ALL = [
         "linear machine on similarities of scaled views to 100 landmarks each",
         ZANTEDESCHI,
         lambda seed: _scaled(MVLSVMClassifier(random_state=seed)),
+    ),
+    Recipe(
+        "Sum of kernels",
+        "SVM on the mean of the scaled views' RBF kernels",
+        "plain comparison",
+        lambda seed: _scaled(MKLClassifier("mean", C=10.0)),
+    ),
+    Recipe(
+        "MKL",
+        "SVM on a learned sum of the scaled views' RBF kernels, weights of norm 1",
+        LANCKRIET,
+        lambda seed: _scaled(MKLClassifier(1, C=10.0)),
+    ),
+    Recipe(
+        "MVML",
+        "least squares on RBF features of scaled views with a metric learned between them",
+        HUUSARI,
+        lambda seed: _scaled(MVMLClassifier(random_state=seed)),
+    ),
+    Recipe(
+        "MVMLsp",
+        "MVML whose metric leaves out views that do not help",
+        HUUSARI,
+        lambda seed: _scaled(MVMLClassifier("sparse", tol=1e-3, random_state=seed)),
     ),
 ]
 
