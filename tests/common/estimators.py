@@ -2,6 +2,7 @@
 
 from sklearn.svm import SVC
 
+from consilience import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -26,6 +27,7 @@ from consilience.margin import (
 from consilience.vote import MwMvC2Classifier
 
 CLASSIFIERS = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "EarlyFusionClassifier": EarlyFusionClassifier(),
     "LateFusionClassifier": LateFusionClassifier(),
     "BestViewClassifier": BestViewClassifier(),
@@ -71,8 +73,12 @@ NO_PROBABILITIES = [
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
 TOLERANCE = {"SVM2KClassifier": 1e-5}
 
+# takes tables with categories and single missing cells
+TAKES_TABLES = ["ConsilienceClassifier"]
+
 # for kernel views
 PRECOMPUTED = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
