@@ -1,9 +1,9 @@
 """Training rows that later samples are compared with, and distances to them view by view.
 
-A bank holds the mapped rows of every view (all training rows, or landmarks of them) with the typical
-distance of the view. Kernel and distance views are looked up by sample id instead. A training row
-that lacks a view stands at the mean of its nearest rows that have it; distances to such a mean follow
-from distances alone, so this holds for every kind of view.
+A bank holds the mapped rows of every view (all training rows, or landmarks of them) with the
+typical distance of the view. Kernel and distance views are looked up by sample id instead. A
+training row that lacks a view stands at the mean of its nearest rows that have it; distances to
+such a mean follow from distances alone, so this holds for every kind of view.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Bank:
         return np.array([view.kind == "kernel" for view in self.views])
 
     def to_filled(self, v, distances):
-        """Distances (n x m_v) to the rows that have view v -> to all rows, missing ones at means."""
+        """Distances (n x m_v) to rows that have view v -> to all rows, missing ones at means."""
         if self.means[v] is None:
             return distances
         return distances @ self.means[v].T - self.offsets[v]

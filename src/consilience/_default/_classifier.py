@@ -37,9 +37,10 @@ LEAST_TREES = 10
 class ConsilienceClassifier(MultiViewClassifier):
     """The classifier to start with: no choice is needed, and few labels are enough.
 
-    Three members look at all views in different ways, and their scores are pooled so that the
-    probabilities of training rows left out are right: kernel ridge regression on a kernel that weighs each view by what it explains
-    alone, a forest on the columns of all views, and a forest on the principal components of each.
+    Three members look at all views in different ways: kernel ridge regression on a kernel that
+    weighs each view by what it explains alone, a forest on the columns of all views, and a forest
+    on the principal components of each. Their scores are pooled so that the probabilities of
+    training rows left out are as good as can be.
 
     Dense and sparse views, tables with categories and with empty cells, kernels and distances are
     taken as they come. Rows may lack views, in training and in prediction: each is predicted by
@@ -143,6 +144,27 @@ class ConsilienceClassifier(MultiViewClassifier):
         ]
         return Explanation(members, explain_views(self._members[0], self.view_scores_))
 
+    def member_decision_function(self, X):
+        """Scores of each member alone, before they are pooled.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_members, n_samples, n_classes)
+            In the order of ``member_names_``; the class prior for rows without any view.
+        """
+        data, known = self._read(X)
+        out = np.tile(self.class_prior_, (len(self._members), len(data), 1))
+        for start in range(0, len(data), ROWS):
+            rows = start + np.flatnonzero(known[start : start + ROWS])
+            if len(rows):
+                out[:, rows] = self._member_scores(data[rows])
+        return out
+
     def _open(self, X, reset):
         data = read_input(self, X, reset=reset, numeric=False)
         if reset:
@@ -173,9 +195,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
             columns, mapped = fit_columns(data, weight)
             (fitted,) = progress.map(
-                lambda filled: fit_kernel_member(
-                    data, filled, codes, weight, self.class_prior_
-                ),
+                lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
                 [mapped.filled],
                 "fit kernel",
             )
@@ -229,17 +249,16 @@ class ConsilienceClassifier(MultiViewClassifier):
         out = np.empty((len(data), len(self.classes_)))
         for start in range(0, len(data), ROWS):
             rows = slice(start, start + ROWS)
-            out[rows] = self._score_block(data[rows])
-        return out
+            out[rows] = np.tensordot(self._factors, self._member_scores(data[rows]), axes=1)
+        return out + self._bias
 
-    def _score_block(self, data):
+    def _member_scores(self, data):
         mapped = self._columns.apply(data)
         blocks = {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
-        total = self._bias + self._factors[0] * self._members[0].predict(data, mapped.filled)
-        others = zip(self.member_names_[1:], self._factors[1:], self._members[1:], strict=True)
-        for name, factor, member in others:
-            total += factor * member.predict(blocks[name], data.present, self._sample_of(name))
-        return total
+        out = [self._members[0].predict(data, mapped.filled)]
+        for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
+            out.append(member.predict(blocks[name], data.present, self._sample_of(name)))
+        return np.stack(out)
 
     def _sample_of(self, name):
         """Kept training rows, from which trees for single views can be grown."""

@@ -15,6 +15,9 @@ __all__ = ["Columns", "Mapped", "fit_columns"]
 
 # cells above which mapped views are kept in single precision
 CELLS = 20_000_000
+# columns up to which a view shows them beside its components: rules on single columns get lost in
+# rotations, see docs/results/default.md
+FEW = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Maps of the feature views, and components (list over the views, None where there are none)."""
+    """Maps of the feature views, and components of all views (None where there are none)."""
 
     names: tuple
     maps: dict
@@ -69,8 +72,15 @@ class Columns:
         if kind == "columns":
             return view.rows
         if view.rows is not None:
-            return self.components[v].apply(view.rows)
+            return self._beside_columns(v, view.rows)
         return self.components[v].apply(_base_kernel(view, view.own_distances()))
+
+    def _beside_columns(self, v, X):
+        """Components of mapped rows, beside the columns themselves if they are few."""
+        components = self.components[v].apply(X)
+        if X.shape[1] > FEW:
+            return components
+        return np.hstack([components, X.toarray() if sp.issparse(X) else X])
 
     def components_of(self, mapped, data):
         """Components of the rows (list over the views)."""
@@ -79,7 +89,7 @@ class Columns:
             if fitted is None:
                 blocks.append(None)
             elif name in self.maps:
-                blocks.append(fitted.apply(mapped.filled[name]))
+                blocks.append(self._beside_columns(v, mapped.filled[name]))
             else:
                 rows = np.flatnonzero(data.present[:, v])
                 block = np.zeros((len(data), fitted.width))

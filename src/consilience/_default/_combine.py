@@ -1,10 +1,10 @@
 """How much each member counts, and what the combined score means as a probability.
 
 The members' scores are pooled as logits,  z_k = Σ_m a_m s_mk + β log π_k,  with a_m > 0 and π the
-shares of the classes, so that softmax(z) has the least log loss on rows left out. Everything is held
-back: the factors towards each other and towards a common size, β towards 0. A member that fails
-loses its say, members that do alike count alike, and β takes back what a member lends to the
-frequent classes; with equal shares it changes nothing.
+shares of the classes, so that softmax(z) has the least log loss on rows left out. Everything is
+held back: the factors towards each other and towards a common size, β towards 0. A member that
+fails loses its say, members that do alike count alike, and β takes back what a member lends to
+the frequent classes; with equal shares it changes nothing.
 """
 
 from __future__ import annotations

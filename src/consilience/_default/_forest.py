@@ -1,8 +1,8 @@
-"""Cross-fitted forests: every tree leaves one fold out, so all rows have out-of-fold votes for free.
+"""Cross-fitted forests: every tree leaves one fold out, so out-of-fold votes cost nothing.
 
 Trees are randomised (one random threshold for each of √d columns per node) and grow to the end on
-binned columns. The forest of all folds predicts new rows; for a training row the trees that have not
-seen its fold do.
+binned columns. All trees predict new rows; a training row is judged by the trees that have not
+seen its fold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The kernel member: ridge regression on a kernel that weighs the views by what they explain alone.
 
-With D_v the distances of view v divided by their typical size, and w_v ∝ max(.01, R²_v) where R²_v is
-the share of the labels' variance that kernel ridge on exp(−D_v) explains leaving each row out,
+With D_v the distances of view v divided by their typical size, and w_v ∝ max(.01, R²_v) where R²_v
+is the share of the labels' variance that kernel ridge on exp(−D_v) explains in rows left out,
 
     K = ½ [ Σ_v w_v exp(−f D_v) + exp(−f Σ_v w_v D_v) ],
 
@@ -46,8 +46,8 @@ LEAST = 0.01  # strength of a view that explains nothing: it may still help othe
 def combine(Ds, weights, width, linear):
     """K (see above) from distances (list of V arrays) and weights that sum to 1.
 
-    Where ``linear`` says that a view came as a kernel, which is 1 − D_v, that kernel takes the place
-    of exp(−f D_v) and has no part in the second kernel.
+    Where ``linear`` says that a view came as a kernel, which is 1 − D_v, that kernel takes the
+    place of exp(−f D_v) and has no part in the second kernel.
     """
     kernel, total, share = 0.0, 0.0, 0.0
     for D, weight, flat in zip(Ds, weights, linear, strict=True):

@@ -1,8 +1,8 @@
 """Training rows in an order of their own: the same for any order, repetition or weighting.
 
-Equal rows with equal labels are one row with the sum of their weights, so that a row left out is left
-out with its copies, and the rows stand in the order of a hash of their values, which is as good as
-random for folds and landmarks.
+Equal rows with equal labels are one row with the sum of their weights, so that a row left out is
+left out with its copies, and the rows stand in the order of a hash of their values, which is as
+good as random for folds and landmarks.
 """
 
 from __future__ import annotations

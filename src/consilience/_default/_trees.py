@@ -16,6 +16,7 @@ from consilience._default._forest import FOLDS, Forest, grow_forest
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
 
+
 def side_by_side(blocks):
     """Blocks of columns as one matrix, sparse if one of them is."""
     if len(blocks) == 1:

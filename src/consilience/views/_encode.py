@@ -44,7 +44,7 @@ class TableCodes:
                 values = storage.column_to_numeric(column, column.dtype)
                 if values is None:
                     raise ValueError(
-                        f"view {name!r}: column {column.name!r} held numbers in fit and does not now"
+                        f"view {name!r}: column {column.name!r} held numbers in fit, not now"
                     )
                 blocks.append(values[:, None])
             else:

@@ -2,7 +2,7 @@
 
 Non-negative views with many zeros (counts, histograms, term weights) become unit vectors of square
 roots, whose distance is Hellinger's; all other columns are standardised and clipped. Sparse views
-stay sparse: those with negative values are divided by the root mean square of their columns instead.
+stay sparse: those with negative values are divided by the root mean square of their columns.
 Single missing cells (NaN) stay NaN here; ``fill`` puts the column's mean in their place.
 """
 
@@ -18,13 +18,14 @@ __all__ = ["ViewMap", "fit_view_map"]
 
 # shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
 ZEROS = 0.3
+UNITS = 30.0  # columns of a histogram have non-zero values of one order, give or take this factor
 CLIP = 3.0
 DENSE = 0.3  # share of stored cells above which a sparse view is made dense
 
 
 @dataclass(frozen=True, eq=False)
 class ViewMap:
-    """A fitted map: ``kind`` is "roots", "standard" or "scaled"; ``columns`` are those that vary."""
+    """A fitted map, "roots", "standard" or "scaled"; ``columns`` are those that vary."""
 
     kind: str
     columns: np.ndarray
@@ -89,11 +90,21 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
 
 
 def _is_histogram(X: Any) -> bool:
+    """Non-negative, many zeros, and columns of one unit: no amounts beside flags."""
     values = X.data if sp.issparse(X) else X
     size = X.shape[0] * X.shape[1]
-    if size == 0 or (values < 0).any():
+    if size == 0 or (values < 0).any() or np.count_nonzero(values) > (1 - ZEROS) * size:
         return False
-    return np.count_nonzero(values) <= (1 - ZEROS) * size
+    X = sp.csc_array(X)
+    data = np.where(X.data > 0, X.data, 0.0) / np.fmax.reduce(X.data, initial=1e-300)
+    columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    counts = np.bincount(columns[X.data > 0], minlength=X.shape[1])
+    sums = np.bincount(columns, weights=data, minlength=X.shape[1])
+    typical = sums[counts > 0] / counts[counts > 0]
+    if len(typical) == 0:
+        return False
+    low, high = np.quantile(typical, [0.05, 0.95])
+    return bool(high <= UNITS * low)
 
 
 def _varying(X: Any) -> np.ndarray:
