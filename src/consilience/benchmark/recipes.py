@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from consilience._default import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -75,6 +76,12 @@ def _adaboost(n_estimators: int) -> Any:
 
 
 _ALL = [
+    Recipe(
+        "Consilience",
+        "the default: kernel ridge and forests on all views, pooled by left-out log loss",
+        "consilience",
+        lambda seed: ConsilienceClassifier(random_state=seed),
+    ),
     Recipe(
         "Best view",
         "logistic regression on the view that does best in cross-validation",
