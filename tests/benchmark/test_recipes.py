@@ -27,5 +27,5 @@ def test_recipe_beats_chance(name):
 
 def test_names():
     assert [recipe.name for recipe in get_recipes(["mono", "MONO", "svm-mv"])] == ["Mono", "SVM-MV"]
-    with pytest.raises(ValueError, match="unknown method 'Duo'; known are Best view"):
+    with pytest.raises(ValueError, match="unknown method 'Duo'; known are Consilience, Best view"):
         get_recipes(["Duo"])

@@ -22,6 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from consilience._default import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -100,6 +101,12 @@ def _hist_gradient_boosting() -> Any:
 
 
 _ALL = [
+    Recipe(
+        "Consilience",
+        "the default: kernel ridge and forests on all views, pooled by left-out log loss",
+        "consilience",
+        lambda seed: ConsilienceClassifier(random_state=seed),
+    ),
     Recipe(
         "Best view",
         "logistic regression on the view that does best in cross-validation",
