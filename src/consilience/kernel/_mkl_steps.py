@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from consilience._solvers.simplex import minimise_on_simplex
 from consilience._solvers.smo import solve_hinge
@@ -139,11 +139,21 @@ def curvature(Ks, machines):
         used = np.flatnonzero(g)
         R = np.column_stack([K[np.ix_(free, used)] @ g[used] for K in Ks])
         inner = combine([K[np.ix_(free, free)] for K in Ks], machines.mu)
-        inner[np.diag_indices(len(free))] += 1e-10 * max(np.trace(inner) / len(free), 1e-300)
-        solved = cho_solve(cho_factor(inner), np.column_stack([R, np.ones(len(free))]))
+        solved = solve_positive(inner, np.column_stack([R, np.ones(len(free))]))
         ones = solved[:, -1]
         H += R.T @ (solved[:, :-1] - np.outer(ones, ones @ R) / ones.sum())
     return (H + H.T) / 2
+
+
+def solve_positive(A, B, least=1e-10):
+    """A⁻¹B with a small ridge; kernels that are not positive lose their negative part."""
+    ridge = least * max(np.trace(A) / len(A), 1e-300)
+    try:
+        return cho_solve(cho_factor(A + ridge * np.eye(len(A))), B)
+    except LinAlgError:
+        values, vectors = eigh(A)
+        values = np.maximum(values, least * max(values[-1], 1e-300))
+        return vectors @ (vectors.T @ B / values[:, None])
 
 
 def newton(Ks, machines):
