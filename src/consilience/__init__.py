@@ -10,7 +10,16 @@ from consilience.views import MultiViewData, ViewTransformer, as_multiview
 __version__ = "0.1.0"
 
 # imported at first use, so that `import consilience` stays light
-_SUBPACKAGES = ("benchmark", "boosting", "datasets", "fusion", "margin", "views", "vote")
+_SUBPACKAGES = (
+    "benchmark",
+    "boosting",
+    "datasets",
+    "fusion",
+    "landmark",
+    "margin",
+    "views",
+    "vote",
+)
 
 _CLASSES = {"BinnedTreeClassifier": "consilience._binned_tree"}
 

@@ -15,6 +15,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.landmark import MVLSVMClassifier
 from consilience.margin import (
     AMVMEDClassifier,
     MVMEDClassifier,
@@ -43,6 +44,7 @@ CLASSIFIERS = {
     "AMVMEDClassifier": AMVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -55,11 +57,15 @@ ORDER_FREE = {
     "MVMEDClassifier": MVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
+    # the rows are fewer than the landmarks, so that all of them are landmarks
+    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
 }
 
 # margins are no probabilities
 NO_PROBABILITIES = [
-    name for name, model in CLASSIFIERS.items() if "margin" in type(model).__module__
+    name
+    for name, model in CLASSIFIERS.items()
+    if type(model).__module__.split(".")[1] in ("margin", "landmark")
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
@@ -70,4 +76,5 @@ PRECOMPUTED = {
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
+    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
 }

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from common.estimators import CLASSIFIERS
 from consilience import ViewTransformer
+from consilience.landmark import LandmarkProjector
 
 TWO_VIEWS = [slice(0, 1), slice(1, None)]
 
@@ -17,6 +18,7 @@ TWO_VIEWS = [slice(0, 1), slice(1, None)]
 N_CHECKS = {"1.9": 63}
 N_CHECKS_CLASS_WEIGHT = {"1.9": 64}
 N_TRANSFORMER_CHECKS = {"1.9": 46}
+N_PROJECTOR_CHECKS = {"1.9": 55}
 
 BLOCKS = (
     "scikit-learn's allow_nan means NaN in any cell or in none; the check's NaN in column 0 is "
@@ -74,3 +76,10 @@ def test_classifier(name, views):
 def test_transformer(views):
     results = run_checks(ViewTransformer(MaxAbsScaler(), views=views), TRANSFORMER_FAILURES)
     assert_counts(results, N_TRANSFORMER_CHECKS, TRANSFORMER_FAILURES)
+
+
+@pytest.mark.parametrize("views", [None, TWO_VIEWS], ids=["one view", "two views"])
+def test_projector(views):
+    failures = {} if views is None else {"check_estimators_nan_inf": BLOCKS}
+    results = run_checks(LandmarkProjector(views=views, random_state=0), failures)
+    assert_counts(results, N_PROJECTOR_CHECKS, failures)

@@ -14,6 +14,26 @@ def rbf_epilogue(
 ) -> None:
     """products[i, j] <- exp(-gamma * max(0, x_norms[i] + z_norms[j] - 2 * products[i, j]))."""
 
+def smo_joint(
+    stores: list[NDArray[Any]],
+    slots: list[NDArray[int64]],
+    index: NDArray[int64],
+    y: NDArray[float64],
+    upper: NDArray[float64],
+    own: NDArray[float64],
+    shared: NDArray[float64],
+    c: float,
+    lam: NDArray[float64],
+    F: NDArray[float64],
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float]:
+    """Optimise the samples ``index`` of a margin problem; lam and F (V x n) are changed in place.
+
+    Row k of view v's kernel is ``stores[v][slots[v][k]]``, float32 or float64. c = 0: ψ is
+    ½ own Σ_v λ² + ½ shared μ²; c > 0: −own log(1 − μ/(c own)). Steps taken and the largest gap.
+    """
+
 @overload
 def sparse_gram(
     data: NDArray[float64],

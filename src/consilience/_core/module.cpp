@@ -40,5 +40,6 @@ NB_MODULE(_core, m) {
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
     consilience::bind_trees(m);
     consilience::bind_predict(m);
+    consilience::bind_smo(m);
     consilience::bind_sparse_gram(m);
 }

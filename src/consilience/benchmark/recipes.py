@@ -28,6 +28,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.landmark import MVLSVMClassifier
 from consilience.margin import MVMEDClassifier, SMVMEDClassifier, SVM2KClassifier
 from consilience.views import ViewTransformer
 from consilience.vote import MwMvC2Classifier
@@ -231,6 +232,12 @@ _ALL = [
         "linear machines on scaled views whose decisions agree",
         FARQUHAR,
         lambda seed: _scaled(SVM2KClassifier(0.1, D=0.1)),
+    ),
+    Recipe(
+        "MVL-SVM",
+        "linear machine on similarities of scaled views to 100 landmarks each",
+        ZANTEDESCHI,
+        lambda seed: _scaled(MVLSVMClassifier(random_state=seed)),
     ),
 ]
 

@@ -1,0 +1,76 @@
+"""Hinge machines on one matrix, and LIBLINEAR where that is large: one binary problem at a time.
+
+min_{w, b}  ½|w|² + Σ_i ω_i max(0, 1 − y_i (w·x_i + b))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from consilience._solvers.interior_point import Constraints, Linear, solve_margins
+
+__all__ = ["minimise_by_liblinear", "minimise_hinge"]
+
+# LIBLINEAR punishes the intercept by b² / (2 · SCALING²)
+SCALING = 10.0
+
+
+class Rows:
+    """A matrix (n x d) as what ``solve_margins`` asks of views; without intercept b stays 0."""
+
+    V = 1
+
+    def __init__(self, X, intercept):
+        self.X, self.bias = X, float(intercept)
+        self.n, self.d = X.shape
+        self.size = self.d + 1
+
+    def apply(self, theta):
+        """Xw + b, n x 1."""
+        return (self.X @ theta[:-1] + self.bias * theta[-1])[:, None]
+
+    def pull(self, R):
+        """[Xᵀ r; Σ r]."""
+        return np.append(self.X.T @ R[:, 0], self.bias * R.sum())
+
+    def gram(self, weights):
+        """[X, 1]ᵀ diag(weights) [X, 1]."""
+        weight = weights(0, 0)
+        scaled = self.X * np.sqrt(weight)[:, None]
+        H = np.zeros((self.size, self.size))
+        H[:-1, :-1] = scaled.T @ scaled
+        H[:-1, -1] = self.bias * (self.X.T @ weight)
+        H[-1, -1] = self.bias * weight.sum()
+        return H
+
+
+def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
+    """Solve the problem above by interior points -> interior_point.Solution, θ = (w, b)."""
+    n, mean = len(y), cost.mean()
+    # margin 1 − ξ at least, and ξ ≥ 0
+    constraints = Constraints(
+        slot=np.array([0, 0]),
+        H=np.array([[1.0], [0.0]]),
+        h=np.array([1.0, 0.0]),
+        on=np.ones((n, 2), dtype=bool),
+        final=np.zeros(2),
+    )
+    rows = Rows(np.asarray(X, dtype=np.float64), intercept)
+    loss = Linear([mean])
+    return solve_margins(rows, y, cost / mean, loss, constraints, tol=tol, max_iter=max_iter)
+
+
+def minimise_by_liblinear(X, y, cost, loss, *, intercept=True, tol=1e-4, max_iter=1000, seed=0):
+    """w, b (slightly punished) and steps of LIBLINEAR's dual coordinate descent."""
+    model = LinearSVC(
+        loss=loss,
+        dual=True,
+        fit_intercept=intercept,
+        intercept_scaling=SCALING,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=seed,
+    ).fit(X, y, sample_weight=cost)
+    bias = model.intercept_[0] if intercept else 0.0
+    return np.append(model.coef_[0], bias), model.n_iter_

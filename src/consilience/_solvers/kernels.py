@@ -1,0 +1,259 @@
+"""Kernels between rows, dense or CSR, float32 or float64: values against a fixed set of rows.
+
+``KernelTo(Z, ...)`` prepares the rows Z once; called with rows X it gives the block k(X, Z).
+``kernel_gamma`` and ``distance_gamma`` settle "scale", "auto" and "median".
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
+
+from consilience._core import rbf_epilogue
+
+__all__ = [
+    "GAMMAS",
+    "KERNELS",
+    "KernelTo",
+    "check_kernel",
+    "distance_gamma",
+    "distance_kernel",
+    "kernel_block",
+    "kernel_gamma",
+]
+
+KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine")
+GAMMAS = ("scale", "auto", "median")
+# rows whose distances give the median
+MEDIAN_ROWS = 1000
+# entries of a block at a time, where blocks are only passed through
+CHUNK = 1 << 22
+
+
+class KernelTo:
+    """k(·, Z) for fixed rows Z.
+
+    Parameters
+    ----------
+    Z : array or CSR array of shape (m, d)
+        Rows to compare with.
+    kernel : str or callable
+        One of KERNELS, or a function (X, Z) -> (n, m).
+    gamma, degree, coef0 : float
+        Numbers of the kernel, as in ``sklearn.metrics.pairwise``.
+    dtype : float64 or float32
+        Of the blocks, and of the arithmetic.
+    centre : bool
+        Whether distances to a dense Z are taken from its mean; no for rows that are sparse.
+    """
+
+    def __init__(
+        self, Z, kernel="rbf", *, gamma=1.0, degree=3, coef0=1.0, dtype=np.float64, centre=True
+    ):
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+        self.dtype, self.m = np.dtype(dtype), Z.shape[0]
+        self.centre = None
+        if centre and kernel == "rbf" and not sp.issparse(Z) and len(Z):
+            # distances do not depend on the origin, but their rounding does
+            self.centre = Z.mean(axis=0, dtype=np.float64)
+        self.Z = Z if callable(kernel) else self._prepare(Z)
+        if kernel == "rbf":
+            self.norms = square_norms(self.Z)
+        if not callable(kernel) and not sp.issparse(self.Z):
+            self.turned = np.ascontiguousarray(self.Z.T)
+
+    def __call__(self, X):
+        """The block k(X, Z), dense, C-contiguous, n x m."""
+        if callable(self.kernel):
+            return self._called(X)
+        if self.kernel in ("laplacian", "chi2"):
+            return self._from_differences(X)
+        X = self._prepare(X)
+        P = self._products(X)
+        if self.kernel == "rbf":
+            rbf_epilogue(P, square_norms(X), self.norms, self.gamma)
+        elif self.kernel in ("poly", "sigmoid"):
+            P *= self.dtype.type(self.gamma)
+            P += self.dtype.type(self.coef0)
+            P = np.power(P, self.degree, out=P) if self.kernel == "poly" else np.tanh(P, out=P)
+        return P
+
+    def square_distances(self, X):
+        """|x − z|², n x m; for the rbf kernel."""
+        X = self._prepare(X)
+        P = self._products(X)
+        P *= -2
+        P += square_norms(X)[:, None]
+        P += self.norms
+        return np.maximum(P, 0, out=P)
+
+    def times(self, X, coefs):
+        """k(X, Z) @ coefs without keeping more than some rows of the block."""
+        out = np.empty((X.shape[0], *coefs.shape[1:]))
+        for part in chunks(X.shape[0], self.m):
+            out[part] = self(X[part]) @ coefs
+        return out
+
+    def _prepare(self, X):
+        """Rows as the arithmetic wants them: the type, the origin, the length."""
+        if sp.issparse(X):
+            X = sp.csr_array(X, dtype=self.dtype)
+            if self.centre is not None:
+                return self._prepare(X.toarray())
+        elif self.centre is not None:
+            X = np.ascontiguousarray(np.subtract(X, self.centre), dtype=self.dtype)
+        else:
+            X = np.ascontiguousarray(X, dtype=self.dtype)
+        if self.kernel != "cosine":
+            return X
+        lengths = np.sqrt(square_norms(X))
+        scale = np.divide(1, lengths, where=lengths > 0, out=np.zeros_like(lengths))
+        return sp.csr_array(X * scale[:, None]) if sp.issparse(X) else X * scale[:, None]
+
+    def _products(self, X):
+        if not sp.issparse(X):
+            return X @ self.turned if not sp.issparse(self.Z) else rows_of(self.Z, X)
+        if not sp.issparse(self.Z):
+            return np.ascontiguousarray(X @ self.turned)
+        # a few dense rows at a time beat the product of two sparse matrices
+        out = np.empty((X.shape[0], self.m), dtype=self.dtype)
+        for part in chunks(X.shape[0], X.shape[1] + self.m):
+            out[part] = rows_of(self.Z, X[part].toarray())
+        return out
+
+    def _from_differences(self, X):
+        kernel = laplacian_kernel if self.kernel == "laplacian" else chi2_kernel
+        Z = self.Z.toarray() if sp.issparse(self.Z) else self.Z
+        out = np.empty((X.shape[0], self.m), dtype=self.dtype)
+        for part in chunks(X.shape[0], X.shape[1] + self.m):
+            rows = X[part].toarray() if sp.issparse(X) else X[part]
+            out[part] = kernel(rows.astype(self.dtype, copy=False), Z, gamma=self.gamma)
+        return out
+
+    def _called(self, X):
+        block = np.ascontiguousarray(self.kernel(X, self.Z), dtype=self.dtype)
+        if block.shape != (X.shape[0], self.m):
+            raise ValueError(
+                f"the kernel function must return an array of shape {(X.shape[0], self.m)} for "
+                f"so many rows, got {block.shape}"
+            )
+        if not np.isfinite(block).all():
+            raise ValueError("the kernel function returned NaN or infinity")
+        return block
+
+
+def kernel_block(X, Z, kernel="rbf", **numbers_of_kernel):
+    """k(X, Z), n x m; see ``KernelTo``."""
+    return KernelTo(Z, kernel, **numbers_of_kernel)(X)
+
+
+def distance_kernel(D, gamma):
+    """exp(−γD)."""
+    return np.exp(-gamma * np.asarray(D, dtype=np.float64))
+
+
+def rows_of(Z, X):
+    """X Zᵀ for sparse Z and dense X, C-contiguous."""
+    return np.ascontiguousarray((Z @ np.ascontiguousarray(X.T)).T)
+
+
+def square_norms(X):
+    """|x|² of every row."""
+    if sp.issparse(X):
+        sums = np.zeros(X.shape[0], dtype=X.dtype)
+        np.add.at(sums, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data**2)
+        return sums
+    return np.einsum("ij,ij->i", X, X)
+
+
+def chunks(n, width):
+    """Slices of n rows with up to CHUNK entries of the width each."""
+    step = max(1, CHUNK // max(width, 1))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def check_kernel(kernel, gamma, degree, coef0, view):
+    """Known kernel and sound numbers, or an error that names the view."""
+    if not callable(kernel) and kernel not in KERNELS:
+        raise ValueError(
+            f"kernel (view {view!r}) must be one of {', '.join(KERNELS)}, or a function; "
+            f"got {kernel!r}"
+        )
+    number = isinstance(gamma, numbers.Real) and not isinstance(gamma, bool)
+    if not (number and 0 < gamma < np.inf) and not (isinstance(gamma, str) and gamma in GAMMAS):
+        raise ValueError(
+            f"gamma (view {view!r}) must be a number > 0 or one of {', '.join(GAMMAS)}; "
+            f"got {gamma!r}"
+        )
+    if kernel == "poly" and not (isinstance(degree, numbers.Real) and 0 < degree < np.inf):
+        raise ValueError(f"degree must be a number > 0, got {degree!r}")
+    if kernel in ("poly", "sigmoid") and not (
+        isinstance(coef0, numbers.Real) and np.isfinite(coef0)
+    ):
+        raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
+
+
+def kernel_gamma(gamma, X, weight=None):
+    """γ as a number: "scale" 1/(d Var X), "auto" 1/d, "median" 1/(median of |x − x'|² > 0).
+
+    Weights count as repetitions of rows.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    n, d = X.shape
+    weight = np.ones(n) if weight is None else weight
+    if gamma == "auto" or n == 0:
+        return 1 / d
+    if gamma == "scale":
+        variance = entry_variance(X, weight)
+        return 1 / (d * variance) if variance > 0 else 1.0
+    if n > MEDIAN_ROWS:
+        ends = np.cumsum(weight)
+        places = (np.arange(MEDIAN_ROWS) + 0.5) / MEDIAN_ROWS * ends[-1]
+        X, weight = X[np.minimum(np.searchsorted(ends, places), n - 1)], np.ones(MEDIAN_ROWS)
+    squares = KernelTo(X, "rbf").square_distances(X)
+    return median_gamma(squares, weight)
+
+
+def distance_gamma(gamma, D, weight=None):
+    """γ for exp(−γD) as a number: "scale" and "auto" 1/(mean of D), "median" 1/(median of D > 0).
+
+    D is the square block between the training samples.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    weight = np.ones(len(D)) if weight is None else weight
+    if gamma == "median":
+        return median_gamma(np.asarray(D, dtype=np.float64), weight)
+    mean = weight @ D @ weight / weight.sum() ** 2
+    return 1 / mean if mean > 0 else 1.0
+
+
+def entry_variance(X, weight):
+    """Variance over all entries, rows counted by weight."""
+    total = weight.sum() * X.shape[1]
+    if sp.issparse(X):
+        repeated = np.repeat(weight, np.diff(X.indptr))
+        data = X.data.astype(np.float64, copy=False)
+        mean = repeated @ data / total
+        return repeated @ (data - mean) ** 2 / total + mean**2 * (1 - repeated.sum() / total)
+    mean = weight @ X.sum(axis=1, dtype=np.float64) / total
+    squares = np.subtract(X, mean, dtype=np.float64)
+    return weight @ np.einsum("ij,ij->i", squares, squares) / total
+
+
+def median_gamma(squares, weight):
+    """1 / weighted median of the positive entries above the diagonal."""
+    i, j = np.triu_indices(len(squares), 1)
+    values, mass = squares[i, j], weight[i] * weight[j]
+    # copies of a row differ by rounding only
+    apart = values > 1e-12 * values.max(initial=0.0)
+    if not apart.any():
+        return 1.0
+    values, mass = values[apart], mass[apart]
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(mass[order])
+    return 1 / values[order[np.searchsorted(ends, ends[-1] / 2)]]

@@ -1,0 +1,190 @@
+"""Sums over blocks of rows for squared hinge machines: losses, gradients, Hessians and products.
+
+Each function takes a block and a state and returns a tuple of arrays to be added up over the
+blocks, wherever they are. Every pass serves all P problems (one class against the rest each); θ is
+a matrix (d + 1) x P whose last row holds the intercepts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from joblib import Parallel, delayed
+
+__all__ = [
+    "Block",
+    "RowBlocks",
+    "changes",
+    "curvature",
+    "hessian_product",
+    "hessians",
+    "loss_and_gradient",
+    "scaled_rows",
+    "shared_hessian",
+]
+
+# entries of a block of rows
+BLOCK = 1 << 21
+
+
+@dataclass
+class Block:
+    """Rows x (n x d), labels ±1 (n x P), costs ω (n,) and the value of the intercept's column.
+
+    Rows may be stored as float32; sums are taken in float64. ``memo`` keeps what the products of
+    one step share; a block that is made anew just lacks it.
+    """
+
+    X: np.ndarray
+    signs: np.ndarray
+    cost: np.ndarray
+    bias: float = 1.0
+    memo: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def rows(self):
+        """X as float64."""
+        return self.X.astype(np.float64, copy=False)
+
+
+class RowBlocks:
+    """Rows in memory, cut into blocks that do not depend on the number of threads.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    signs : array of shape (n, P)
+        Labels ±1 of the P problems.
+    cost : array of shape (n,)
+        Costs ω > 0.
+    intercept : bool
+        Whether the machines have a (free) intercept.
+    n_jobs : int or None
+        Threads over the blocks.
+    """
+
+    def __init__(self, X, signs, cost, *, intercept=True, n_jobs=None):
+        (self.n, self.d), self.P, self.n_jobs = X.shape, signs.shape[1], n_jobs
+        self.whole = Block(X, signs, cost, float(intercept))
+        size = max(1, BLOCK // max(1, self.d))
+        cuts = [slice(start, start + size) for start in range(0, self.n, size)]
+        self.blocks = [Block(X[cut], signs[cut], cost[cut], float(intercept)) for cut in cuts]
+
+    def problems(self, which):
+        """The same rows with some of the problems."""
+        block = self.whole
+        signs, intercept = block.signs[:, which], bool(block.bias)
+        return RowBlocks(block.X, signs, block.cost, intercept=intercept, n_jobs=self.n_jobs)
+
+    def sum(self, function, *state):
+        """Sum of the tuples of arrays ``function(block, *state)`` over the blocks, in order."""
+        if len(self.blocks) == 1:
+            return function(self.blocks[0], *state)
+        run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        parts = run(delayed(function)(block, *state) for block in self.blocks)
+        total = next(parts)
+        for part in parts:
+            for mine, other in zip(total, part, strict=True):
+                mine += other
+        return total
+
+    def sample(self, size, rng):
+        """At most ``size`` rows as a block, with costs scaled to the same total."""
+        if size >= self.n:
+            return self.whole
+        block, rows = self.whole, np.sort(rng.choice(self.n, size, replace=False))
+        cost = block.cost[rows]
+        cost = cost * (block.cost.sum() / cost.sum())
+        return Block(block.X[rows], block.signs[rows], cost, block.bias)
+
+
+def decisions(block, X, theta):
+    """f = Xw + b, n x P."""
+    out = X @ theta[:-1]
+    out += block.bias * theta[-1]
+    return out
+
+
+def pull(block, X, R):
+    """The adjoint [Xᵀ R; 1ᵀ R]."""
+    out = np.empty((X.shape[1] + 1, R.shape[1]))
+    out[:-1] = X.T @ R
+    out[-1] = block.bias * R.sum(axis=0)
+    return out
+
+
+def loss_and_gradient(block, theta, which):
+    """Σ ω s², its gradient −2 Σ ω y s x and Σ 2 ω s, where s = max(0, 1 − y f)."""
+    X, signs = block.rows(), block.signs[:, which]
+    slack = decisions(block, X, theta)
+    slack *= signs
+    np.subtract(1.0, slack, out=slack)
+    np.maximum(slack, 0.0, out=slack)
+    costly = slack * (2.0 * block.cost[:, None])
+    loss = np.einsum("ij,ij->j", costly, slack) / 2.0
+    mass = costly.sum(axis=0)
+    costly *= signs
+    return loss, -pull(block, X, costly), mass
+
+
+def curvature(block, theta, which):
+    """2 ω [s > 0], n x P: the weight of every row in every Hessian."""
+    active = decisions(block, block.rows(), theta[:, which]) * block.signs[:, which] < 1.0
+    return active * (2.0 * block.cost[:, None])
+
+
+def hessian_product(block, theta, directions, which):
+    """Σ 2 ω [s > 0] x xᵀ d for the problems ``which``."""
+    if not np.array_equal(block.memo.get("theta"), theta):
+        weight = curvature(block, theta, slice(None))
+        rows = np.flatnonzero(weight.any(axis=1))
+        few = len(rows) < 0.7 * len(weight)  # else copying costs more than it saves
+        part = (block.X[rows], weight[rows]) if few else (block.X, weight)
+        block.memo.update(theta=theta.copy(), part=part)
+    X, weight = block.memo["part"]
+    X = X.astype(np.float64, copy=False)
+    moved = decisions(block, X, directions)
+    moved *= weight[:, which]
+    return (pull(block, X, moved),)
+
+
+def scaled_rows(block, weight):
+    """√weight [x, 1] for the rows of positive weight."""
+    rows = np.flatnonzero(weight > 0)
+    root = np.sqrt(weight[rows])
+    A = np.empty((len(rows), block.X.shape[1] + 1))
+    np.multiply(block.X[rows], root[:, None], out=A[:, :-1])
+    A[:, -1] = block.bias * root
+    return A
+
+
+def gram(block, weight):
+    """[X, 1]ᵀ diag(weight) [X, 1]."""
+    A = scaled_rows(block, weight)
+    return A.T @ A
+
+
+def shared_hessian(block):
+    """Σ 2 ω [x, 1][x, 1]ᵀ, the Hessian of every problem at θ = 0."""
+    return (gram(block, 2.0 * block.cost),)
+
+
+def changes(block, theta, previous, which):
+    """For each problem, how many rows are active, and how many became so or ceased to be."""
+    now, before = (curvature(block, t, which) > 0 for t in (theta, previous))
+    return now.sum(axis=0), (now != before).sum(axis=0)
+
+
+def hessians(block, theta, previous, which, fresh):
+    """Σ 2 ω [s > 0] [x, 1][x, 1]ᵀ for the problems ``which``; its change where not ``fresh``."""
+    now, before = (curvature(block, t, which) for t in (theta, previous))
+    out = []
+    for k, anew in enumerate(fresh):
+        if anew:
+            out.append(gram(block, now[:, k]))
+            continue
+        change = now[:, k] - before[:, k]
+        out.append(gram(block, change))
+        out[-1] -= gram(block, -change)
+    return (np.stack(out),)

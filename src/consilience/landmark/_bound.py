@@ -1,0 +1,63 @@
+"""What can be said about the risk: the stability bound of MVL-SVM, and a hold-out interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["GeneralizationBound", "hoeffding_interval", "stability_bound"]
+
+
+@dataclass(frozen=True)
+class GeneralizationBound:
+    """A bound on the expected hinge loss and, from samples held out, an interval for the error.
+
+    Attributes
+    ----------
+    delta : float
+        Each statement holds with probability 1 − delta at least.
+    bound : float
+        Bound on the expected hinge loss, from the training samples alone; the largest of all
+        one-vs-rest problems.
+    vacuous : bool
+        True if the bound is above 1, the loss of a machine that always answers 0.
+    training_loss : float
+        Mean hinge loss of the training samples that the bound starts from.
+    error : float or None
+        Share of wrong predictions among the samples held out.
+    error_interval : tuple of two floats, or None
+        Hoeffding's interval for the expected share.
+    """
+
+    delta: float
+    bound: float
+    vacuous: bool
+    training_loss: float
+    error: float | None = None
+    error_interval: tuple | None = None
+
+    def __str__(self):
+        text = f"hinge loss <= {self.bound:.4g} with probability {1 - self.delta:g}"
+        if self.vacuous:
+            text += " (vacuous: says nothing, answering 0 has loss 1)"
+        if self.error_interval is not None:
+            low, high = self.error_interval
+            text += f"; error {self.error:.4f} on samples held out, within [{low:.4f}, {high:.4f}]"
+        return text
+
+
+def stability_bound(training_loss, n, c, n_similarities, delta, largest=1.0):
+    """R ≤ R̂ + 2cpM²/n + (4cpM² + 1 + √(2cp)M) √(ln(1/δ)/2n), for p = LV similarities up to M.
+
+    The printed bound is too small by a factor of 2 in the stability.
+    """
+    beta = c * n_similarities * largest**2
+    spread = 4 * beta + 1 + np.sqrt(2 * c * n_similarities) * largest
+    return training_loss + 2 * beta / n + spread * np.sqrt(np.log(1 / delta) / (2 * n))
+
+
+def hoeffding_interval(error, n, delta):
+    """Error ± √(ln(2/δ)/2n), within [0, 1]."""
+    half = np.sqrt(np.log(2 / delta) / (2 * n))
+    return max(0.0, error - half), min(1.0, error + half)

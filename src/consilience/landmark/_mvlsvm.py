@@ -1,0 +1,340 @@
+"""MVL-SVM: a linear support vector machine on the similarities to landmarks of every view.
+
+Three steps: project on landmarks (``_projection``), fill in the blocks of missing views
+(``_imputation``), learn one machine for each class against the rest (``learn``).
+
+Reference: V. Zantedeschi, R. Emonet, M. Sebban, "Fast and provably effective multi-view
+classification with landmark-based SVM", ECML PKDD 2018.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
+from consilience._solvers.row_sums import RowBlocks
+from consilience._solvers.squared_hinge import minimise_squared_hinge
+from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
+from consilience.landmark._imputation import IMPUTATIONS, fit_imputer
+from consilience.landmark._projection import find_landmarks
+from consilience.views._pairwise import KINDS
+
+__all__ = ["MVLSVMClassifier"]
+
+SOLVERS = {
+    "squared_hinge": ("auto", "newton", "newton-cg", "liblinear"),
+    "hinge": ("auto", "interior-point", "liblinear"),
+}
+METHODS = {"auto": "auto", "newton": "direct", "newton-cg": "cg"}
+# multiplications of a step beyond which interior points give way to LIBLINEAR
+LARGE = 2e10
+# kernels whose values are in [0, 1] or [−1, 1]
+BOUNDED = ("rbf", "laplacian", "chi2", "cosine")
+
+
+def learn(M, signs, cost, *, loss, intercept, solver, tol, max_iter, rng, progress, n_jobs):
+    """θ (p + 1 x P) of min ½|w|² + Σ cost loss(y(Mw + b)), steps, and whether all converged."""
+    if loss == "squared_hinge" and solver != "liblinear":
+        rows = RowBlocks(M, signs.T, cost, intercept=intercept, n_jobs=n_jobs)
+        found = minimise_squared_hinge(
+            rows, method=METHODS[solver], tol=tol, max_iter=max_iter, random_state=rng
+        )
+        return found.theta, found.n_iter, found.converged
+    if solver == "interior-point" or (solver == "auto" and M.size * M.shape[1] <= LARGE):
+        found = progress.map(
+            lambda y: minimise_hinge(M, y, cost, intercept=intercept, tol=min(tol, 1e-9)),
+            signs,
+            "solve",
+        )
+        theta = np.stack([solution.theta for solution in found], axis=1)
+        return theta, max(s.n_iter for s in found), all(s.converged for s in found)
+    seed = rng.randint(np.iinfo(np.int32).max)
+    settings = {"tol": tol, "max_iter": 1000 * max_iter, "seed": seed, "intercept": intercept}
+    found = progress.map(
+        lambda y: minimise_by_liblinear(M, y, cost, loss, **settings), signs, "solve"
+    )
+    n_iter = max(steps for _, steps in found)
+    theta = np.stack([theta for theta, _ in found], axis=1)
+    return theta, n_iter, n_iter < settings["max_iter"]
+
+
+class MVLSVMClassifier(MultiViewClassifier):
+    """MVL-SVM: a linear machine on similarities to landmarks, for large and incomplete data.
+
+    Every view is compared with its landmarks; the similarities of all views side by side are the
+    input of one linear support vector machine for each class against the rest,
+    min ½|θ|² + C/n Σ loss(y(Mθ + b)). Training takes time linear in the number of samples. The
+    similarities to landmarks of a missing view are estimated from those of the views a row has,
+    at fit and at predict.
+
+    Parameters
+    ----------
+    n_landmarks : int or dict of view -> int, default=100
+        Landmarks of each view. Where a view has no more distinct rows than that, they are its
+        landmarks.
+    landmarks : {"kmeans", "random"} or samples, default="kmeans"
+        Centres of k-means in every view (of a kernel or distance view, the samples nearest to
+        them); a random sample of rows, the same in all views; or landmarks of your own, as
+        ``MultiViewData`` or anything ``as_multiview`` reads.
+    kernel : str, callable or dict of view -> these, default="rbf"
+        "rbf", "laplacian", "chi2", "cosine", "linear", "poly", "sigmoid", or a function of two
+        matrices; not used for kernel and distance views.
+    gamma : float, "auto", "scale", "median" or dict of view -> these, default="auto"
+        Of the kernel; "auto" is 1 / number of columns, good for scaled columns. Distance views
+        become exp(−gamma D), where "auto" is 1 / mean of D over the training samples.
+    C : float, default=1000.0
+        Weight of the mean loss against ½|θ|²; the c of the paper.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Loss of a margin below 1; the paper has "hinge".
+    fit_intercept : bool, default=True
+        Whether the machines have an intercept, which is not punished.
+    imputation : {"em", "ridge", "least_squares", "mean"}, default="em"
+        How missing blocks are estimated: from means and covariances of all rows, by
+        regression on the complete rows, by the paper's combination of landmarks, or by means.
+    solver : str, default="auto"
+        For "squared_hinge" "newton", "newton-cg" or "liblinear"; for "hinge" "interior-point" or
+        "liblinear". "auto" takes what is fastest. LIBLINEAR punishes the intercept slightly.
+    tol : float, default=1e-6
+        Relative gradient (Newton), gap and residuals (interior points) to reach, or LIBLINEAR's.
+    max_iter : int, default=100
+        Most steps of the solver; thousands of them for LIBLINEAR.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights.
+    random_state : int, RandomState or None, default=None
+        Draws landmarks and starts k-means.
+    n_jobs : int or None, default=None
+        Number of threads over views, blocks of rows and classes; None is 1.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1 or n_classes, n_landmarks of all views)
+        θ, a row for each class against the rest (one row for two classes).
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Intercepts.
+    block_slices_ : dict of view -> slice
+        Columns of each view in ``coef_``.
+    n_iter_ : int
+        Steps of the solver, the most of any class.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        Norm of each view's part of θ, divided by the sum of these norms.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    LandmarkProjector : The similarities alone, as a transformer.
+
+    References
+    ----------
+    V. Zantedeschi, R. Emonet, M. Sebban, "Fast and provably effective multi-view classification
+    with landmark-based SVM", ECML PKDD 2018.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from consilience import ViewTransformer
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.landmark import MVLSVMClassifier
+    >>> digits = load_digits_views()
+    >>> model = make_pipeline(
+    ...     ViewTransformer(StandardScaler()), MVLSVMClassifier(50, random_state=0)
+    ... )
+    >>> model = model.fit(digits.data[:1000], digits.target[:1000])
+    >>> model.score(digits.data[1000:], digits.target[1000:]) > 0.9
+    True
+    """
+
+    _kinds = KINDS
+
+    def __init__(
+        self,
+        n_landmarks=100,
+        *,
+        landmarks="kmeans",
+        kernel="rbf",
+        gamma="auto",
+        C=1000.0,
+        loss="squared_hinge",
+        fit_intercept=True,
+        imputation="em",
+        solver="auto",
+        tol=1e-6,
+        max_iter=100,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.imputation = imputation
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data, codes, weight):
+        self._check_parameters()
+        rng = check_random_state(self.random_state)
+        self._projection, whole = find_landmarks(
+            data,
+            weight,
+            n_landmarks=self.n_landmarks,
+            landmarks=self.landmarks,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            random_state=rng,
+            n_jobs=self.n_jobs,
+        )
+        M, present = self._projection(data, self.n_jobs), self._projection.present(data)
+        slices = self._projection.slices
+        self._imputer = fit_imputer(
+            M,
+            present,
+            slices,
+            weight,
+            self.imputation,
+            P=self._projection(whole) if self.imputation == "least_squares" else None,
+            rng=rng,
+        )
+        M = self._imputer(M, present)
+        signs = one_vs_rest_signs(codes, len(self.classes_))
+        with Progress(self, n_tasks=len(signs)) as progress:
+            theta, self.n_iter_, converged = learn(
+                M,
+                signs,
+                self.C * weight / weight.sum(),
+                loss=self.loss,
+                intercept=bool(self.fit_intercept),
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                rng=rng,
+                progress=progress,
+                n_jobs=self.n_jobs,
+            )
+        if not converged:
+            self._warn_of_steps()
+        self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
+        self.block_slices_ = dict(zip(data.view_names, slices, strict=True))
+        norms = np.array([np.linalg.norm(self.coef_[:, where]) for where in slices])
+        total = norms.sum()
+        self.view_weights_ = norms / total if total > 0 else np.full(len(norms), 1 / len(norms))
+        losses = np.maximum(0, 1 - signs.T * self._decisions(M))
+        self._training = {
+            "n": len(codes),
+            "losses": losses.mean(axis=0),
+            "plain": bool((weight == weight[0]).all() and present.all()),
+        }
+
+    def _decisions(self, M):
+        return M @ self.coef_.T + self.intercept_
+
+    def _scores(self, data):
+        M = self._projection(data, self.n_jobs)
+        M = self._imputer(M, self._projection.present(data))
+        return one_vs_rest_scores(self._decisions(M))
+
+    def generalization_bound(self, delta=0.05, X=None, y=None):
+        """Bound on the expected hinge loss and, from samples held out, an interval for the error.
+
+        The bound follows from uniform stability and needs the hinge loss, no intercept, landmarks
+        that were not chosen from the training samples, similarities of at most 1, and training
+        samples without weights or missing views. It is far above 1 unless C is tiny.
+
+        Parameters
+        ----------
+        delta : float in (0, 1), default=0.05
+            Each of the two statements fails with this probability at most.
+        X, y : samples and labels, optional
+            Held out: neither used in fit nor for any choice.
+
+        Returns
+        -------
+        GeneralizationBound
+        """
+        if not isinstance(delta, numbers.Real) or not 0 < delta < 1:
+            raise ValueError(f"delta must be a number > 0 and < 1, got {delta!r}")
+        self._check_theorem()
+        training = self._training
+        # one statement for each of the problems
+        share = delta / len(self.coef_)
+        risk = float(training["losses"].max())
+        settings = training["n"], self.C, self.coef_.shape[1], share
+        bound = float(stability_bound(risk, *settings))
+        error = interval = None
+        if X is not None:
+            wrong = self.predict(X) != np.asarray(y)
+            error = float(wrong.mean())
+            interval = hoeffding_interval(error, len(wrong), delta)
+        return GeneralizationBound(delta, bound, bound > 1, risk, error, interval)
+
+    def _check_theorem(self):
+        kernels = self.kernel.values() if isinstance(self.kernel, dict) else [self.kernel]
+        conditions = {
+            "loss='hinge'": self.loss == "hinge",
+            "fit_intercept=False": not self.fit_intercept,
+            "landmarks that were given, not chosen from the training samples": not isinstance(
+                self.landmarks, str
+            ),
+            f"one of the kernels {', '.join(BOUNDED)} on feature views": all(
+                isinstance(kernel, str) and kernel in BOUNDED for kernel in kernels
+            )
+            and set(self._layout.kinds) == {"features"},
+            "training samples without weights or missing views": self._training["plain"],
+        }
+        lacking = [text for text, holds in conditions.items() if not holds]
+        if lacking:
+            raise ValueError(f"the bound does not hold here; it needs {'; '.join(lacking)}")
+
+    def _check_parameters(self):
+        for name, value in (("C", self.C), ("tol", self.tol)):
+            fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not fine or not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a number > 0, got {value!r}")
+        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
+        if self.loss not in SOLVERS:
+            raise ValueError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
+        if self.solver not in SOLVERS[self.loss]:
+            raise ValueError(
+                f"solver must be one of {', '.join(SOLVERS[self.loss])} for loss={self.loss!r}; "
+                f"got {self.solver!r}"
+            )
+        if self.imputation not in IMPUTATIONS:
+            raise ValueError(
+                f"imputation must be one of {', '.join(IMPUTATIONS)}; got {self.imputation!r}"
+            )
+
+    def _warn_of_steps(self):
+        warnings.warn(
+            f"MVLSVMClassifier stopped before tol={self.tol:g} was reached: raise max_iter (now "
+            f"{self.max_iter}) or tol, or lower C",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
