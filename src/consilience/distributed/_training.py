@@ -43,12 +43,15 @@ class Training:
         How many rows of each block have which view.
     totals : float array of shape (n_classes,)
         Sum of the weights of each class.
+    widths : tuple of V ints
+        Columns of each view.
     """
 
     blocks: Any
     sizes: np.ndarray
     present: np.ndarray
     totals: np.ndarray
+    widths: tuple
 
     @property
     def n(self):
@@ -151,7 +154,7 @@ def read_training(estimator, X, y, sample_weight, n_jobs):
     )
     estimator.classes_, estimator.class_prior_ = classes, weighted / weighted.sum()
     blocks = blocks.map(encode, classes, weighted / total)
-    return Training(blocks, np.array(sizes), np.array(present), weighted)
+    return Training(blocks, np.array(sizes), np.array(present), weighted, estimator._layout.widths)
 
 
 def _open_sequence(estimator, X, n_jobs):

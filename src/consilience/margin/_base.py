@@ -112,11 +112,11 @@ class MarginClassifier(MultiViewClassifier):
         folds = self._folds(codes) if self.combine == "best" and len(names) > 1 else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
             solved = self._solve_all(progress, data, signs, weight)
-            self._warn_of(solved, names, data)
+            self._learned = data.present.any(axis=0)
+            self._warn_of(solved, names)
             decisions = view_decisions(data, names, solved)
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
-        self._learned = data.present.any(axis=0)
         self._publish(names, solved)
         self._choose(names, decisions, codes, signs, weight)
 
@@ -205,7 +205,7 @@ class MarginClassifier(MultiViewClassifier):
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
 
-    def _warn_of(self, solved, names, data):
+    def _warn_of(self, solved, names):
         worst = max(s.residual for s in solved)
         if not all(s.converged for s in solved):
             warnings.warn(
@@ -215,7 +215,7 @@ class MarginClassifier(MultiViewClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        silent = [name for v, name in enumerate(names) if not data.present[:, v].any()]
+        silent = [name for name, there in zip(names, self._learned, strict=True) if not there]
         if silent:
             warnings.warn(
                 f"views {', '.join(map(repr, silent))} are present in no training row and take no "

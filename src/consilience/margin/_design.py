@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from consilience._solvers.blocks import Blocks, gram_factor
 
-__all__ = ["Design"]
+__all__ = ["Design", "zero_missing"]
 
 # views wider than the rows are many go through their Gram matrix up to this number of rows
 FACTOR = 3000
@@ -27,7 +27,7 @@ class Design:
     """
 
     def __init__(self, Xs, present, weight):
-        Xs = [_zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
+        Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
         self.blocks = Blocks(Xs, present, weight=weight)
         self.means, self.lifts = self.blocks.means, [None] * len(Xs)
         wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
@@ -56,7 +56,8 @@ class Design:
         return coefs, intercepts
 
 
-def _zero_missing(X, there):
+def zero_missing(X, there):
+    """A view with zeros in the rows that lack it."""
     if sp.issparse(X):
         X = sp.csr_array(X).astype(np.float64, copy=False)
         if not there.all():

@@ -14,9 +14,11 @@ import warnings
 
 import numpy as np
 
+from consilience._compat import Progress
 from consilience._solvers.newton import Solution, homotopy, minimise
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._from_blocks import solve_blocks
 
 __all__ = ["SMVMEDClassifier"]
 
@@ -207,6 +209,28 @@ class SMVMEDClassifier(MarginClassifier):
         check_alpha(self.alpha)
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
+
+    def _fit_blocks(self, training):
+        names = tuple(self.view_names_)
+        self._check_common(names)
+        self._check_parameters(names)
+        if self.solver == "alternation" or self.combine == "best":
+            raise ValueError(
+                "data in blocks need solver='auto' or 'newton', and combine='mean' or a view; got "
+                f"solver={self.solver!r}, combine={self.combine!r}"
+            )
+        with Progress(self, n_tasks=1) as progress:
+            solved, shares = solve_blocks(
+                training, self.c, self.alpha, tol=self.tol, max_iter=self.max_iter
+            )
+            progress.tick("solve")
+        self._learned = training.present.any(axis=0)
+        self._warn_of(solved, names)
+        self._publish(names, solved)
+        self.best_view_ = None if self.combine == "mean" else self.combine
+        if self.best_view_ is not None:
+            shares = np.array([float(name == self.best_view_) for name in names])
+        self.view_weights_ = shares
 
     def _solve(self, design, y, weight):
         solve = alternate if self.solver == "alternation" else solve_joint
