@@ -7,9 +7,8 @@ import sys
 
 import numpy as np
 import scipy.sparse as sp
-from _data import MIRROR, available
+from _data import available, load
 from _timing import least
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from consilience import MultiViewData
@@ -28,18 +27,11 @@ PAPER = {
 }
 
 
-def indoor(subset, seed=0):
+def indoor(subset):
     """RSSI in [0, 1], 300 + 220 random columns; buildings 0 and 1 against 2, or 0 against 1."""
-    file = np.load(MIRROR / "ujiindoorloc" / "ujiindoorloc.npz")
-    rssi, building, n = file["rssi"], file["building"], int(file["n_train"])
-    strength = np.where(rssi == 100, 0.0, (rssi.astype(float) + 105) / 105)
-    columns = np.random.RandomState(seed).permutation(520)
-    views = {"a": strength[:, columns[:300]], "b": strength[:, columns[300:]]}
-    y = building.astype(int) if subset else (building < 2).astype(int)
-    data = MultiViewData({name: sp.csr_array(X) for name, X in views.items()})
-    keep = np.flatnonzero(building < 2) if subset else np.arange(len(y))
-    train, test = keep[keep < n], keep[keep >= n]
-    return data[train], y[train], data[test], y[test]
+    bunch = load("indoor-subset" if subset else "indoor")
+    train, test = (bunch.splits["official"][part] for part in ("train", "test"))
+    return bunch.data[train], bunch.target[train], bunch.data[test], bunch.target[test]
 
 
 def two_machines(data, y, C=0.5):
@@ -83,32 +75,17 @@ def growth(sizes):
     print(f"  growth with n: exponent {slope:.2f} (goal <= 1.1)")
 
 
-def text(name, key):
-    file = np.load(MIRROR / "course" / f"{name}.npz")
-    parts = (file[f"{key}_data"].astype(float), file[f"{key}_indices"], file[f"{key}_indptr"])
-    return sp.csr_array(parts, shape=tuple(file[f"{key}_shape"]))
-
-
-def course():
+def course(seed):
     """The 500 and 82 most frequent words, tf-idf of unit length."""
-    views = {}
-    for key, width in (("fulltext", 500), ("inlinks", 82)):
-        X = text("course_bow", key)
-        frequent = np.argsort(-(X > 0).sum(axis=0), kind="stable")[:width]
-        views[key] = sp.csr_array(TfidfTransformer().fit_transform(X[:, frequent]))
-    return MultiViewData(views), np.load(MIRROR / "course" / "course_bow.npz")["y"].astype(int)
+    bunch = load("course")
+    return bunch.data, bunch.target
 
 
 def ads(seed):
     """600 of the images; view 1 is the image itself, view 2 where it comes from and leads to."""
-    file = np.load(MIRROR / "ads" / "ads.npz")
-    rows = np.random.RandomState(seed).permutation(len(file["y"]))[:600]
-    groups = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
-    views = {
-        name: sp.csr_array(np.hstack([file[k][rows] for k in keys]).astype(float))
-        for name, keys in groups.items()
-    }
-    return MultiViewData(views), file["y"][rows].astype(int)
+    bunch = load("ads")
+    rows = np.random.RandomState(seed).permutation(len(bunch.target))[:600]
+    return bunch.data[rows], bunch.target[rows]
 
 
 def candidates(name, cs):
@@ -132,13 +109,13 @@ def three_decisions(model, data):
 
 def accuracy_table(n_splits):
     """The paper's protocol: half trains, a quarter chooses settings, a quarter tests."""
-    for title, load, cs in (
-        ("Course", lambda seed: course(), [2.0**k for k in range(1, 6)]),
+    for title, read, cs in (
+        ("Course", course, [2.0**k for k in range(1, 6)]),
         ("Ads", ads, [2.0**k for k in range(1, 16, 2)]),
     ):
         results = {name: [] for name in ("SMVMED", "MVMED", "AMVMED", "SVM-2K")}
         for split in range(n_splits):
-            data, y = load(split)
+            data, y = read(split)
             order = np.random.RandomState(split).permutation(len(y))
             train, held, test = np.split(order, [len(y) // 2, 3 * len(y) // 4])
             for name, scores in results.items():

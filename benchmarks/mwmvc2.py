@@ -7,7 +7,7 @@ import sys
 from time import process_time
 
 import numpy as np
-from _data import SETS, available, few_labels, mnist
+from _data import available, few_labels, real
 from _timing import least, report
 from scipy.stats import rankdata
 from sklearn.metrics import f1_score
@@ -30,7 +30,7 @@ PAPER = {
 
 def paper_table(n_splits):
     """50 + 50 training rows per one-vs-rest task, 10 000 test rows, mean over tasks and splits."""
-    data, digit = mnist()
+    data, digit = real("mnist-1", rows=None)
     build = {name: RECIPES[name].build for name in PAPER if name in RECIPES}
     build["MwMvC2"] = lambda seed: MwMvC2Classifier(random_state=seed)
     build["MVWAB"] = lambda seed: MVWABClassifier(random_state=seed)
@@ -66,8 +66,8 @@ def choice_of_defaults(n_seeds):
         for n_iter in (2, 5)
     ]
     table = []
-    for name, load in SETS.items():
-        data, y = load()
+    for name in ("mnist-1", "mnist-2", "mfeat", "digits", "uwave", "reuters-1200"):
+        data, y = real(name)
         for m in (100, 500):
             row = np.zeros(len(settings))
             for seed in range(n_seeds):
@@ -86,7 +86,7 @@ def choice_of_defaults(n_seeds):
 
 
 def speed(repeat):
-    data, digit = mnist(rows=10_000)
+    data, digit = real("mnist-1", rows=10_000)
     y = (digit == 3).astype(int)
     model = MwMvC2Classifier("trees")
     model.fit(data, y)

@@ -15,13 +15,17 @@ _SUBPACKAGES = (
     "boosting",
     "datasets",
     "fusion",
+    "kernel",
     "landmark",
     "margin",
     "views",
     "vote",
 )
 
-_CLASSES = {"BinnedTreeClassifier": "consilience._binned_tree"}
+_CLASSES = {
+    "BinnedTreeClassifier": "consilience._binned_tree",
+    "ConsilienceClassifier": "consilience._default",
+}
 
 __all__ = ["MultiViewData", "ViewTransformer", "as_multiview", *_CLASSES, *_SUBPACKAGES]
 

@@ -59,8 +59,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 )
             self._fit_blocks(read_training(self, X, y, sample_weight, self.n_jobs))
             return self
-        data = read_input(self, X, reset=True)
-        data = check_values(data, self._kinds, type(self).__name__)
+        data = self._open(X, reset=True)
         y = check_labels(y, len(data), type(self).__name__)
         weight = check_weights(sample_weight, len(data))
         self._refuse_empty_rows(data)
@@ -135,10 +134,14 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _has_probabilities(self):
         return True
 
+    def _open(self, X, reset):
+        """Numeric, finite views of the input; remember (reset) or check their layout."""
+        return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
+
     def _read(self, X):
         """Checked views of new samples, and the mask of rows that have at least one."""
         check_is_fitted(self)
-        data = check_values(read_input(self, X, reset=False), self._kinds, type(self).__name__)
+        data = self._open(X, reset=False)
         known = data.present.any(axis=1)
         if not known.all():
             warnings.warn(

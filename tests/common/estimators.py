@@ -2,6 +2,7 @@
 
 from sklearn.svm import SVC
 
+from consilience import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -15,6 +16,7 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import (
     AMVMEDClassifier,
@@ -26,6 +28,7 @@ from consilience.margin import (
 from consilience.vote import MwMvC2Classifier
 
 CLASSIFIERS = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "EarlyFusionClassifier": EarlyFusionClassifier(),
     "LateFusionClassifier": LateFusionClassifier(),
     "BestViewClassifier": BestViewClassifier(),
@@ -45,6 +48,16 @@ CLASSIFIERS = {
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
     "SVM2KClassifier": SVM2KClassifier(),
     "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
+    "SMVMEDClassifierCV(rbf)": SMVMEDClassifierCV(
+        cs=[0.5, 2], alphas=[0, 0.5], cv=3, kernel="rbf", tol=1e-9
+    ),
+    "MVMEDClassifier(rbf)": MVMEDClassifier(kernel="rbf", tol=1e-9),
+    "AMVMEDClassifier(rbf)": AMVMEDClassifier(form="two-step", kernel="rbf", tol=1e-9),
+    "SVM2KClassifier(rbf)": SVM2KClassifier(kernel="rbf", tol=1e-9),
+    "MKLClassifier": MKLClassifier(tol=1e-9),
+    "MKLClassifier(mean)": MKLClassifier("mean", tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
@@ -59,22 +72,30 @@ ORDER_FREE = {
     "SVM2KClassifier": SVM2KClassifier(),
     # the rows are fewer than the landmarks, so that all of them are landmarks
     "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
+    "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
+    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # margins are no probabilities
 NO_PROBABILITIES = [
     name
     for name, model in CLASSIFIERS.items()
-    if type(model).__module__.split(".")[1] in ("margin", "landmark")
+    if type(model).__module__.split(".")[1] in ("kernel", "landmark", "margin")
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others
-TOLERANCE = {"SVM2KClassifier": 1e-5}
+# and weights of kernels at a gap of 1e-9 are known to about its root
+TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
+
+# takes tables with categories and single missing cells
+TAKES_TABLES = ["ConsilienceClassifier"]
 
 # for kernel views
 PRECOMPUTED = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
-    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
+    **{name: CLASSIFIERS[name] for name in NO_PROBABILITIES},
 }

@@ -11,10 +11,14 @@ import scipy.sparse as sp
 from scipy.linalg import block_diag
 
 
-def conic(P, q, rows, bounds, cones=()):
-    """min ½xᵀPx + qᵀx for rows @ x ≥ bounds and (matrix, offset) in exponential cones."""
+def conic(P, q, rows, bounds, cones=(), zero=None):
+    """min ½xᵀPx + qᵀx for rows @ x ≥ bounds, zero @ x = 0, (matrix, offset) in exp. cones."""
     A, b = [-rows], [-bounds]
     kinds = [clarabel.NonnegativeConeT(len(bounds))]
+    if zero is not None:
+        A.append(zero)
+        b.append(np.zeros(len(zero)))
+        kinds.append(clarabel.ZeroConeT(len(zero)))
     for matrix, offset in cones:
         A.append(-matrix)
         b.append(offset)
@@ -184,6 +188,72 @@ def dual_value(Xs, y, weight, lam, a, b):
         w = X.T @ (y * lam[:, v])
         value -= w @ w / 2
     return value
+
+
+def dual_coupled(Ks, y, upper, own, shared, c=0.0, linear=1.0):
+    """λ (V x n): max Σ pλ − Σψ − ½ Σ (yλ_v)ᵀK_v(yλ_v), 0 ≤ λ ≤ upper, yᵀλ_v = 0.
+
+    ψ = ½ own Σ_v λ² + ½ shared μ², or −own log(1 − μ/(c own)) for c > 0; μ = Σ_v λ_v.
+    """
+    V, n = upper.shape
+    kept = np.flatnonzero(upper.ravel() > 0)
+    P = block_diag(*[np.outer(y, y) * K for K in Ks])
+    q = -np.broadcast_to(linear, (V, n)).ravel().astype(float)
+    sums = np.tile(np.eye(n), V)
+    if c == 0:
+        P = P + np.kron(np.eye(V), np.diag(own)) + sums.T @ np.diag(shared) @ sums
+    P, q, top = P[np.ix_(kept, kept)], q[kept], upper.ravel()[kept]
+    sums, m = sums[:, kept], len(kept)
+    bounded = np.isfinite(top)
+    rows = np.vstack([np.eye(m), -np.eye(m)[bounded]])
+    bounds = np.r_[np.zeros(m), -top[bounded]]
+    zero, cones = np.kron(np.eye(V), y)[:, kept], []
+    zero = zero[zero.any(axis=1)]
+    if c > 0:
+        # r_t ≤ log(1 − μ_t/(c own_t)): (r, 1, 1 − μ/(c own)) lies in the exponential cone
+        P, q = block_diag(P, np.zeros((n, n))), np.r_[q, -own]
+        rows, zero = (np.hstack([M, np.zeros((len(M), n))]) for M in (rows, zero))
+        for t in range(n):
+            matrix = np.zeros((3, m + n))
+            matrix[0, m + t] = 1
+            matrix[2, :m] = -sums[t] / (c * own[t])
+            cones.append((matrix, np.array([0.0, 1.0, 1.0])))
+    lam = np.zeros(V * n)
+    lam[kept] = conic(P, q, rows, bounds, cones, zero)[:m]
+    return lam.reshape(V, n)
+
+
+def dual_coupled_value(lam, Ks, y, own, shared, c=0.0, linear=1.0):
+    mu = lam.sum(axis=0)
+    value = (linear * lam).sum()
+    value -= sum((y * l) @ K @ (y * l) / 2 for l, K in zip(lam, Ks, strict=True))
+    if c > 0:
+        return value + own @ np.log1p(-mu / (c * own))
+    return value - (own * lam**2).sum() / 2 - shared @ mu**2 / 2
+
+
+def dual_pair(Ks, y, C, D, epsilon):
+    """SVM-2K's g (2 x n) from a₁, a₂, β⁺, β⁻."""
+    n = len(y)
+    eye, none = np.eye(n), np.zeros((n, n))
+    G = [
+        np.hstack([np.diag(y), none, -eye, eye]),
+        np.hstack([none, np.diag(y), eye, -eye]),
+    ]
+    P = sum(g.T @ K @ g for g, K in zip(G, Ks, strict=True))
+    q = np.r_[-np.ones(2 * n), np.full(2 * n, epsilon)]
+    rows = np.vstack([np.eye(4 * n), -np.eye(4 * n)[: 2 * n], -np.hstack([none, none, eye, eye])])
+    bounds = np.r_[np.zeros(4 * n), -C.ravel(), -D]
+    x = conic(P, q, rows, bounds, zero=np.array([g.sum(axis=0) for g in G]))
+    return np.array([g @ x for g in G])
+
+
+def pair_objective(g, b, Ks, y, C, D, epsilon):
+    """SVM-2K's primal at f_v = K_v g_v + b_v."""
+    f = [K @ g_v + b_v for K, g_v, b_v in zip(Ks, g, b, strict=True)]
+    value = sum(g_v @ K @ g_v / 2 for K, g_v in zip(Ks, g, strict=True))
+    value += sum(C[v] @ np.maximum(0, 1 - y * f[v]) for v in range(2))
+    return value + D @ np.maximum(0, np.abs(f[0] - f[1]) - epsilon)
 
 
 def margin_norms(Xs, y, lam):

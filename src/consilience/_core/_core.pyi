@@ -1,5 +1,6 @@
 """Compiled kernels. Arrays are C-contiguous and never copied; inputs may be read-only."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from numpy import bool_, float32, float64, int32, int64, uint8, uint32
@@ -14,10 +15,15 @@ def rbf_epilogue(
 ) -> None:
     """products[i, j] <- exp(-gamma * max(0, x_norms[i] + z_norms[j] - 2 * products[i, j]))."""
 
+# SMO, used through consilience._solvers.smo. A kernel is (store, slots, used, diagonal): the row of
+# sample t is store[slots[t]], float32 or float64, or not there yet where slots[t] < 0; then
+# fetch(view, samples) is called and must bring it. ``used`` counts when slots were last read.
+Kernels = list[tuple[NDArray[Any], NDArray[int64], NDArray[int64], NDArray[float64]]]
+Fetch = Callable[[int, NDArray[int64]], None]
+
 def smo_joint(
-    stores: list[NDArray[Any]],
-    slots: list[NDArray[int64]],
-    index: NDArray[int64],
+    kernels: Kernels,
+    fetch: Fetch,
     y: NDArray[float64],
     upper: NDArray[float64],
     own: NDArray[float64],
@@ -27,12 +33,28 @@ def smo_joint(
     F: NDArray[float64],
     tol: float,
     max_steps: int,
+    batch: int,
 ) -> tuple[int, float]:
-    """Optimise the samples ``index`` of a margin problem; lam and F (V x n) are changed in place.
+    """Margin problem in V views; lam and F (V x n) are changed in place. Steps taken and the gap.
 
-    Row k of view v's kernel is ``stores[v][slots[v][k]]``, float32 or float64. c = 0: ψ is
-    ½ own Σ_v λ² + ½ shared μ²; c > 0: −own log(1 − μ/(c own)). Steps taken and the largest gap.
+    c = 0: ψ is ½ own Σ_v λ² + ½ shared μ²; c > 0: −own log(1 − μ/(c own)), μ = Σ_v λ_v.
     """
+
+def smo_pair(
+    kernels: Kernels,
+    fetch: Fetch,
+    y: NDArray[float64],
+    C: NDArray[float64],
+    D: NDArray[float64],
+    epsilon: float,
+    a: NDArray[float64],
+    beta: NDArray[float64],
+    F: NDArray[float64],
+    tol: float,
+    max_steps: int,
+    batch: int,
+) -> tuple[int, float]:
+    """SVM-2K; a, F (2 x n) and beta are changed in place. Steps taken and the gap."""
 
 @overload
 def sparse_gram(

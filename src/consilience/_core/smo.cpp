@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "edges.hpp"
 #include "smo_scan.hpp"
 
 namespace consilience {
@@ -13,19 +13,17 @@ constexpr double infinity = HUGE_VAL;
 constexpr double flat = 1e-12;
 
 struct Square {
-    std::vector<double> own, shared;
+    const double *own, *shared;
 
-    Square(const WorkingSet& set, const Coupling& coupling) : own(set.q), shared(set.q) {
-        for (std::size_t k = 0; k < set.q; ++k) {
-            own[k] = coupling.own[set.index[k]];
-            shared[k] = coupling.shared[set.index[k]];
-        }
-    }
+    explicit Square(const Coupling& coupling) : own(coupling.own), shared(coupling.shared) {}
     double slope(std::size_t k, double lam, double mu) const {
         return own[k] * lam + shared[k] * mu;
     }
     double curvature(std::size_t k, double) const { return own[k] + shared[k]; }
     double room(std::size_t, double) const { return infinity; }
+    // curvature that is left when two views exchange λ and μ stays
+    double apart(std::size_t k) const { return 2 * own[k]; }
+    bool stiff() const { return shared[0] > 3 * own[0]; }
     // the pair's gain is a parabola: its top
     template <typename Derivative>
     double top(double gap, double cost, double, Derivative) const {
@@ -34,31 +32,34 @@ struct Square {
 };
 
 struct Logarithm {
+    const double* weight;
     double c;
-    std::vector<double> weight;
 
-    Logarithm(const WorkingSet& set, const Coupling& coupling) : c(coupling.c), weight(set.q) {
-        for (std::size_t k = 0; k < set.q; ++k) weight[k] = coupling.own[set.index[k]];
-    }
+    explicit Logarithm(const Coupling& coupling) : weight(coupling.own), c(coupling.c) {}
     double slope(std::size_t k, double, double mu) const { return 1 / (c - mu / weight[k]); }
     double curvature(std::size_t k, double mu) const {
         const double rise = slope(k, 0, mu);
         return rise * rise / weight[k];
     }
-    double room(std::size_t k, double mu) const { return c * weight[k] - mu; }
-    // the zero of the derivative, which falls: secants kept inside a bracket
+    // short of where the logarithm ends; rounding could step over it
+    double room(std::size_t k, double mu) const {
+        return (c * weight[k] - mu) * (1 - 1e-10);
+    }
+    double apart(std::size_t) const { return 0; }
+    bool stiff() const { return true; }
+    // the zero of the derivative, which falls: Newton steps kept inside a bracket
     template <typename Derivative>
     double top(double gap, double cost, double most, Derivative derivative) const {
-        double low = 0, at_low = gap, high = most, step = std::min(gap / cost, most / 2);
-        double at_high = -infinity;
-        for (int tries = 0; tries < 60 && high - low > 1e-15 * high; ++tries) {
-            const double here = derivative(step);
-            if (here == 0) return step;
+        double bend;
+        if (derivative(most, bend) >= 0) return most;
+        double low = 0, high = most, step = std::min(gap / cost, most / 2);
+        for (int tries = 0; tries < 100; ++tries) {
+            const double here = derivative(step, bend);
             (here > 0 ? low : high) = step;
-            (here > 0 ? at_low : at_high) = here;
-            const double secant = low + (high - low) * (at_low / (at_low - at_high));
-            const bool inside = secant > low && secant < high;
-            step = inside && tries % 3 != 2 ? secant : low + (high - low) / 2;
+            double next = step + here / bend;
+            if (!(next > low && next < high)) next = low + (high - low) / 2;
+            if (std::abs(next - step) <= 1e-16 * step) break;
+            step = next;
         }
         return step;
     }
@@ -67,76 +68,66 @@ struct Logarithm {
 template <typename Potential>
 class Joint {
 public:
-    Joint(const WorkingSet& set, const double* y_all, const double* upper_all,
-          const Coupling& coupling, const double* lam_all, const double* F_all)
-        : set_(set),
-          V_(set.kernels.size()),
-          width_((set.q + lanes - 1) / lanes * lanes),
-          potential_(set, coupling),
-          y_(set.q),
-          mu_(set.q, 0.0),
+    Joint(Kernels& kernels, const double* y, const double* upper, const Coupling& coupling,
+          double* lam, const double* F)
+        : kernels_(kernels),
+          n_(kernels.n),
+          V_(kernels.views.size()),
+          potential_(coupling),
+          y_(y),
+          mu_(n_, 0.0),
           views_(V_) {
-        for (std::size_t k = 0; k < set.q; ++k) y_[k] = y_all[set.index[k]];
         for (std::size_t v = 0; v < V_; ++v) {
             View& view = views_[v];
-            view.K.resize(set.q * width_);
-            gather(set, set.kernels[v], width_, view.K.data());
-            view.F.assign(width_, 0.0);
-            view.up.assign(width_, -infinity);
-            view.low.assign(width_, infinity);
-            view.diagonal.assign(width_, 1.0);
-            view.lam.resize(set.q);
-            view.upper.resize(set.q);
-            for (std::size_t k = 0; k < set.q; ++k) {
-                const std::size_t t = v * set.n + set.index[k];
-                view.F[k] = F_all[t];
-                view.lam[k] = lam_all[t];
-                view.upper[k] = upper_all[t];
-                mu_[k] += view.lam[k];
-            }
+            view.lam = lam + v * n_;
+            view.upper = upper + v * n_;
+            view.F.assign(padded(n_), 0.0);
+            std::copy(F + v * n_, F + (v + 1) * n_, view.F.begin());
+            view.up.assign(padded(n_), -infinity);
+            view.low.assign(padded(n_), infinity);
+            view.diagonal.assign(padded(n_), 1.0);
+            for (std::size_t k = 0; k < n_; ++k) mu_[k] += view.lam[k];
         }
-        for (std::size_t v = 0; v < V_; ++v)
-            for (std::size_t k = 0; k < set.q; ++k) bound(v, k), weigh(v, k);
-        for (View& view : views_)
-            view.ends = scan(view.F.data(), view.up.data(), view.low.data(), width_);
+        for (std::size_t v = 0; v < V_; ++v) {
+            for (std::size_t k = 0; k < n_; ++k) bound(v, k), weigh(v, k);
+            look(v);
+        }
+        for (auto& array : apart_) array.resize(padded(n_));
     }
 
-    Progress run(double tol, std::int64_t max_steps) {
+    Progress run(const Limits& limits) {
         std::int64_t steps = 0;
         while (true) {
             std::size_t worst = 0;
             for (std::size_t v = 1; v < V_; ++v)
-                if (views_[v].gap() > views_[worst].gap()) worst = v;
-            const double gap = views_[worst].gap();
-            if (!(gap > tol) || steps == max_steps) return {steps, std::max(gap, 0.0)};
-            if (!step(worst)) return {steps, gap};
+                if (views_[v].ends.gap() > views_[worst].ends.gap()) worst = v;
+            const double gap = views_[worst].ends.gap();
+            if (!(gap > limits.tol) || steps == limits.max_steps)
+                return {steps, std::max(gap, 0.0)};
+            const bool moved = (V_ > 1 && potential_.stiff() && exchange(worst, limits.batch)) ||
+                               step(worst, limits.batch);
+            if (!moved) return {steps, gap};
             ++steps;
         }
     }
 
-    // λ and F of all samples
-    void finish(double* lam_all, double* F_all) const {
-        std::vector<double> delta(set_.q), kernel_part(set_.q);
-        for (std::size_t v = 0; v < V_; ++v) {
-            const View& view = views_[v];
-            double *lam = lam_all + v * set_.n, *F = F_all + v * set_.n;
-            for (std::size_t k = 0; k < set_.q; ++k) {
-                const std::size_t t = set_.index[k];
-                delta[k] = y_[k] * (view.lam[k] - lam[t]);
-                lam[t] = view.lam[k];
-            }
-            subtract_rows(set_, set_.kernels[v], delta.data(), F);
-            // the working set knows its own, with what ψ adds
-            for (std::size_t k = 0; k < set_.q; ++k) F[set_.index[k]] = view.F[k];
-        }
+    void copy_gradient(double* F) const {
+        for (std::size_t v = 0; v < V_; ++v)
+            std::copy_n(views_[v].F.begin(), n_, F + v * n_);
     }
 
 private:
     struct View {
-        std::vector<double> K, F, up, low, diagonal, lam, upper;
+        double* lam;
+        const double* upper;
+        std::vector<double> F, up, low, diagonal;
         Extremes ends;
-        double gap() const { return ends.most - ends.least; }
     };
+
+    void look(std::size_t v) {
+        View& view = views_[v];
+        view.ends = scan(view.F.data(), view.up.data(), view.low.data(), n_);
+    }
 
     // where g_k can go: up is 0 or −inf, low 0 or inf
     void bound(std::size_t v, std::size_t k) {
@@ -146,33 +137,97 @@ private:
         view.low[k] = (y_[k] > 0 ? shrinks : grows) ? 0.0 : infinity;
     }
     void weigh(std::size_t v, std::size_t k) {
-        views_[v].diagonal[k] = views_[v].K[k * width_ + k] + potential_.curvature(k, mu_[k]);
+        views_[v].diagonal[k] = kernels_.views[v].diagonal[k] + potential_.curvature(k, mu_[k]);
     }
 
-    bool step(std::size_t v) {
+    Row row(std::size_t v, std::size_t k, std::size_t batch) {
+        const View& view = views_[v];
+        if (!kernels_.has(v, k))
+            kernels_.fetch(v, likely(kernels_, v, k, view.F.data(), view.up.data(),
+                                     view.low.data(), view.ends, batch));
+        return kernels_.row(v, k);
+    }
+
+    bool step(std::size_t v, std::size_t batch) {
         View& view = views_[v];
         const std::size_t i = view.ends.rising;
-        const double* row_i = view.K.data() + i * width_;
+        Row row_i = row(v, i, batch);
         const std::size_t j = second_order(view.F.data(), row_i, view.diagonal.data(),
-                                           view.low.data(), view.F[i], view.diagonal[i], width_);
-        const double* row_j = view.K.data() + j * width_;
-        const double gap = view.F[i] - view.F[j];
+                                           view.low.data(), view.F[i], view.diagonal[i], n_);
+        const Row row_j = row(v, j, batch);
+        row_i = kernels_.row(v, i);  // fetching j may have moved it
+        const double gap = view.F[i] - view.F[j], cross = row_i[j];
         // g_i rises and g_j falls by the same
         const double most = std::min(room(view, i, y_[i]), room(view, j, -y_[j]));
-        const double bend = view.K[i * width_ + i] + view.K[j * width_ + j] - 2 * row_i[j];
-        const double cost = std::max(view.diagonal[i] + view.diagonal[j] - 2 * row_i[j], flat);
-        const auto derivative = [&](double t) {
+        const double* plain = kernels_.views[v].diagonal;
+        const double bend = plain[i] + plain[j] - 2 * cross;
+        const double cost = std::max(view.diagonal[i] + view.diagonal[j] - 2 * cross, flat);
+        const auto derivative = [&](double t, double& steepness) {
+            steepness = std::max(bend + potential_.curvature(i, mu_[i] + y_[i] * t) +
+                                     potential_.curvature(j, mu_[j] - y_[j] * t),
+                                 flat);
             return gap - bend * t - y_[i] * rise(view, i, y_[i] * t) +
                    y_[j] * rise(view, j, -y_[j] * t);
         };
         const double t = std::min(potential_.top(gap, cost, most, derivative), most);
-        const bool moved = move(v, i, y_[i] * t, t == most) | move(v, j, -y_[j] * t, t == most);
+        bool moved = move(v, i, y_[i] * t);
+        moved = move(v, j, -y_[j] * t) || moved;
         view.ends = update_and_scan(view.F.data(), row_i, row_j, t, view.up.data(),
-                                    view.low.data(), width_);
+                                    view.low.data(), n_);
         for (std::size_t u = 0; u < V_; ++u)
-            if (u != v)
-                views_[u].ends = scan(views_[u].F.data(), views_[u].up.data(),
-                                      views_[u].low.data(), width_);
+            if (u != v) look(u);
+        return moved;
+    }
+
+    // Where ψ is stiff in μ, steps of one view are short: g_i of view v rises and g_j falls while
+    // the same samples of another view u do the opposite. False if a step of view v gains more.
+    bool exchange(std::size_t v, std::size_t batch) {
+        View& here = views_[v];
+        std::size_t other = V_;
+        Extremes best{0, 0, 0, 0};
+        for (std::size_t u = 0; u < V_; ++u) {
+            if (u == v) continue;
+            const View& there = views_[u];
+            for (std::size_t k = 0; k < padded(n_); ++k) {
+                apart_[0][k] = here.F[k] - there.F[k];
+                apart_[1][k] = here.up[k] - there.low[k];
+                apart_[2][k] = here.low[k] - there.up[k];
+            }
+            const Extremes ends = scan(apart_[0].data(), apart_[1].data(), apart_[2].data(), n_);
+            if (ends.gap() > best.gap()) best = ends, other = u;
+        }
+        // an exchange costs no more curvature: it is better where its derivative is
+        if (other == V_ || best.gap() < here.ends.gap()) return false;
+        const std::size_t i = best.rising, j = best.falling;
+        if (i == j) return false;
+        View& there = views_[other];
+        double bend = potential_.apart(i) + potential_.apart(j);
+        for (const std::size_t w : {v, other}) {
+            row(w, i, batch);
+            row(w, j, batch);
+            const double* plain = kernels_.views[w].diagonal;
+            bend += plain[i] + plain[j] - 2 * kernels_.row(w, i)[j];
+        }
+        double t = best.gap() / std::max(bend, flat);
+        // λ of view v by `change`, of the other by −change
+        const std::pair<std::size_t, double> changes[] = {{i, y_[i]}, {j, -y_[j]}};
+        for (const auto& [k, sign] : changes)
+            t = std::min(t, sign > 0 ? std::min(here.upper[k] - here.lam[k], there.lam[k])
+                                     : std::min(here.lam[k], there.upper[k] - there.lam[k]));
+        bool moved = false;
+        for (const auto& [k, sign] : changes) {
+            // the one that falls first: the sum must not leave its range in between
+            const std::size_t falls = sign > 0 ? other : v, rises = sign > 0 ? v : other;
+            moved = move(falls, k, -t) || moved;
+            moved = move(rises, k, t) || moved;
+        }
+        here.ends = update_and_scan(here.F.data(), kernels_.row(v, i), kernels_.row(v, j), t,
+                                    here.up.data(), here.low.data(), n_);
+        there.ends = update_and_scan(there.F.data(), kernels_.row(other, i),
+                                     kernels_.row(other, j), -t, there.up.data(),
+                                     there.low.data(), n_);
+        for (std::size_t w = 0; w < V_; ++w)
+            if (w != v && w != other) look(w);
         return moved;
     }
 
@@ -186,18 +241,17 @@ private:
                potential_.slope(k, view.lam[k], mu_[k]);
     }
 
-    // λ_vk += change, on the bound if that is reached, and what ψ adds to F in all views
-    bool move(std::size_t v, std::size_t k, double change, bool full) {
+    // λ_vk += change, and what ψ adds to F in all views
+    bool move(std::size_t v, std::size_t k, double change) {
         View& view = views_[v];
         const double before = view.lam[k], mu = mu_[k];
-        double after = std::min(std::max(before + change, 0.0), view.upper[k]);
-        // a full step ends on the bound whatever the sum was rounded to
-        if (full && change < 0 && before + change <= 1e-15 * before) after = 0;
-        mu_[k] = V_ == 1 ? after : std::max(mu + (after - before), after);
+        const double after = std::min(std::max(before + change, 0.0), view.upper[k]);
+        mu_[k] = 0;
+        for (std::size_t u = 0; u < V_; ++u) mu_[k] += u == v ? after : views_[u].lam[k];
         for (std::size_t u = 0; u < V_; ++u) {
             const double lam = views_[u].lam[k], now = u == v ? after : lam;
-            views_[u].F[k] -= y_[k] * (potential_.slope(k, now, mu_[k]) -
-                                       potential_.slope(k, lam, mu));
+            views_[u].F[k] -=
+                y_[k] * (potential_.slope(k, now, mu_[k]) - potential_.slope(k, lam, mu));
         }
         view.lam[k] = after;
         bound(v, k);
@@ -205,31 +259,27 @@ private:
         return after != before;
     }
 
-    const WorkingSet& set_;
-    std::size_t V_, width_;
+    Kernels& kernels_;
+    std::size_t n_, V_;
     Potential potential_;
-    std::vector<double> y_, mu_;
+    const double* y_;
+    std::vector<double> mu_;
     std::vector<View> views_;
+    std::vector<double> apart_[3];
 };
-
-template <typename Potential>
-Progress solve(const WorkingSet& set, const double* y, const double* upper,
-               const Coupling& coupling, double* lam, double* F, double tol,
-               std::int64_t max_steps) {
-    Joint<Potential> joint(set, y, upper, coupling, lam, F);
-    const Progress progress = joint.run(tol, max_steps);
-    joint.finish(lam, F);
-    return progress;
-}
 
 }  // namespace
 
-Progress smo_joint(const WorkingSet& set, const double* y, const double* upper,
-                   const Coupling& coupling, double* lam, double* F, double tol,
-                   std::int64_t max_steps) {
-    return coupling.c > 0
-               ? solve<Logarithm>(set, y, upper, coupling, lam, F, tol, max_steps)
-               : solve<Square>(set, y, upper, coupling, lam, F, tol, max_steps);
+Progress smo_joint(Kernels& kernels, const double* y, const double* upper,
+                   const Coupling& coupling, double* lam, double* F, const Limits& limits) {
+    const auto solve = [&](auto joint) {
+        const Progress progress = joint.run(limits);
+        joint.copy_gradient(F);
+        return progress;
+    };
+    if (coupling.c > 0)
+        return solve(Joint<Logarithm>(kernels, y, upper, coupling, lam, F));
+    return solve(Joint<Square>(kernels, y, upper, coupling, lam, F));
 }
 
 }  // namespace consilience

@@ -1,7 +1,9 @@
 #include "smo_scan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "dispatch.hpp"
 #include "lanes.hpp"
@@ -17,6 +19,28 @@ CONSILIENCE_INLINE Lanes load(const double* values) {
     Lanes out;
     std::memcpy(&out, values, sizeof out);
     return out;
+}
+
+CONSILIENCE_INLINE Lanes load(const float* values) {
+#if defined(__GNUC__)
+    typedef float Singles __attribute__((vector_size(lanes * 4)));
+    Singles in;
+    std::memcpy(&in, values, sizeof in);
+    return __builtin_convertvector(in, Lanes);
+#else
+    Lanes out;
+    for (int j = 0; j < lanes; ++j) out[j] = values[j];
+    return out;
+#endif
+}
+
+// Lanes of a row from place k on; after its end they are 0.
+template <typename T>
+CONSILIENCE_INLINE Lanes load_row(const T* row, std::size_t k, std::size_t n) {
+    if (k + lanes <= n) return load(row + k);
+    T rest[lanes] = {};
+    for (std::size_t j = k; j < n; ++j) rest[j - k] = row[j];
+    return load(rest);
 }
 
 CONSILIENCE_INLINE Lanes first_places() {
@@ -44,17 +68,16 @@ struct Largest {
     }
 };
 
-template <bool update>
-CONSILIENCE_INLINE Extremes extremes(double* F, const double* row_i, const double* row_j,
-                                     double step, const double* up, const double* low,
-                                     std::size_t width) {
+template <bool update, typename A, typename B>
+CONSILIENCE_INLINE Extremes extremes(double* F, const A* row_i, const B* row_j, double step,
+                                     const double* up, const double* low, std::size_t n) {
     const Lanes steps = all_lanes(step), eight = all_lanes(lanes);
     Lanes place = first_places();
     Largest rising, falling;
-    for (std::size_t k = 0; k < width; k += lanes) {
+    for (std::size_t k = 0; k < n; k += lanes) {
         Lanes f = load(F + k);
         if (update) {
-            f = f - steps * (load(row_i + k) - load(row_j + k));
+            f = f - steps * (load_row(row_i, k, n) - load_row(row_j, k, n));
             store(f, F + k);
         }
         rising.see(f + load(up + k), place);
@@ -68,32 +91,20 @@ CONSILIENCE_INLINE Extremes extremes(double* F, const double* row_i, const doubl
     return out;
 }
 
-}  // namespace
-
-CONSILIENCE_CLONES
-Extremes update_and_scan(double* F, const double* row_i, const double* row_j, double step,
-                         const double* up, const double* low, std::size_t width) {
-    return extremes<true>(F, row_i, row_j, step, up, low, width);
-}
-
-CONSILIENCE_CLONES
-Extremes scan(const double* F, const double* up, const double* low, std::size_t width) {
-    return extremes<false>(const_cast<double*>(F), nullptr, nullptr, 0, up, low, width);
-}
-
-CONSILIENCE_CLONES
-std::size_t second_order(const double* F, const double* row_i, const double* diagonal,
-                         const double* low, double F_i, double diagonal_i, std::size_t width) {
+template <typename T>
+CONSILIENCE_INLINE std::size_t best_partner(const double* F, const T* row_i,
+                                            const double* diagonal, const double* low, double F_i,
+                                            double diagonal_i, std::size_t n) {
     const Lanes top = all_lanes(F_i), first = all_lanes(diagonal_i), eight = all_lanes(lanes);
     const Lanes none = all_lanes(0.0), two = all_lanes(2.0), least = all_lanes(flat);
     Lanes place = first_places();
     // the best as numerator and denominator: products cost less than quotients
     Lanes best_gain = all_lanes(0.0), best_cost = all_lanes(1.0), best_place = all_lanes(-1.0);
-    for (std::size_t k = 0; k < width; k += lanes) {
+    for (std::size_t k = 0; k < n; k += lanes) {
         // those that cannot fall have low = inf, hence a difference of −inf
-        const Lanes raw = top - (load(F + k) + load(low + k));
-        const Lanes difference = larger(raw, none);
-        const Lanes cost = larger((first + load(diagonal + k)) - two * load(row_i + k), least);
+        const Lanes difference = larger(top - (load(F + k) + load(low + k)), none);
+        const Lanes cost =
+            larger((first + load(diagonal + k)) - two * load_row(row_i, k, n), least);
         const Lanes gain = difference * difference;
         const Lanes ours = gain * best_cost, theirs = best_gain * cost;
         best_place = if_not_less(theirs, ours, best_place, place);
@@ -108,6 +119,55 @@ std::size_t second_order(const double* F, const double* row_i, const double* dia
         if (ours > theirs || (ours == theirs && best_place[j] < best_place[winner])) winner = j;
     }
     return static_cast<std::size_t>(best_place[winner] < 0 ? 0 : best_place[winner]);
+}
+
+const double* doubles(Row row) {
+    return static_cast<const double*>(row.data);
+}
+const float* singles(Row row) {
+    return static_cast<const float*>(row.data);
+}
+
+}  // namespace
+
+CONSILIENCE_CLONES
+Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const double* up,
+                         const double* low, std::size_t n) {
+    if (row_i.single)
+        return extremes<true>(F, singles(row_i), singles(row_j), step, up, low, n);
+    return extremes<true>(F, doubles(row_i), doubles(row_j), step, up, low, n);
+}
+
+CONSILIENCE_CLONES
+Extremes scan(const double* F, const double* up, const double* low, std::size_t n) {
+    return extremes<false>(const_cast<double*>(F), F, F, 0, up, low, n);
+}
+
+CONSILIENCE_CLONES
+std::size_t second_order(const double* F, Row row_i, const double* diagonal, const double* low,
+                         double F_i, double diagonal_i, std::size_t n) {
+    return row_i.single
+               ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)
+               : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);
+}
+
+std::vector<std::int64_t> likely(const Kernels& kernels, std::size_t v, std::size_t k,
+                                 const double* F, const double* up, const double* low,
+                                 const Extremes& ends, std::size_t batch) {
+    std::vector<std::pair<double, std::int64_t>> found;
+    for (std::size_t t = 0; t < kernels.n; ++t) {
+        if (t == k || kernels.has(v, t)) continue;
+        const double excess = std::max(F[t] + up[t] - ends.least, ends.most - F[t] - low[t]);
+        if (excess > 0) found.emplace_back(-excess, t);
+    }
+    if (found.size() > batch - 1) {
+        std::nth_element(found.begin(), found.begin() + (batch - 1), found.end());
+        found.resize(batch - 1);
+    }
+    std::vector<std::int64_t> samples{static_cast<std::int64_t>(k)};
+    for (const auto& one : found) samples.push_back(one.second);
+    std::sort(samples.begin(), samples.end());
+    return samples;
 }
 
 }  // namespace consilience

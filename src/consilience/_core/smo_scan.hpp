@@ -1,24 +1,38 @@
-// The two loops of SMO over a working set, padded to whole lanes.
+// The loops of SMO over all samples. F, up, low and diagonal are padded to whole lanes.
 #pragma once
 
 #include <cstddef>
 
+#include "edges.hpp"
+#include "smo_rows.hpp"
+
 namespace consilience {
 
+inline std::size_t padded(std::size_t n) {
+    return (n + lanes - 1) / lanes * lanes;
+}
+
 struct Extremes {
-    std::size_t rising, falling;  // where F is largest among those that can rise, least among ...
-    double most, least;
+    std::size_t rising, falling;  // where F is largest of those that can rise, least of those ...
+    double most, least;           // ... that can fall; −inf and inf if there are none
+    double gap() const { return most - least; }
 };
 
-// F −= step (K_i − K_j), then the extremes of F + up (0 or −inf) and F + low (0 or inf).
-Extremes update_and_scan(double* F, const double* row_i, const double* row_j, double step,
-                         const double* up, const double* low, std::size_t width);
+// F −= step (row_i − row_j), then the extremes of F + up (0 or −inf) and F + low (0 or inf).
+Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const double* up,
+                         const double* low, std::size_t n);
 
 // The extremes alone.
-Extremes scan(const double* F, const double* up, const double* low, std::size_t width);
+Extremes scan(const double* F, const double* up, const double* low, std::size_t n);
 
 // The partner j that gains most: (F_i − F_j)² / (diagonal_i + diagonal_j − 2 K_ij), F_j < F_i.
-std::size_t second_order(const double* F, const double* row_i, const double* diagonal,
-                         const double* low, double F_i, double diagonal_i, std::size_t width);
+std::size_t second_order(const double* F, Row row_i, const double* diagonal, const double* low,
+                         double F_i, double diagonal_i, std::size_t n);
+
+// k and up to batch − 1 other samples without a row that violate the conditions most: they will
+// be asked for next.
+std::vector<std::int64_t> likely(const Kernels& kernels, std::size_t v, std::size_t k,
+                                 const double* F, const double* up, const double* low,
+                                 const Extremes& ends, std::size_t batch);
 
 }  // namespace consilience

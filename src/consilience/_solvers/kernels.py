@@ -22,6 +22,7 @@ __all__ = [
     "distance_gamma",
     "distance_kernel",
     "kernel_block",
+    "kernel_diagonal",
     "kernel_gamma",
 ]
 
@@ -55,36 +56,44 @@ class KernelTo:
     ):
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.dtype, self.m = np.dtype(dtype), Z.shape[0]
-        self.centre = None
-        if centre and kernel == "rbf" and not sp.issparse(Z) and len(Z):
-            # distances do not depend on the origin, but their rounding does
-            self.centre = Z.mean(axis=0, dtype=np.float64)
+        self.centre, self.unit = None, 1.0
+        if kernel == "rbf":
+            # distances do not depend on the origin, but their rounding does; with γ in the rows
+            # their squares keep within the range of float32
+            self.unit = np.sqrt(gamma)
+            if centre and not sp.issparse(Z) and len(Z):
+                self.centre = Z.mean(axis=0, dtype=np.float64)
         self.Z = Z if callable(kernel) else self._prepare(Z)
         if kernel == "rbf":
             self.norms = square_norms(self.Z)
         if not callable(kernel) and not sp.issparse(self.Z):
             self.turned = np.ascontiguousarray(self.Z.T)
 
-    def __call__(self, X):
-        """The block k(X, Z), dense, C-contiguous, n x m."""
+    def __call__(self, X, out=None):
+        """The block k(X, Z), n x m, in ``out`` or a new array; dense and C-contiguous."""
+        if out is None:
+            out = np.empty((X.shape[0], self.m), dtype=self.dtype)
         if callable(self.kernel):
-            return self._called(X)
-        if self.kernel in ("laplacian", "chi2"):
-            return self._from_differences(X)
-        X = self._prepare(X)
-        P = self._products(X)
+            out[:] = self._called(X)
+        elif self.kernel in ("laplacian", "chi2"):
+            self._from_differences(X, out)
+        else:
+            self._from_products(self._prepare(X), out)
+        return out
+
+    def _from_products(self, X, P):
+        self._products(X, P)
         if self.kernel == "rbf":
-            rbf_epilogue(P, square_norms(X), self.norms, self.gamma)
+            rbf_epilogue(P, square_norms(X), self.norms, 1.0)
         elif self.kernel in ("poly", "sigmoid"):
             P *= self.dtype.type(self.gamma)
             P += self.dtype.type(self.coef0)
-            P = np.power(P, self.degree, out=P) if self.kernel == "poly" else np.tanh(P, out=P)
-        return P
+            np.power(P, self.degree, out=P) if self.kernel == "poly" else np.tanh(P, out=P)
 
     def square_distances(self, X):
-        """|x − z|², n x m; for the rbf kernel."""
-        X = self._prepare(X)
-        P = self._products(X)
+        """γ|x − z|², n x m; for the rbf kernel."""
+        X, P = self._prepare(X), np.empty((X.shape[0], self.m), dtype=self.dtype)
+        self._products(X, P)
         P *= -2
         P += square_norms(X)[:, None]
         P += self.norms
@@ -99,13 +108,16 @@ class KernelTo:
 
     def _prepare(self, X):
         """Rows as the arithmetic wants them: the type, the origin, the length."""
+        if sp.issparse(X) and self.centre is not None:
+            X = X.toarray()
         if sp.issparse(X):
-            X = sp.csr_array(X, dtype=self.dtype)
-            if self.centre is not None:
-                return self._prepare(X.toarray())
-        elif self.centre is not None:
-            X = np.ascontiguousarray(np.subtract(X, self.centre), dtype=self.dtype)
+            X = sp.csr_array(X if self.unit == 1 else X * self.unit, dtype=self.dtype)
         else:
+            if self.centre is not None:
+                X = np.subtract(X, self.centre)
+                X *= self.unit
+            elif self.unit != 1:
+                X = X * self.unit
             X = np.ascontiguousarray(X, dtype=self.dtype)
         if self.kernel != "cosine":
             return X
@@ -113,28 +125,27 @@ class KernelTo:
         scale = np.divide(1, lengths, where=lengths > 0, out=np.zeros_like(lengths))
         return sp.csr_array(X * scale[:, None]) if sp.issparse(X) else X * scale[:, None]
 
-    def _products(self, X):
-        if not sp.issparse(X):
-            return X @ self.turned if not sp.issparse(self.Z) else rows_of(self.Z, X)
+    def _products(self, X, out):
         if not sp.issparse(self.Z):
-            return np.ascontiguousarray(X @ self.turned)
+            if sp.issparse(X):
+                out[:] = X @ self.turned
+            else:
+                np.matmul(X, self.turned, out=out)
+            return
         # a few dense rows at a time beat the product of two sparse matrices
-        out = np.empty((X.shape[0], self.m), dtype=self.dtype)
         for part in chunks(X.shape[0], X.shape[1] + self.m):
-            out[part] = rows_of(self.Z, X[part].toarray())
-        return out
+            rows = X[part].toarray() if sp.issparse(X) else X[part]
+            out[part] = (self.Z @ np.ascontiguousarray(rows.T)).T
 
-    def _from_differences(self, X):
+    def _from_differences(self, X, out):
         kernel = laplacian_kernel if self.kernel == "laplacian" else chi2_kernel
         Z = self.Z.toarray() if sp.issparse(self.Z) else self.Z
-        out = np.empty((X.shape[0], self.m), dtype=self.dtype)
         for part in chunks(X.shape[0], X.shape[1] + self.m):
             rows = X[part].toarray() if sp.issparse(X) else X[part]
             out[part] = kernel(rows.astype(self.dtype, copy=False), Z, gamma=self.gamma)
-        return out
 
     def _called(self, X):
-        block = np.ascontiguousarray(self.kernel(X, self.Z), dtype=self.dtype)
+        block = np.asarray(self.kernel(X, self.Z))
         if block.shape != (X.shape[0], self.m):
             raise ValueError(
                 f"the kernel function must return an array of shape {(X.shape[0], self.m)} for "
@@ -150,14 +161,25 @@ def kernel_block(X, Z, kernel="rbf", **numbers_of_kernel):
     return KernelTo(Z, kernel, **numbers_of_kernel)(X)
 
 
+def kernel_diagonal(X, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
+    """k(x, x) of every row, float64."""
+    if callable(kernel):
+        parts = [X[start : start + 64] for start in range(0, X.shape[0], 64)]
+        return np.concatenate([KernelTo(Z, kernel)(Z).diagonal() for Z in parts])
+    if kernel in ("rbf", "laplacian", "chi2"):
+        return np.ones(X.shape[0])
+    norms = square_norms(X.astype(np.float64, copy=False))
+    if kernel == "cosine":
+        return (norms > 0).astype(np.float64)
+    if kernel == "linear":
+        return norms
+    inside = gamma * norms + coef0
+    return inside**degree if kernel == "poly" else np.tanh(inside)
+
+
 def distance_kernel(D, gamma):
     """exp(−γD)."""
     return np.exp(-gamma * np.asarray(D, dtype=np.float64))
-
-
-def rows_of(Z, X):
-    """X Zᵀ for sparse Z and dense X, C-contiguous."""
-    return np.ascontiguousarray((Z @ np.ascontiguousarray(X.T)).T)
 
 
 def square_norms(X):

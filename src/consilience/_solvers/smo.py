@@ -1,11 +1,12 @@
 """SMO for support vector machines and their multi-view relatives, on kernels of any size.
 
-    max_λ  Σ_v p_vᵀλ_v − Σ_t ψ_t(λ_t) − ½ Σ_v (yλ_v)ᵀK_v(yλ_v),   0 ≤ λ ≤ upper,  yᵀλ_v = 0
+    solve_hinge     max Σα − ½ (yα)ᵀK(yα),  0 ≤ α ≤ C,  yᵀα = 0
+    solve_coupled   the same in several views, whose multipliers a potential ψ couples by sample
+    solve_pair      SVM-2K, two hinge machines whose decisions agree
 
-The compiled ``smo_joint`` optimises a working set of samples with the others held. This module
-chooses the sets, fetches the rows of the kernels that they need and stops on the KKT gap: the
-largest F = y(p − ∂ψ) − K(yλ) of a sample that can rise less the least of one that can fall, in the
-view where it is largest.
+The loops are compiled (``_core``); here are the starts, the rows of the kernels, which come from
+``kernel_rows``, and the intercepts. All stop on the KKT gap in units of the decision function: the
+largest F of a sample that can rise less the least of one that can fall, where F = b if it is free.
 """
 
 from __future__ import annotations
@@ -14,50 +15,192 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consilience._core import smo_joint
+from consilience._core import smo_joint, smo_pair
+from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
 
-__all__ = ["HingeSolution", "solve_hinge"]
+__all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
 
-# samples optimised together; their kernel block stays in the second cache
-SET = 512
-# as many rows are one working set by themselves
-WHOLE = 1500
+MAX_ITER = 10_000_000
+# from so many samples on, a part of them is solved first, to this gap
+FEW, ROUGH = 1000, 0.3
 
 
 @dataclass
-class HingeSolution:
-    """Multipliers λ (n), bias, pair steps, KKT gap and whether it is below the tolerance."""
+class DualSolution:
+    """Multipliers, intercepts, pair steps, KKT gap and whether it is below the tolerance.
+
+    ``dual`` is α (n) and ``bias`` a number for one machine; for several views they have one row
+    and one entry each. ``decisions``, in the shape of ``dual``, are K g + b at the samples, with
+    the signed multipliers g = yα.
+    """
 
     dual: np.ndarray
-    bias: float
+    bias: float | np.ndarray
     n_iter: int
     gap: float
     converged: bool
+    decisions: np.ndarray
 
 
-class FullRows:
-    """All rows of a kernel matrix (n x n, float32 or float64) that is there already."""
+def solve_hinge(K, y, C, tol=1e-3, max_iter=MAX_ITER, alpha0=None):
+    """Hinge-loss support vector machine: max Σα − ½ (yα)ᵀK(yα), 0 ≤ α ≤ C, yᵀα = 0.
 
-    def __init__(self, K):
-        dtype = np.float32 if K.dtype == np.float32 else np.float64
-        self.K = np.ascontiguousarray(K, dtype=dtype)
-        self.n = len(K)
+    Parameters
+    ----------
+    K : array of shape (n, n), float64 or float32, or a source of its rows
+        Kernel matrix; not copied if it is contiguous.
+    y : array of shape (n,)
+        Labels ±1.
+    C : float or array of shape (n,)
+        Upper bounds.
+    tol : float
+        KKT gap to reach, as libsvm's.
+    max_iter : int
+        Most pair steps.
+    alpha0 : array of shape (n,), optional
+        Feasible start.
 
-    def fetch(self, index):
-        """The array that holds the rows, and where in it those of ``index`` are."""
-        return self.K, index
+    Returns
+    -------
+    DualSolution
+        ``dual`` is α; the decision is K(·, X) (yα) + bias.
+    """
+    rows = FullRows(K) if isinstance(K, np.ndarray) else K
+    n = len(y)
+    upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (1, n))
+    lam0 = None if alpha0 is None else np.reshape(alpha0, (1, n))
+    found = solve_coupled([rows], y, upper, tol=tol, max_iter=max_iter, lam0=lam0)
+    found.dual, found.bias = found.dual[0], float(found.bias[0])
+    found.decisions = found.decisions[0]
+    return found
 
-    def times(self, g):
-        """K g from the rows where g is not 0."""
-        where = np.flatnonzero(g)
-        return g[where] @ self.K[where] if len(where) < self.n else self.K @ g
+
+def solve_coupled(
+    rows,
+    y,
+    upper,
+    *,
+    own=0.0,
+    shared=0.0,
+    c=0.0,
+    linear=1.0,
+    tol=1e-3,
+    max_iter=MAX_ITER,
+    lam0=None,
+):
+    """max Σ pλ − Σ_t ψ_t(λ_t) − ½ Σ_v (yλ_v)ᵀK_v(yλ_v), 0 ≤ λ ≤ upper, yᵀλ_v = 0.
+
+    Parameters
+    ----------
+    rows : list of V sources of kernel rows
+        Kernels of the views.
+    y : array of shape (n,)
+        Labels ±1.
+    upper : array of shape (V, n)
+        Upper bounds; infinity for squared losses, 0 where a view is missing.
+    own, shared : float or array of shape (n,)
+        ψ_t = ½ own_t Σ_v λ_vt² + ½ shared_t (Σ_v λ_vt)².
+    c : float
+        Above 0, ψ_t = −own_t log(1 − Σ_v λ_vt / (c own_t)) instead.
+    linear : float or array of shape (V, n)
+        p, the margins to be reached.
+    tol, max_iter : float, int
+        KKT gap to reach, most pair steps.
+    lam0 : array of shape (V, n), optional
+        Feasible start.
+
+    Returns
+    -------
+    DualSolution
+        ``dual`` is λ (V x n).
+    """
+    V, n = upper.shape
+    y, upper = np.ascontiguousarray(y, dtype=np.float64), np.ascontiguousarray(upper)
+    own, shared = (np.array(np.broadcast_to(x, (n,)), dtype=np.float64) for x in (own, shared))
+    lam = np.zeros((V, n)) if lam0 is None else np.array(lam0, dtype=np.float64)
+    linear = np.broadcast_to(np.asarray(linear, dtype=np.float64), (V, n))
+
+    def margins():
+        """p − ∂ψ/∂λ, what the conditions ask of yf where λ is free."""
+        mu = lam.sum(axis=0)
+        return linear - (1 / (c - mu / own) if c > 0 else own * lam + shared * mu)
+
+    F = y * margins()
+    if lam.any():
+        for v, source in enumerate(rows):
+            F[v] -= source.times(y * lam[v])
+
+    def run(upper, tol, max_iter):
+        return smo_joint(
+            [source.parts for source in rows],
+            lambda v, samples: rows[v].fetch(samples),
+            y,
+            upper,
+            own,
+            shared,
+            float(c),
+            lam,
+            F,
+            tol,
+            max_iter,
+            BATCH,
+        )
+
+    first = 0
+    if lam0 is None and n >= FEW and any(isinstance(source, CachedRows) for source in rows):
+        # a rough solution on few samples tells which rows of the others will be needed
+        few = np.zeros(n, dtype=bool)
+        few[np.linspace(0, n - 1, n // 30).astype(int)] = True
+        first, _ = run(np.where(few, upper, 0.0), max(tol, ROUGH), max_iter)
+    steps, gap = run(upper, tol, max_iter - first)
+    biases = np.array([bias(F[v], *directions(y, lam[v], upper[v])) for v in range(V)])
+    decisions = y * margins() - F + biases[:, None]
+    return DualSolution(lam, biases, first + steps, gap, gap <= tol, decisions)
 
 
-def extremes(F, can_rise, can_fall):
-    """Largest F of those that can rise, least of those that can fall, and the difference."""
-    most = np.max(F, where=can_rise, initial=-np.inf)
-    least = np.min(F, where=can_fall, initial=np.inf)
-    return most, least, most - least
+def solve_pair(rows, y, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
+    """SVM-2K: max Σ(a₁ + a₂) − εΣ|β| − ½g₁ᵀK₁g₁ − ½g₂ᵀK₂g₂, g₁ = ya₁ − β, g₂ = ya₂ + β.
+
+    Parameters
+    ----------
+    rows : list of two sources of kernel rows
+        Kernels of the views.
+    y : array of shape (n,)
+        Labels ±1.
+    C : array of shape (2, n)
+        Upper bounds of a.
+    D : array of shape (n,)
+        Bounds of |β|.
+    epsilon : float
+        Difference of the decisions that costs nothing.
+    tol, max_iter : float, int
+        KKT gap to reach, most steps.
+
+    Returns
+    -------
+    DualSolution
+        ``dual`` holds the signed g₁ and g₂ (2 x n), sums 0.
+    """
+    y, n = np.ascontiguousarray(y, dtype=np.float64), len(y)
+    C, D = np.ascontiguousarray(C, dtype=np.float64), np.ascontiguousarray(D, dtype=np.float64)
+    a, beta, F = np.zeros((2, n)), np.zeros(n), np.tile(y, (2, 1))
+    steps, gap = smo_pair(
+        [source.parts for source in rows],
+        lambda v, samples: rows[v].fetch(samples),
+        y,
+        C,
+        D,
+        float(epsilon),
+        a,
+        beta,
+        F,
+        tol,
+        max_iter,
+        BATCH,
+    )
+    g = y * a + np.outer([-1.0, 1.0], beta)
+    biases = pair_biases(F, y, a, C, beta, D, epsilon)
+    return DualSolution(g, biases, steps, gap, gap <= tol, y - F + biases[:, None])
 
 
 def directions(y, lam, upper):
@@ -66,121 +209,38 @@ def directions(y, lam, upper):
     return np.where(y > 0, grows, shrinks), np.where(y > 0, shrinks, grows)
 
 
-def bias(F, can_rise, can_fall):
-    """Mean F of the free samples, which are at b; without any, the middle of where b may be."""
+def interval(F, can_rise, can_fall):
+    """Where b may be: the mean F of the free samples, or between those that cannot rise or fall."""
     free = can_rise & can_fall
     if free.any():
-        return float(F[free].mean())
-    most, least, _ = extremes(F, can_rise, can_fall)
-    ends = [end for end in (most, least) if np.isfinite(end)]
+        return (F[free].mean(),) * 2
+    low = np.max(F, where=can_rise, initial=-np.inf)
+    return low, np.min(F, where=can_fall, initial=np.inf)
+
+
+def middle(low, high):
+    """A point of an interval that may have no ends."""
+    ends = [end for end in (low, high) if np.isfinite(end)]
     return float(np.mean(ends)) if ends else 0.0
 
 
-def largest(values, mask, count):
-    """Places of the ``count`` largest values where mask."""
-    where = np.flatnonzero(mask)
-    if len(where) <= count:
-        return where
-    values = values[where]
-    return where[np.argpartition(values, len(values) - count)[len(values) - count :]]
+def bias(F, can_rise, can_fall):
+    """b from the optimality conditions."""
+    return middle(*interval(F, can_rise, can_fall))
 
 
-def spread(mask, count):
-    """``count`` places where mask, evenly spread."""
-    where = np.flatnonzero(mask)
-    return where[np.unique(np.linspace(0, len(where) - 1, min(count, len(where))).astype(int))]
-
-
-def optimise(rows, y, upper, own, shared, c, lam, F, *, tol, max_iter):
-    """Run working sets until the KKT gap is below tol; lam and F (V x n) are changed in place."""
-    n, V = len(y), len(rows)
-    steps, last = 0, np.empty(0, dtype=np.int64)
-    size = n if n <= WHOLE else SET
-    while True:
-        gap, wanted = 0.0, []
-        for v in range(V):
-            can_rise, can_fall = directions(y, lam[v], upper[v])
-            here = extremes(F[v], can_rise, can_fall)[2]
-            gap = max(gap, here)
-            if size < n:
-                wanted.append((v, can_rise, can_fall))
-        if gap <= tol or steps >= max_iter:
-            break
-        if size == n:
-            chosen = np.arange(n)
-        else:
-            parts = []
-            first = len(last) == 0
-            kept = size // 2
-            count = (size - (0 if first else kept)) // (2 * V)
-            for v, can_rise, can_fall in wanted:
-                if first and not lam.any():
-                    parts += [spread(can_rise, count), spread(can_fall, count)]
-                else:
-                    parts += [largest(F[v], can_rise, count), largest(-F[v], can_fall, count)]
-            new = np.unique(np.concatenate(parts))
-            if not first:
-                old = np.setdiff1d(last, new, assume_unique=True)
-                free = ((lam[:, old] > 0) & (lam[:, old] < upper[:, old])).any(axis=0)
-                old = old[np.argsort(~free, kind="stable")][: size - len(new)]
-                new = np.union1d(new, old)
-            chosen = new
-        stores, slots = zip(*(source.fetch(chosen) for source in rows), strict=True)
-        inner = max(tol * 0.5, 0.1 * gap) if size < n else tol
-        done, _ = smo_joint(
-            list(stores),
-            list(slots),
-            chosen,
-            y,
-            upper,
-            own,
-            shared,
-            c,
-            lam,
-            F,
-            inner,
-            max_iter - steps,
-        )
-        steps += done
-        last = chosen
-        if done == 0:
-            break
-    return steps, gap, gap <= tol
-
-
-def solve_hinge(K, y, C, tol=1e-3, max_iter=10_000_000, alpha0=None):
-    """Hinge-loss support vector machine: max Σα − ½ (yα)ᵀK(yα), 0 ≤ α ≤ C, yᵀα = 0.
-
-    Parameters
-    ----------
-    K : array of shape (n, n), float64 or float32, or a source of its rows
-        Kernel matrix; never copied if it is contiguous.
-    y : array of shape (n,)
-        Labels ±1.
-    C : float or array of shape (n,)
-        Upper bounds.
-    tol : float
-        KKT gap to reach, in units of the decision function, as libsvm's.
-    max_iter : int
-        Most pair steps.
-    alpha0 : array of shape (n,), optional
-        Feasible start.
-
-    Returns
-    -------
-    HingeSolution
-        dual (α), bias, n_iter, gap, converged; the decision is K(·, X) (yα) + bias.
-    """
-    y = np.ascontiguousarray(y, dtype=np.float64)
-    n = len(y)
-    upper = np.ascontiguousarray(np.broadcast_to(np.asarray(C, dtype=np.float64), (1, n)))
-    rows = K if hasattr(K, "fetch") else FullRows(K)
-    lam, F, zero = np.zeros((1, n)), y[None].copy(), np.zeros(n)
-    if alpha0 is not None:
-        lam[0] = alpha0
-        F[0] -= rows.times(y * lam[0])
-    steps, gap, done = optimise(
-        [rows], y, upper, zero, zero, 0.0, lam, F, tol=tol, max_iter=max_iter
-    )
-    b = bias(F[0], *directions(y, lam[0], upper[0]))
-    return HingeSolution(lam[0], b, steps, float(gap), bool(done))
+def pair_biases(F, y, a, C, beta, D, epsilon):
+    """b₁ and b₂: each from its own samples as far as they say, and b₂ − b₁ from those of β."""
+    ends = [interval(F[v], *directions(y, a[v], C[v])) for v in range(2)]
+    apart = F[1] - F[0] - epsilon * np.sign(beta)
+    free = (beta != 0) & (np.abs(beta) < D)
+    if free.any():
+        difference = (apart[free].mean(),) * 2
+    else:
+        bent = np.where(beta == 0, epsilon, 0.0)
+        low = np.max(apart - bent, where=beta < D, initial=-np.inf)
+        difference = low, np.min(apart + bent, where=beta > -D, initial=np.inf)
+    (low1, high1), (low2, high2) = ends
+    first = middle(max(low1, low2 - difference[1]), min(high1, high2 - difference[0]))
+    second = middle(max(low2, first + difference[0]), min(high2, first + difference[1]))
+    return np.array([first, second])

@@ -6,6 +6,7 @@ Nothing else imports dask, and this module is imported only when data are dask a
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 
 import dask
@@ -44,7 +45,7 @@ class DaskBlocks:
 
     def map(self, function, *state):
         """The blocks changed by a function, kept where they are."""
-        return DaskBlocks(self.client, self._submit(function, state, self.futures))
+        return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_keep))
 
     def sum(self, function, *state):
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree.
@@ -68,12 +69,11 @@ class DaskBlocks:
         futures, values = [self.futures[k] for k in wanted], [each[k] for k in wanted]
         return self.client.gather(self._submit(function, state, futures, values))
 
-    def _submit(self, function, state, futures, *each):
+    def _submit(self, function, state, futures, *each, run=None):
         # as a task of its own the state is sent once, and again if its worker is lost
         state = self.client.submit(_same, state, pure=False)
-        name = f"consilience-{getattr(function, '__name__', 'map')}"
-        run = partial(_run, function)
-        return self.client.map(run, futures, [state] * len(futures), *each, pure=False, key=name)
+        name, task = f"consilience-{function.__name__}", partial(run or _run, function)
+        return self.client.map(task, futures, [state] * len(futures), *each, pure=False, key=name)
 
 
 def _same(state):
@@ -81,7 +81,23 @@ def _same(state):
 
 
 def _run(function, block, state, *each):
-    return function(block, *state, *each)
+    return function(block.value, *state, *each)
+
+
+def _keep(function, block, state):
+    return Kept(function(block.value, *state))
+
+
+class Kept:
+    """A block that tells its size: the scheduler has to know that it is not worth moving."""
+
+    def __init__(self, value):
+        self.value, buffers = value, []
+        pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        self.nbytes = sum(buffer.raw().nbytes for buffer in buffers)
+
+    def __sizeof__(self):
+        return self.nbytes
 
 
 def lazy_blocks(data, y, weight, n_jobs):
@@ -93,12 +109,12 @@ def lazy_blocks(data, y, weight, n_jobs):
     views = {name: _pieces(view, cuts, name) for name, view in data.items()}
     present, y = _pieces(data.present, cuts, "present"), _pieces(y, cuts, "y")
     weight = [None] * len(cuts) if weight is None else _pieces(weight, cuts, "sample_weight")
-    make = dask.delayed(_make_block, pure=False)
+    client = _client()
+    make = dask.delayed(_make_block if client is None else _make_kept, pure=False)
     blocks = [
         make(k, {name: piece[k] for name, piece in views.items()}, present[k], y[k], weight[k])
         for k in range(len(cuts))
     ]
-    client = _client()
     if client is not None:
         return DaskBlocks(client, client.compute(blocks))
     return Stream(lambda: (block.compute() for block in blocks), n_jobs)
@@ -126,6 +142,10 @@ def _pieces(values, cuts, name):
 
 def _make_block(number, views, present, y, weight):
     return number, MultiViewData(views, present=present), y, weight
+
+
+def _make_kept(*parts):
+    return Kept(_make_block(*parts))
 
 
 def lazy_output(model, method, data, shape, dtype):

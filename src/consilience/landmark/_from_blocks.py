@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from consilience._solvers.row_sums import Block
+from consilience._solvers.row_sums import Block, RowBlocks
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_signs
 from consilience.distributed._training import draw
@@ -25,7 +25,7 @@ class BlockRows:
     Parameters
     ----------
     blocks : driver
-        Of ``Block``.
+        Of ``RowBlocks``, which cut a block into pieces of the size that is best for sums.
     sizes : int array
         Rows of each block.
     d, P : int
@@ -36,11 +36,15 @@ class BlockRows:
 
     def __init__(self, blocks, sizes, d, P, total):
         self.blocks, self.sizes, self.n = blocks, sizes, int(sizes.sum())
-        self.d, self.P, self.total, self.sum = d, P, total, blocks.sum
+        self.d, self.P, self.total = d, P, total
+
+    def sum(self, function, *state):
+        """Sum of the tuples of arrays ``function(piece, *state)`` over the pieces of all blocks."""
+        return self.blocks.sum(sum_of_pieces, function, *state)
 
     def problems(self, which):
         """The same rows with some of the problems."""
-        blocks = self.blocks.map(some_problems, which)
+        blocks = self.blocks.map(RowBlocks.problems, which)
         return BlockRows(blocks, self.sizes, self.d, len(which), self.total)
 
     def sample(self, size, rng):
@@ -54,20 +58,22 @@ class BlockRows:
         return Block(X, signs, cost * scale, parts[0].bias)
 
 
-def some_problems(block, which):
-    """A block with some of its problems."""
-    return Block(block.X, block.signs[:, which], block.cost, block.bias)
+def sum_of_pieces(rows, function, *state):
+    """Sum of ``function(piece, *state)`` over the pieces of a block."""
+    return rows.sum(function, *state) if rows.n else function(rows.whole, *state)
 
 
-def some_rows(block, positions):
-    """A block with some of its rows."""
+def some_rows(rows, positions):
+    """Some rows of a block."""
+    block = rows.whole
     return Block(block.X[positions], block.signs[positions], block.cost[positions], block.bias)
 
 
-def project(rows, projection, imputer, scale, n_classes, bias):
+def project(rows, projection, imputer, scale, n_classes, intercept):
     """Rows to similarities, labels of all problems and costs."""
     M = imputer(projection(rows.data), projection.present(rows.data))
-    return Block(M, one_vs_rest_signs(rows.codes, n_classes).T, rows.weight * scale, bias)
+    signs = np.ascontiguousarray(one_vs_rest_signs(rows.codes, n_classes).T)
+    return RowBlocks(M, signs, rows.weight * scale, intercept=intercept)
 
 
 def sums_of_columns(rows, projection):
@@ -106,7 +112,7 @@ def learn_from_blocks(training, projection, imputer, *, C, intercept, **settings
     """θ of the squared hinge machines, steps, and whether all converged."""
     n_classes, total = len(training.totals), training.totals.sum()
     blocks = training.blocks.map(
-        project, projection, imputer, C / total, n_classes, float(intercept)
+        project, projection, imputer, C / total, n_classes, intercept
     )
     P, d = 1 if n_classes == 2 else n_classes, projection.slices[-1].stop
     rows = BlockRows(blocks, training.sizes, d, P, C)

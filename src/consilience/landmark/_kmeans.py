@@ -43,9 +43,7 @@ def kmeans_centres(X, n_centres, weight, rng):
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     weight = (weight / weight.mean()).astype(X.dtype)
-    centres, _ = kmeans_plusplus(
-        X, n_centres, sample_weight=weight, random_state=rng, n_local_trials=1
-    )
+    centres, _ = kmeans_plusplus(X, n_centres, sample_weight=weight, random_state=rng)
     centres = centres.toarray() if sp.issparse(centres) else centres
     last = None
     for _ in range(STEPS):

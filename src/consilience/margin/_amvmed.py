@@ -14,9 +14,10 @@ import numbers
 import numpy as np
 
 from consilience._solvers.newton import homotopy
+from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import MarginClassifier, Solved, check_number
-from consilience.margin._mvmed import check_prior, solve_worst_view
+from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst_view_kernels
 
 __all__ = ["AMVMEDClassifier"]
 
@@ -58,6 +59,27 @@ def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     return found
 
 
+def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
+    """The same on kernels; the design has Σ ρ_v K_v as its only source."""
+    gaussian = prior == "gaussian"
+    found = solve_coupled(
+        design.sources,
+        y,
+        np.full((1, design.n), np.inf),
+        own=1 / (c**2 * weight) if gaussian else weight,
+        c=0.0 if gaussian else c,
+        tol=tol,
+        max_iter=max_iter,
+    )
+    lam = found.dual[0]
+    centred = [design.centred(v) for v in range(design.V)]
+    g = [part.coefs(y * lam) if hasattr(part, "coefs") else y * lam for part in centred]
+    F = np.column_stack([view.times(g_v) for view, g_v in zip(design.views, g, strict=True)])
+    found.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
+    found.decisions = (F + found.bias).T
+    return np.array(g), found
+
+
 def intercepts(F, y, weight, lam, c, prior, present):
     """b_v = mean over the support vectors of y γ̂ − K_v(yλ), γ̂ the margin expected by the prior."""
     expected = 1 - lam / c**2 if prior == "gaussian" else 1 - 1 / (c - lam)
@@ -86,13 +108,28 @@ class AMVMEDClassifier(MarginClassifier):
     form : {"exact", "two-step"}, default="exact"
         The problem as stated, with one set of multipliers for each view; or the simplification
         with one shared set.
+    kernel : str, function or dict of view -> either, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
+        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
+    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
+        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
+        views 1/(mean distance) for the first two.
+    degree, coef0 : float, default=3, 1.0
+        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
+    cache_size : float, default=2000
+        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
+        computed anew if they do not fit either.
+    solver : {"auto", "primal", "smo"}, default="auto"
+        "primal" works on the columns by interior points, "smo" on kernels; "auto" takes the latter
+        where a kernel is not linear.
     combine : "mean", "best" or the name of a view, default="mean"
         The mean of the views' decisions weighted by rho, or the decision of the view that does
         best in 5-fold cross-validation, or of a given view (the mean where it is missing).
-    tol : float, default=1e-11
-        Relative duality gap and residuals to reach; 1e-7 will do where rounding allows no more.
-    max_iter : int, default=100
-        Most steps of the solver.
+    tol : float or None, default=None
+        Relative duality gap and residuals to reach on columns, None is 1e-11 and 1e-7 will do
+        where rounding allows no more; gap of the optimality conditions for SMO, None is 1e-3.
+    max_iter : int or None, default=None
+        Most steps of the solver; None is 100, for SMO 10⁷ pairs.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -104,6 +141,11 @@ class AMVMEDClassifier(MarginClassifier):
     ----------
     coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
         Coefficients; for more than two classes one row for each against the rest.
+    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
+        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
+        kernel is linear.
+    support_ : dict of view -> ndarray of shape (n_support,)
+        Sample ids (row numbers unless given) of the support vectors, for kernels.
     intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
         Intercepts.
     n_iter_ : int
@@ -151,9 +193,15 @@ class AMVMEDClassifier(MarginClassifier):
         rho=None,
         prior="gaussian",
         form="exact",
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        cache_size=2000,
+        solver="auto",
         combine="mean",
-        tol=1e-11,
-        max_iter=100,
+        tol=None,
+        max_iter=None,
         views=None,
         class_weight=None,
         n_jobs=None,
@@ -162,6 +210,12 @@ class AMVMEDClassifier(MarginClassifier):
         self.rho = rho
         self.prior = prior
         self.form = form
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.solver = solver
         self.combine = combine
         self.tol = tol
         self.max_iter = max_iter
@@ -189,7 +243,7 @@ class AMVMEDClassifier(MarginClassifier):
             )
         return rho
 
-    def _solve(self, design, y, weight):
+    def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = solve_exact if self.form == "exact" else solve_two_step
         rho = self._shares(design.blocks.V)
         found = solve(
@@ -199,10 +253,22 @@ class AMVMEDClassifier(MarginClassifier):
             self.c,
             rho,
             self.prior,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            tol=tol,
+            max_iter=max_iter,
         )
         return Solved.of(design, found)
+
+    def _kernel_factors(self, n_views):
+        rho = self._shares(n_views)
+        return {"scales": 1 / rho} if self.form == "exact" else {"shares": rho}
+
+    def _solve_kernels(self, design, y, weight, tol, max_iter):
+        limits = {"tol": tol, "max_iter": max_iter}
+        if self.form == "exact":
+            found = solve_worst_view_kernels(design, y, weight, self.c, self.prior, **limits)
+            return Solved.of_dual(y * found.dual, found)
+        g, found = solve_two_step_kernels(design, y, weight, self.c, self.prior, **limits)
+        return Solved.of_dual(g, found)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,7 +1,8 @@
 """What the margin methods share: binary problems, combination of views, fitted attributes.
 
-A method provides ``_check_parameters(names)``, ``_solve(design, y, weight)`` -> ``Solved`` for one
-binary problem and, where views do not count alike, ``_shares(n_views)``.
+A method provides ``_check_parameters(names)`` and, for one binary problem, ``_solve_columns(design,
+y, weight)`` and ``_solve_kernels(design, y, weight)`` -> ``Solved``; where views do not count alike
+``_shares(n_views)``.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from sklearn.model_selection import StratifiedKFold
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._solvers.kernels import check_kernel
+from consilience._solvers.smo import MAX_ITER
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience.margin._combine import accuracy, combine_views, margin_shares
 from consilience.margin._design import Design
+from consilience.margin._kernel_design import KernelDesign
+from consilience.margin._machine import KernelSpec, LinearExpansion
+from consilience.views._params import per_view
 
 __all__ = [
     "MarginClassifier",
     "Solved",
-    "accuracy",
     "check_number",
-    "combine_views",
-    "view_decisions",
+    "run_tasks",
 ]
 
 FOLDS = 5
@@ -33,13 +38,18 @@ FOLDS = 5
 
 @dataclass
 class Solved:
-    """One binary problem: coefficients by view, intercepts, steps, residual, convergence."""
+    """One binary problem: coefficients by view, intercepts, steps, residual, convergence.
+
+    Coefficients are those of the columns, or of the training samples for kernels; there the
+    decisions at the training samples (V x n) are known as well.
+    """
 
     coefs: list
     intercepts: np.ndarray
     n_iter: int
     residual: float
     converged: bool
+    decisions: np.ndarray | None = None
 
     @classmethod
     def of(cls, design, solution):
@@ -47,50 +57,21 @@ class Solved:
         coefs, intercepts = design.parameters(solution.theta)
         return cls(coefs, intercepts, solution.n_iter, solution.residual, solution.converged)
 
-
-def view_decisions(data, names, solved):
-    """f_v(x) for all rows, views and problems, n x V x P; NaN where a view is missing."""
-    out = np.full((len(data), len(names), len(solved)), np.nan)
-    for v, name in enumerate(names):
-        rows = np.flatnonzero(data.present[:, data.view_names.index(name)])
-        if len(rows) == 0:
-            continue
-        X = data[name] if len(rows) == len(data) else data[name][rows]
-        coef = np.stack([s.coefs[v] for s in solved], axis=1)
-        out[rows, v] = X @ coef + [s.intercepts[v] for s in solved]
-    return out
+    @classmethod
+    def of_dual(cls, g, found):
+        """From signed multipliers g (V x n)."""
+        return cls(list(g), found.bias, found.n_iter, found.gap, found.converged, found.decisions)
 
 
-def combine_views(decisions, shares, chosen=None):
-    """Decisions n x P: of the chosen view where it is there, else the mean of those that are.
-
-    Views of share 0 are left out, rows that have no other get 0.
-    """
-    there = ~np.isnan(decisions[:, :, 0]) & (shares > 0)
-    shares = shares * there
-    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    out = np.einsum("iv,ivp->ip", shares, np.where(there[:, :, None], decisions, 0.0))
-    if chosen is not None:
-        rows = there[:, chosen]
-        out[rows] = decisions[rows, chosen]
-    return out
-
-
-def accuracy(decisions, codes, weight):
-    """Weighted share of the rows whose class has the largest score."""
-    return np.average(one_vs_rest_scores(decisions).argmax(axis=1) == codes, weights=weight)
-
-
-def margin_shares(decisions, signs, weight):
-    """Each view's share of what the views add to the margins over a constant answer."""
-    there = ~np.isnan(decisions)
-    f = np.where(there, decisions, 0.0)
-    mass = np.maximum((weight[:, None, None] * there).sum(axis=0), 1e-300)
-    mean = np.einsum("i,ivp->vp", weight, f) / mass
-    gains = np.einsum("i,ivp,pi->v", weight, np.where(there, f - mean, 0.0), signs)
-    gains = np.maximum(gains, 0.0)
-    total = gains.sum()
-    return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
+def run_tasks(progress, function, items, name, sequential):
+    """``function`` of every item on threads, or one after the other in this one."""
+    if not sequential:
+        return progress.map(function, items, name)
+    results = []
+    for item in items:
+        results.append(function(item))
+        progress.tick(name)
+    return results
 
 
 def check_number(name, value, low, high=np.inf, *, closed=False):
@@ -104,31 +85,94 @@ def check_number(name, value, low, high=np.inf, *, closed=False):
 class MarginClassifier(MultiViewClassifier):
     """Base of the margin methods: several classes are one-vs-rest."""
 
+    _kinds = ("features", "kernel", "distance")
+    # what tol and max_iter stand for when None: on columns, and for SMO
+    _column_limits = {"tol": 1e-11, "max_iter": 100}
+    _kernel_limits = {"tol": 1e-3, "max_iter": MAX_ITER}
+    _solvers = ("auto", "primal", "smo")
+
     def _fit(self, data, codes, weight):
         names = data.view_names
-        self._check_common(names)
+        self._check_common(data)
         self._check_parameters(names)
         signs = one_vs_rest_signs(codes, len(self.classes_))
         folds = self._folds(codes) if self.combine == "best" and len(names) > 1 else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
-            solved = self._solve_all(progress, data, signs, weight)
-            self._learned = data.present.any(axis=0)
-            self._warn_of(solved, names)
-            decisions = view_decisions(data, names, solved)
+            design = self._design(data, weight, len(signs))
+            solved = self._solve_all(progress, design, signs, weight)
+            self._warn_of(solved, names, data)
+            self._publish(data, design, solved)
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
-        self._publish(names, solved)
+            elif isinstance(design, KernelDesign):
+                decisions = np.stack([s.decisions.T for s in solved], axis=2)
+                decisions[~data.present] = np.nan
+            else:
+                decisions = self._machine.decisions(data, names)
+        self._learned = data.present.any(axis=0)
         self._choose(names, decisions, codes, signs, weight)
 
-    def _solve_all(self, progress, data, signs, weight):
-        design = Design([data[name] for name in data.view_names], data.present, weight)
-        return progress.map(lambda y: self._solve(design, y, weight), signs, "solve")
+    def _design(self, data, weight, n_problems):
+        """Columns of the views, or their kernels if one is not linear or the solver wants them."""
+        if not self._on_kernels(data):
+            return Design([data[name] for name in data.view_names], data.present, weight)
+        return KernelDesign(
+            data,
+            self._specs(data),
+            weight,
+            cache_size=self.cache_size,
+            tol=self._limits(True)["tol"],
+            n_problems=n_problems,
+            **self._kernel_factors(data.n_views),
+        )
+
+    def _kernel_factors(self, n_views):
+        return {}
+
+    def _on_kernels(self, data):
+        return self.solver == "smo" or bool(self._curved(data))
+
+    def _curved(self, data):
+        """Views that need a kernel."""
+        return [
+            name
+            for name, spec in zip(data.view_names, self._specs(data), strict=True)
+            if spec.kernel != "linear" or data.kinds[name] != "features"
+        ]
+
+    def _specs(self, data):
+        kernels = per_view(self.kernel, data.view_names, "kernel")
+        gammas = per_view(self.gamma, data.view_names, "gamma")
+        return [
+            KernelSpec(kernels[name], gammas[name], self.degree, self.coef0)
+            for name in data.view_names
+        ]
+
+    def _limits(self, on_kernels):
+        """Tolerance and most steps of the solver."""
+        default = self._kernel_limits if on_kernels else self._column_limits
+        return {
+            name: value if getattr(self, name) is None else getattr(self, name)
+            for name, value in default.items()
+        }
+
+    def _solve(self, design, y, weight):
+        on_kernels = isinstance(design, KernelDesign)
+        solve = self._solve_kernels if on_kernels else self._solve_columns
+        return solve(design, y, weight, **self._limits(on_kernels))
+
+    def _solve_all(self, progress, design, signs, weight):
+        return run_tasks(
+            progress, lambda y: self._solve(design, y, weight), signs, "solve", design.sequential
+        )
 
     def _out_of_fold(self, progress, data, signs, weight, folds):
         out = np.full((len(data), data.n_views, len(signs)), np.nan)
         for train, test in folds:
-            solved = self._solve_all(progress, data[train], signs[:, train], weight[train])
-            out[test] = view_decisions(data[test], data.view_names, solved)
+            design = self._design(data[train], weight[train], len(signs))
+            solved = self._solve_all(progress, design, signs[:, train], weight[train])
+            machine, _, _ = design.machine(solved)
+            out[test] = machine.decisions(data[test], data.view_names)
         return out
 
     def _folds(self, codes):
@@ -137,16 +181,28 @@ class MarginClassifier(MultiViewClassifier):
             return []
         return list(StratifiedKFold(n_folds).split(np.zeros(len(codes)), codes))
 
-    def _publish(self, names, solved):
-        one = len(solved) == 1
-        self.coef_ = {
-            name: solved[0].coefs[v] if one else np.stack([s.coefs[v] for s in solved])
-            for v, name in enumerate(names)
+    def _publish(self, data, design, solved):
+        self._machine, supports, duals = design.machine(solved)
+        names, one = data.view_names, len(solved) == 1
+        for attribute in ("coef_", "dual_coef_", "support_"):
+            self.__dict__.pop(attribute, None)  # of an earlier fit
+        linear = {
+            name: expansion.coef[:, 0] if one else expansion.coef.T
+            for name, expansion in zip(names, self._machine.expansions, strict=True)
+            if isinstance(expansion, LinearExpansion)
         }
-        self.intercept_ = solved[0].intercepts if one else np.stack([s.intercepts for s in solved])
+        if linear:
+            self.coef_ = linear
+        if supports is not None:
+            self.dual_coef_ = {
+                name: dual[:, 0] if one else dual.T for name, dual in zip(names, duals, strict=True)
+            }
+            ids = data.sample_ids
+            self.support_ = {name: ids[s] for name, s in zip(names, supports, strict=True)}
+        intercepts = self._machine.intercepts
+        self.intercept_ = intercepts[:, 0] if one else intercepts.T
         self.n_iter_ = max(s.n_iter for s in solved)
         self.kkt_residual_ = max(s.residual for s in solved)
-        self._solved = solved
 
     def _choose(self, names, decisions, codes, signs, weight):
         """Shares of the views in the decision, and the one that decides if there is one."""
@@ -174,7 +230,7 @@ class MarginClassifier(MultiViewClassifier):
         return np.ones(n_views)
 
     def _scores(self, data):
-        decisions = view_decisions(data, self.view_names_, self._solved)
+        decisions = self._machine.decisions(data, self.view_names_)
         shares = self._shares(len(self.view_names_)) * self._learned
         chosen = None if self.best_view_ is None else self.view_names_.index(self.best_view_)
         return one_vs_rest_scores(combine_views(decisions, shares, chosen))
@@ -192,30 +248,49 @@ class MarginClassifier(MultiViewClassifier):
         ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
         """
         data, _ = self._read(X)
-        decisions = view_decisions(data, self.view_names_, self._solved)
+        decisions = self._machine.decisions(data, self.view_names_)
         return decisions[:, :, 0] if decisions.shape[2] == 1 else decisions
 
-    def _check_common(self, names):
+    def _check_common(self, data):
+        names = data.view_names
         if self.combine not in ("mean", "best", *names):
             raise ValueError(
                 f"combine must be 'mean', 'best' or one of the views "
                 f"{', '.join(map(repr, names))}; got {self.combine!r}"
             )
-        check_number("tol", self.tol, 0.0)
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
+        if self.tol is not None:
+            check_number("tol", self.tol, 0.0)
+        limit = self.max_iter
+        if limit is not None and (not isinstance(limit, numbers.Integral) or limit < 1):
+            raise ValueError(f"max_iter must be a whole number >= 1 or None, got {limit!r}")
+        check_number("cache_size", self.cache_size, 0.0)
+        for name, spec in zip(names, self._specs(data), strict=True):
+            given = data.kinds[name] == "kernel" and spec.kernel == "precomputed"
+            kernel = "linear" if given else spec.kernel
+            check_kernel(kernel, spec.gamma, spec.degree, spec.coef0, name)
+        if self.solver not in self._solvers:
+            raise ValueError(
+                f"solver must be one of {', '.join(self._solvers)}; got {self.solver!r}"
+            )
+        curved = self._curved(data)
+        if curved and self.solver not in ("auto", "smo"):
+            raise ValueError(
+                f"solver={self.solver!r} works on the columns of linear kernels, but view "
+                f"{curved[0]!r} has another kernel; use solver='smo' or 'auto'"
+            )
 
-    def _warn_of(self, solved, names):
+    def _warn_of(self, solved, names, data):
         worst = max(s.residual for s in solved)
         if not all(s.converged for s in solved):
+            limits = self._limits(self._on_kernels(data))
             warnings.warn(
                 f"{type(self).__name__} stopped with a residual of {worst:.1e}, tol is "
-                f"{self.tol:.1e}: raise max_iter (now {self.max_iter}) or tol, lower c, or scale "
-                "the columns, e.g. by ViewTransformer(StandardScaler())",
+                f"{limits['tol']:.1e}: raise max_iter (now {limits['max_iter']}) or tol, lower c, "
+                "or scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        silent = [name for name, there in zip(names, self._learned, strict=True) if not there]
+        silent = [name for v, name in enumerate(names) if not data.present[:, v].any()]
         if silent:
             warnings.warn(
                 f"views {', '.join(map(repr, silent))} are present in no training row and take no "

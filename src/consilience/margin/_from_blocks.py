@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from consilience._solvers.blocks import Blocks
@@ -10,9 +12,9 @@ from consilience._solvers.newton import homotopy
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
 from consilience.margin._base import Solved
-from consilience.margin._design import zero_missing
+from consilience.margin._design import Design, zero_missing
 
-__all__ = ["solve_blocks"]
+__all__ = ["sample_rows", "solve_blocks"]
 
 # rows of the sample: so many for each column, within these limits
 SAMPLE, LEAST, MOST = 6, 2000, 20_000
@@ -62,27 +64,44 @@ def margin_shares(fits, sums, balance, mass):
     return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
 
 
-def solve_blocks(training, c, alpha, *, tol, max_iter):
-    """``Solved`` for every problem, and the shares of the views in the margins."""
-    V, n_classes = training.present.shape[1], len(training.totals)
-    sums, mass = training.blocks.sum(weighted_sums)
-    ends = np.cumsum(training.widths)
-    slices = [slice(end - d, end) for end, d in zip(ends, training.widths, strict=True)]
-    means = [sums[where] / max(mass[v], 1e-300) for v, where in enumerate(slices)]
-    size = min(max(LEAST, SAMPLE * (ends[-1] + V)), MOST)
-    sample = centre(training.sample(size, np.random.RandomState(0)), means, n_classes)
+class BlockDesign:
+    """What is known of the columns of all rows: their places in θ, and their means."""
+
+    machine = Design.machine
+
+    def __init__(self, training):
+        sums, self.mass = training.blocks.sum(weighted_sums)
+        ends = np.cumsum(training.widths)
+        places = zip(ends, training.widths, strict=True)
+        self.slices, self.d = [slice(end - d, end) for end, d in places], ends[-1]
+        self.means = [sums[w] / max(m, 1e-300) for w, m in zip(self.slices, self.mass, strict=True)]
+
+    def parameters(self, theta):
+        """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
+        coefs = [theta[where].copy() for where in self.slices]
+        shifts = [mean @ w for mean, w in zip(self.means, coefs, strict=True)]
+        return coefs, theta[self.d :] - shifts
+
+
+def sample_rows(training):
+    """The rows that give the start."""
+    size = sum(training.widths) + len(training.widths)
+    return training.sample(max(LEAST, min(SAMPLE * size, MOST)), np.random.RandomState(0))
+
+
+def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
+    """The design, ``Solved`` for every problem, and the shares of the views in the margins."""
+    V, n_classes, design = len(training.widths), len(training.totals), BlockDesign(training)
     start = start_of(
-        sample, training.totals.sum(), lambda c: coupling(c, alpha, V), c, max_iter
+        centre(sample, design.means, n_classes),
+        training.totals.sum(),
+        lambda c: coupling(c, alpha, V),
+        c,
+        max_iter,
     )
-    blocks = training.blocks.map(centre, means, n_classes)
+    blocks = training.blocks.map(centre, design.means, n_classes)
     found = minimise_sums(
-        blocks.sum, slices, start, *coupling(c, alpha, V), tol=tol, max_iter=max_iter
+        blocks.sum, design.slices, start, *coupling(c, alpha, V), tol=tol, max_iter=max_iter
     )
-    solved = []
-    for theta in found.theta.T:
-        coefs = [theta[where].copy() for where in slices]
-        shift = [mean @ w for mean, w in zip(means, coefs, strict=True)]
-        solved.append(
-            Solved(coefs, theta[ends[-1] :] - shift, found.n_iter, found.residual, found.converged)
-        )
-    return solved, margin_shares(*blocks.sum(moments, found.theta), mass)
+    solved = [Solved.of(design, replace(found, theta=theta)) for theta in found.theta.T]
+    return design, solved, margin_shares(*blocks.sum(moments, found.theta), design.mass)

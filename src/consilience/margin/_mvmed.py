@@ -1,6 +1,7 @@
 """MVMED: maximum entropy discrimination with one margin for all views.
 
-A sample has one slack, that of its worst view: a problem with kinks, solved by interior points.
+A sample has one slack, that of its worst view: a problem with kinks, solved by interior points on
+columns and by SMO on kernels.
 
 Reference: S. Sun, G. Chao, "Multi-view maximum entropy discrimination", IJCAI 2013.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from consilience._solvers.interior_point import Constraints, Linear, Quadratic, solve_margins
+from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience.margin._base import MarginClassifier, Solved, check_number
 
 __all__ = ["MVMEDClassifier"]
@@ -44,6 +46,21 @@ def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-11, max_iter=100):
     return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
+def solve_worst_view_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
+    """The dual, by μ_t = Σ_v λ_tv: costs μ²/(2c²ω), or −ω log(1 − μ/(cω))."""
+    gaussian = prior == "gaussian"
+    return solve_coupled(
+        design.sources,
+        y,
+        design.upper(np.inf),
+        own=0.0 if gaussian else weight,
+        shared=1 / (c**2 * weight) if gaussian else 0.0,
+        c=0.0 if gaussian else c,
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
 def check_prior(prior, c):
     """Known prior, and c > 1 for the exponential one."""
     check_number("c", c, 0.0)
@@ -68,13 +85,28 @@ class MVMEDClassifier(MarginClassifier):
         Parameter of the prior of the margins; the larger, the more a slack costs.
     prior : {"gaussian", "exponential"}, default="gaussian"
         Cost of a slack ξ: c²ξ²/2, or cξ − 1 − log(cξ) above 1/c, which needs c > 1.
+    kernel : str, function or dict of view -> either, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
+        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
+    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
+        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
+        views 1/(mean distance) for the first two.
+    degree, coef0 : float, default=3, 1.0
+        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
+    cache_size : float, default=2000
+        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
+        computed anew if they do not fit either.
+    solver : {"auto", "primal", "smo"}, default="auto"
+        "primal" works on the columns by interior points, "smo" on kernels; "auto" takes the latter
+        where a kernel is not linear.
     combine : "mean", "best" or the name of a view, default="mean"
         The mean of the views' decisions, or the decision of the view that does best in 5-fold
         cross-validation, or of a given view (the mean of the others where it is missing).
-    tol : float, default=1e-11
-        Relative duality gap and residuals to reach; 1e-7 will do where rounding allows no more.
-    max_iter : int, default=100
-        Most steps of the interior point method.
+    tol : float or None, default=None
+        Relative duality gap and residuals to reach on columns, None is 1e-11 and 1e-7 will do
+        where rounding allows no more; gap of the optimality conditions for SMO, None is 1e-3.
+    max_iter : int or None, default=None
+        Most steps of the solver; None is 100, for SMO 10⁷ pairs.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -86,6 +118,11 @@ class MVMEDClassifier(MarginClassifier):
     ----------
     coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
         Coefficients; for more than two classes one row for each against the rest.
+    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
+        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
+        kernel is linear.
+    support_ : dict of view -> ndarray of shape (n_support,)
+        Sample ids (row numbers unless given) of the support vectors, for kernels.
     intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
         Intercepts.
     n_iter_ : int
@@ -131,15 +168,27 @@ class MVMEDClassifier(MarginClassifier):
         c=2.0,
         *,
         prior="gaussian",
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        cache_size=2000,
+        solver="auto",
         combine="mean",
-        tol=1e-11,
-        max_iter=100,
+        tol=None,
+        max_iter=None,
         views=None,
         class_weight=None,
         n_jobs=None,
     ):
         self.c = c
         self.prior = prior
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.solver = solver
         self.combine = combine
         self.tol = tol
         self.max_iter = max_iter
@@ -150,11 +199,17 @@ class MVMEDClassifier(MarginClassifier):
     def _check_parameters(self, names):
         check_prior(self.prior, self.c)
 
-    def _solve(self, design, y, weight):
+    def _solve_columns(self, design, y, weight, tol, max_iter):
         found = solve_worst_view(
-            design.blocks, y, weight, self.c, self.prior, tol=self.tol, max_iter=self.max_iter
+            design.blocks, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
         )
         return Solved.of(design, found)
+
+    def _solve_kernels(self, design, y, weight, tol, max_iter):
+        found = solve_worst_view_kernels(
+            design, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
+        )
+        return Solved.of_dual(y * found.dual, found)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

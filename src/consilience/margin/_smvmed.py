@@ -1,8 +1,8 @@
 """SMVMED: soft margin consistency between views.
 
-Two ways to the same solution: ``solve_joint``, one convex problem by semismooth Newton, and
-``alternate``, the paper's alternation over the views (with its misprints mended), which converges
-to it.
+Ways to the same solution: ``solve_joint``, one convex problem by semismooth Newton on columns,
+``solve_joint_kernels``, by SMO on kernels, and ``alternate``, the paper's alternation over the
+views (with its misprints mended), which converges to it.
 
 Reference: L. Mao, S. Sun, "Soft margin consistency based scalable multi-view maximum entropy
 discrimination", IJCAI 2016.
@@ -16,13 +16,12 @@ import numpy as np
 
 from consilience._compat import Progress
 from consilience._solvers.newton import Solution, homotopy, minimise
+from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import MarginClassifier, Solved, check_number
-from consilience.margin._from_blocks import solve_blocks
+from consilience.margin._from_blocks import sample_rows, solve_blocks
 
 __all__ = ["SMVMEDClassifier"]
-
-SOLVERS = ("auto", "newton", "alternation")
 
 
 def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=200):
@@ -39,6 +38,21 @@ def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=2
         start=first,
         tol=tol,
         max_iter=max_iter,
+    )
+
+
+def solve_joint_kernels(design, y, weight, c, alpha, *, lam0=None, tol=1e-3, max_iter=MAX_ITER):
+    """The dual: max Σλ − ½ Σ_t (a|λ_t|² + b(Σ_v λ_tv)²)/ω_t − ½ Σ_v (yλ_v)ᵀK_v(yλ_v)."""
+    a, b = coupling(c, alpha, design.V)
+    return solve_coupled(
+        design.sources,
+        y,
+        design.upper(np.inf),
+        own=a / weight,
+        shared=b / weight,
+        tol=tol,
+        max_iter=max_iter,
+        lam0=lam0,
     )
 
 
@@ -115,17 +129,31 @@ class SMVMEDClassifier(MarginClassifier):
         Weight of the slacks against the norm of the coefficients; c²/2 per sample.
     alpha : float in [0, 1), default=0.5
         Agreement of the slacks; 0 gives independent L2 support vector machines.
-    solver : {"auto", "newton", "alternation"}, default="auto"
-        "newton" (which "auto" takes) solves the joint problem; "alternation" is the procedure of
-        the paper, which converges to the same solution, slowly for alpha near 1.
+    kernel : str, function or dict of view -> either, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
+        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
+    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
+        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
+        views 1/(mean distance) for the first two.
+    degree, coef0 : float, default=3, 1.0
+        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
+    cache_size : float, default=2000
+        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
+        computed anew if they do not fit either.
+    solver : {"auto", "newton", "smo", "alternation"}, default="auto"
+        "newton" solves the joint problem on the columns of linear kernels, "smo" on any kernels;
+        "auto" takes the one or the other. "alternation" is the procedure of the paper on columns,
+        which converges to the same solution, slowly for alpha near 1.
     combine : "mean", "best" or the name of a view, default="mean"
         The mean of the views' decisions, or the decision of the view that does best in 5-fold
         cross-validation, or of a given view (the mean of the others where it is missing).
-    tol : float, default=1e-8
+    tol : float or None, default=None
         Relative residual of the optimality conditions to reach; for the alternation, relative
-        change of the multipliers in a round.
-    max_iter : int, default=200
-        Most Newton steps for one value of c, or rounds of the alternation.
+        change of the multipliers in a round; None is 1e-8. For SMO the gap of the optimality
+        conditions in units of the decision function; None is 1e-3.
+    max_iter : int or None, default=None
+        Most Newton steps for one value of c, or rounds of the alternation, None is 200; most
+        pairs for SMO, None is 10⁷.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -137,6 +165,11 @@ class SMVMEDClassifier(MarginClassifier):
     ----------
     coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
         Coefficients; for more than two classes one row for each against the rest.
+    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
+        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
+        kernel is linear.
+    support_ : dict of view -> ndarray of shape (n_support,)
+        Sample ids (row numbers unless given) of the support vectors, for kernels.
     intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
         Intercepts.
     n_iter_ : int
@@ -181,21 +214,34 @@ class SMVMEDClassifier(MarginClassifier):
     True
     """
 
+    _column_limits = {"tol": 1e-8, "max_iter": 200}
+    _solvers = ("auto", "newton", "smo", "alternation")
+
     def __init__(
         self,
         c=1.0,
         *,
         alpha=0.5,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        cache_size=2000,
         solver="auto",
         combine="mean",
-        tol=1e-8,
-        max_iter=200,
+        tol=None,
+        max_iter=None,
         views=None,
         class_weight=None,
         n_jobs=None,
     ):
         self.c = c
         self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
         self.solver = solver
         self.combine = combine
         self.tol = tol
@@ -207,32 +253,38 @@ class SMVMEDClassifier(MarginClassifier):
     def _check_parameters(self, names):
         check_number("c", self.c, 0.0)
         check_alpha(self.alpha)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
 
     def _fit_blocks(self, training):
-        names = tuple(self.view_names_)
-        self._check_common(names)
-        self._check_parameters(names)
-        if self.solver == "alternation" or self.combine == "best":
+        sample = sample_rows(training)
+        data = sample.data
+        self._check_common(data)
+        self._check_parameters(data.view_names)
+        if self.solver == "alternation" or self.combine == "best" or self._on_kernels(data):
             raise ValueError(
-                "data in blocks need solver='auto' or 'newton', and combine='mean' or a view; got "
-                f"solver={self.solver!r}, combine={self.combine!r}"
+                "data in blocks need linear kernels, solver='auto' or 'newton', and "
+                f"combine='mean' or a view; got kernel={self.kernel!r}, solver={self.solver!r}, "
+                f"combine={self.combine!r}"
             )
         with Progress(self, n_tasks=1) as progress:
-            solved, shares = solve_blocks(
-                training, self.c, self.alpha, tol=self.tol, max_iter=self.max_iter
+            design, solved, shares = solve_blocks(
+                training, sample, self.c, self.alpha, **self._limits(False)
             )
             progress.tick("solve")
-        self._learned = training.present.any(axis=0)
-        self._warn_of(solved, names)
-        self._publish(names, solved)
+        self._warn_of(solved, data.view_names, data)
+        self._publish(data, design, solved)
+        self._learned = data.present.any(axis=0)
         self.best_view_ = None if self.combine == "mean" else self.combine
         if self.best_view_ is not None:
-            shares = np.array([float(name == self.best_view_) for name in names])
+            shares = np.array([float(name == self.best_view_) for name in data.view_names])
         self.view_weights_ = shares
 
-    def _solve(self, design, y, weight):
+    def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = alternate if self.solver == "alternation" else solve_joint
-        found = solve(design, y, weight, self.c, self.alpha, tol=self.tol, max_iter=self.max_iter)
+        found = solve(design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter)
         return Solved.of(design, found)
+
+    def _solve_kernels(self, design, y, weight, tol, max_iter):
+        found = solve_joint_kernels(
+            design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter
+        )
+        return Solved.of_dual(y * found.dual, found)

@@ -10,25 +10,25 @@ from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
 from consilience._targets import one_vs_rest_signs
-from consilience.margin._base import (
-    MarginClassifier,
-    Solved,
-    accuracy,
-    check_number,
-    combine_views,
-    view_decisions,
-)
-from consilience.margin._design import Design
-from consilience.margin._smvmed import check_alpha, solve_joint
+from consilience.margin._base import MarginClassifier, Solved, check_number, run_tasks
+from consilience.margin._combine import accuracy, combine_views
+from consilience.margin._kernel_design import KernelDesign
+from consilience.margin._smvmed import check_alpha, solve_joint, solve_joint_kernels
 
 __all__ = ["SMVMEDClassifierCV"]
 
 
 def warm_path(design, y, weight, cs, alpha, tol, max_iter):
     """Solutions for ascending c, each from the one before."""
-    path, start = [], None
+    path, start, limits = [], None, {"tol": tol, "max_iter": max_iter}
+    if isinstance(design, KernelDesign):
+        for c in cs:
+            found = solve_joint_kernels(design, y, weight, c, alpha, lam0=start, **limits)
+            start = found.dual
+            path.append(Solved.of_dual(y * found.dual, found))
+        return path
     for c in cs:
-        found = solve_joint(design, y, weight, c, alpha, start=start, tol=tol, max_iter=max_iter)
+        found = solve_joint(design, y, weight, c, alpha, start=start, **limits)
         start = (c, found.theta)
         path.append(Solved.of(design, found))
     return path
@@ -45,13 +45,27 @@ class SMVMEDClassifierCV(MarginClassifier):
         Values of alpha to try.
     cv : int, splitter or splits, default=5
         Folds; a number stands for stratified folds in the order of the rows.
+    kernel : str, function or dict of view -> either, default="linear"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
+        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
+    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
+        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
+        views 1/(mean distance) for the first two.
+    degree, coef0 : float, default=3, 1.0
+        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
+    cache_size : float, default=2000
+        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
+        computed anew if they do not fit either.
+    solver : {"auto", "newton", "smo"}, default="auto"
+        "newton" works on the columns, "smo" on kernels; "auto" takes the latter where a kernel
+        is not linear.
     combine : "mean", "best" or the name of a view, default="mean"
         How the views' decisions become one, as in SMVMEDClassifier. For "best" the view is
         chosen after c and alpha, which are chosen by the mean.
-    tol : float, default=1e-8
-        Relative residual of the optimality conditions to reach.
-    max_iter : int, default=200
-        Most Newton steps for one value of c.
+    tol : float or None, default=None
+        As in SMVMEDClassifier: of the optimality conditions, None is 1e-8, for SMO 1e-3.
+    max_iter : int or None, default=None
+        Most Newton steps or pairs of SMO for one value of c; None is 200 or 10⁷.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -69,6 +83,11 @@ class SMVMEDClassifierCV(MarginClassifier):
         Accuracies, weighted like the samples.
     coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
         Coefficients; for more than two classes one row for each against the rest.
+    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
+        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
+        kernel is linear.
+    support_ : dict of view -> ndarray of shape (n_support,)
+        Sample ids (row numbers unless given) of the support vectors, for kernels.
     intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
         Intercepts.
     n_iter_ : int
@@ -109,15 +128,24 @@ class SMVMEDClassifierCV(MarginClassifier):
     (5, 2, 3)
     """
 
+    _column_limits = {"tol": 1e-8, "max_iter": 200}
+    _solvers = ("auto", "newton", "smo")
+
     def __init__(
         self,
         cs=(2, 4, 8, 16, 32),
         *,
         alphas=(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         cv=5,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        cache_size=2000,
+        solver="auto",
         combine="mean",
-        tol=1e-8,
-        max_iter=200,
+        tol=None,
+        max_iter=None,
         views=None,
         class_weight=None,
         n_jobs=None,
@@ -125,6 +153,12 @@ class SMVMEDClassifierCV(MarginClassifier):
         self.cs = cs
         self.alphas = alphas
         self.cv = cv
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cache_size = cache_size
+        self.solver = solver
         self.combine = combine
         self.tol = tol
         self.max_iter = max_iter
@@ -147,7 +181,7 @@ class SMVMEDClassifierCV(MarginClassifier):
             check_alpha(alpha)
 
     def _fit(self, data, codes, weight):
-        self._check_common(data.view_names)
+        self._check_common(data)
         self._check_parameters(data.view_names)
         cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
         folds = list(check_cv(self.cv, codes, classifier=True).split(np.zeros(len(data)), codes))
@@ -162,9 +196,10 @@ class SMVMEDClassifierCV(MarginClassifier):
             for train, test in folds:
                 train = train[weight[train] > 0]
                 part = data[train]
-                design = Design([X for _, X in part.items()], part.present, weight[train])
+                design = self._design(part, weight[train], len(signs) * len(cs) * len(alphas))
                 tasks += [((train, test), design, alpha) for alpha in alphas]
-            scores = progress.map(evaluate, tasks, "cross-validate")
+            sequential = any(design.sequential for _, design, _ in tasks)
+            scores = run_tasks(progress, evaluate, tasks, "cross-validate", sequential)
         self.scores_ = np.reshape(scores, (len(folds), len(alphas), len(cs)))
         mean = self.scores_.mean(axis=0)
         # transposed: of equals the smallest c comes first
@@ -176,24 +211,26 @@ class SMVMEDClassifierCV(MarginClassifier):
 
     def _path_scores(self, data, codes, signs, weight, train, test, design, cs, alpha):
         """Accuracies on the test rows for all c."""
-        paths = [
-            warm_path(design, y[train], weight[train], cs, alpha, self.tol, self.max_iter)
-            for y in signs
-        ]
+        limits = self._limits(isinstance(design, KernelDesign))
+        paths = [warm_path(design, y[train], weight[train], cs, alpha, **limits) for y in signs]
         held, names = data[test], data.view_names
-        shares = design.blocks.present.any(axis=0).astype(np.float64)
+        shares = data.present[train].any(axis=0).astype(np.float64)
         chosen = names.index(self.combine) if self.combine in names else None
         return [
             accuracy(
-                combine_views(view_decisions(held, names, solved), shares, chosen),
+                combine_views(design.machine(solved)[0].decisions(held, names), shares, chosen),
                 codes[test],
                 weight[test],
             )
             for solved in zip(*paths, strict=True)
         ]
 
-    def _solve(self, design, y, weight):
-        found = solve_joint(
-            design, y, weight, self.c_, self.alpha_, tol=self.tol, max_iter=self.max_iter
-        )
+    def _solve_columns(self, design, y, weight, tol, max_iter):
+        found = solve_joint(design, y, weight, self.c_, self.alpha_, tol=tol, max_iter=max_iter)
         return Solved.of(design, found)
+
+    def _solve_kernels(self, design, y, weight, tol, max_iter):
+        found = solve_joint_kernels(
+            design, y, weight, self.c_, self.alpha_, tol=tol, max_iter=max_iter
+        )
+        return Solved.of_dual(y * found.dual, found)

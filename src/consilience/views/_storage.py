@@ -20,6 +20,7 @@ __all__ = [
     "absent_rows",
     "as_storage",
     "column_names",
+    "column_to_numeric",
     "describe",
     "fill_rows",
     "first_not_finite",
@@ -228,7 +229,7 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
             return values
     out, bad = np.empty(frame.shape), []
     for j, (column, dtype) in enumerate(schema.items()):
-        values = _column_to_numeric(frame[:, j], dtype)
+        values = column_to_numeric(frame[:, j], dtype)
         if values is None:
             bad.append(column)
         else:
@@ -241,7 +242,7 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
     return out
 
 
-def _column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
+def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     """A column as floats, or None if it holds something else than numbers."""
     if dtype.is_numeric() or dtype == nw.Boolean():
         return column.cast(nw.Float64()).to_numpy()
@@ -255,26 +256,33 @@ def _column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     return values.astype(np.float64) if values.dtype.kind in "biufO" else None
 
 
-def first_not_finite(view: Any, rows: np.ndarray) -> tuple[int, int, float] | None:
+def first_not_finite(
+    view: Any, rows: np.ndarray, allow_nan: bool = False
+) -> tuple[int, int, float] | None:
     """Row, column and value of the first NaN or inf among ``rows`` (a mask) of a numeric view."""
     if view.dtype.kind != "f":
         return None
+    bad_values = np.isinf if allow_nan else _not_finite
     values = view.data if sp.issparse(view) else view
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary
             return None
     if sp.issparse(view):
-        places = np.flatnonzero(~np.isfinite(view.data))
+        places = np.flatnonzero(bad_values(view.data))
         row_of = np.searchsorted(view.indptr, places, side="right") - 1
         places, row_of = places[rows[row_of]], row_of[rows[row_of]]
         if len(places) == 0:
             return None
         return int(row_of[0]), int(view.indices[places[0]]), float(view.data[places[0]])
-    bad = np.argwhere(~np.isfinite(view) & rows[:, None])
+    bad = np.argwhere(bad_values(view) & rows[:, None])
     if len(bad) == 0:
         return None
     row, column = bad[0]
     return int(row), int(column), float(view[row, column])
+
+
+def _not_finite(values: np.ndarray) -> np.ndarray:
+    return ~np.isfinite(values)
 
 
 def fill_rows(view: Any, rows: np.ndarray, values: np.ndarray) -> Any:

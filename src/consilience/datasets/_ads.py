@@ -1,0 +1,169 @@
+"""UCI Internet Advertisements: an image on a page, by what it is and where it leads."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch
+
+__all__ = ["fetch_ads"]
+
+DESCR = """Internet Advertisements: 3 279 images on web pages, 459 of them advertisements.
+
+views="paper": the two views of Mao and Sun (2016): image, 587 words of the image's address,
+alternative text and caption; links, 967 words of the addresses of its page and of what it links
+to.
+views="groups": the six groups of the original: geometry (height, width, ratio, whether it is
+local), url 457, origurl 495, ancurl 472, alt 111, caption 19. Geometry is not fully known for 920
+images, which miss that view. Words are 0 or 1, in CSR matrices. There is no official split; the
+paper draws 600 images, half of them to train, a quarter to choose settings, a quarter to test.
+
+N. Kushmerick (1999), Learning to remove Internet advertisements, Autonomous Agents. UCI Machine
+Learning Repository, id 51, doi 10.24432/C5V011. Licence: CC BY 4.0.
+"""
+
+WORDS = {"url": 457, "origurl": 495, "ancurl": 472, "alt": 111, "caption": 19}
+PAPER = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
+
+
+def read_names(path):
+    """Names of the columns in order, and the group of each: what stands before the star."""
+    names, content = [], path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    for line in text.splitlines():
+        line = line.partition("|")[0].strip()
+        if ":" in line:
+            names.append(line.rpartition(":")[0].strip())
+    groups = [name.partition("*")[0] for name in names]
+    return np.array(names), np.array([g if g in WORDS else "geometry" for g in groups])
+
+
+def convert(folder):
+    """Comma separated values, a question mark for what is not known, the class last."""
+    names, group = read_names(find_file(folder, "ad.names"))
+    rows, labels = [], []
+    with open(find_file(folder, "ad.data"), encoding="latin-1") as file:
+        for line in filter(str.strip, file):
+            *values, label = (value.strip() for value in line.split(","))
+            rows.append([np.nan if value == "?" else float(value) for value in values])
+            labels.append(label.rstrip("."))
+    table, known = np.array(rows), ["nonad", "ad"]
+    if table.shape[1:] != names.shape or not set(labels) <= set(known):
+        raise ValueError(f"{table.shape} values for {len(names)} names, {set(labels)}")
+    words = {name: table[:, group == name] for name in WORDS}
+    if not all(np.isin(values, (0, 1)).all() for values in words.values()):
+        raise ValueError("a word is neither 0 nor 1")
+    yield (
+        "ads",
+        {
+            "y": np.array([known.index(label) for label in labels], dtype=np.uint8),
+            "target_names": np.array(known),
+            "feature_names": names,
+            "feature_group": group,
+            "geometry": table[:, group == "geometry"].astype(np.float32),
+            **{name: values.astype(np.uint8) for name, values in words.items()},
+        },
+    )
+
+
+SOURCE = Source(
+    "ads",
+    routes=(
+        Route(
+            (
+                Remote(
+                    "ads.zip",
+                    ("https://archive.ics.uci.edu/static/public/51/internet+advertisements.zip",),
+                ),
+            ),
+            convert,
+            members={
+                "ad.data": "sha256:4841bab145e0b2df2bc17893ecd9d62f8fbeac2c389b41ca59d77da682c0c4eb"
+            },
+        ),
+    ),
+    rows={"ads": 3_279},
+    digests={
+        "ads": {
+            "y": "20a344917f79693bd0a6b904afb3e0e2938c9b4e25009aaf9f25b4acdeb8b64b",
+            "geometry": "f4be825904dd040f76eeaf9ce36202eb0c37232322cdff05e677c9ca4c617799",
+            "url": "d692ca0d62398795d2ef5f64339ae0a35cb6248bee2bff070aac6641aaf5c0ff",
+            "origurl": "1dafc198909ce0e20bc245a996fa9f27471cc955dec5998aec5c9b19fd8122aa",
+            "ancurl": "4133343563eacdcee2caaae812e05ac71b672a0a6d0cb1e30abad9a7e5b81cbd",
+            "alt": "fa91e149d5cdf35854e47662374345cd7015b1ceba1610cf41ed0bb9cce98414",
+            "caption": "38247fd1a0b370f4eea156379f26b545a3b657627f6a11d4917ec628f75242a1",
+        }
+    },
+)
+
+
+def word_view(arrays, groups):
+    """Groups of binary columns side by side."""
+    return sp.csr_array(np.hstack([arrays[group] for group in groups]), dtype=np.float64)
+
+
+def names_of(arrays, groups):
+    """Names of the columns of these groups."""
+    names, of = arrays["feature_names"], arrays["feature_group"]
+    return np.concatenate([names[of == group] for group in groups])
+
+
+def fetch_ads(
+    *,
+    views="paper",
+    data_home=None,
+    download_if_missing=True,
+    progress=None,
+    return_X_y=False,
+):
+    """Load the UCI Internet Advertisements as two or six views.
+
+    Parameters
+    ----------
+    views : {"paper", "groups"}, default="paper"
+        The two views of Mao and Sun (2016), or the six groups of columns of the original.
+    data_home : path, optional
+        Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
+    download_if_missing : bool, default=True
+        Whether a set that is not in the folder may be downloaded.
+    progress : bool, optional
+        Whether a download shows a progress bar; by default where it can be seen.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (MultiViewData, 3 279 samples), ``target`` (1 = advertisement),
+        ``target_names``, ``splits`` (none are official: empty), ``feature_names``, ``DESCR``.
+    """
+    if views not in ("paper", "groups"):
+        raise ValueError(f"views must be 'paper' or 'groups', got {views!r}")
+
+    def build(arrays):
+        groups = PAPER if views == "paper" else {name: (name,) for name in WORDS}
+        matrices = {name: word_view(arrays, parts) for name, parts in groups.items()}
+        if views == "groups":
+            groups = {"geometry": ("geometry",), **groups}
+            matrices = {"geometry": arrays["geometry"], **matrices}
+        present = np.ones((len(arrays["y"]), len(matrices)), dtype=bool)
+        if views == "groups":
+            present[:, 0] = ~np.isnan(arrays["geometry"]).any(axis=1)
+        return as_bunch(
+            DESCR,
+            matrices,
+            arrays["y"],
+            arrays["target_names"],
+            present=present,
+            feature_names={name: names_of(arrays, parts) for name, parts in groups.items()},
+            return_X_y=return_X_y,
+        )
+
+    return load(SOURCE, "ads", build, data_home, download_if_missing, progress)

@@ -1,0 +1,112 @@
+"""TCGA breast cancer subtypes: three omics tables, one of them missing in the test part."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from consilience.datasets._archives import find_file
+from consilience.datasets._download import Remote
+from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
+from consilience.datasets._source import Route, Source, load
+from consilience.datasets._store import as_bunch, first_rows_split
+
+__all__ = ["fetch_breast_tcga"]
+
+DESCR = """TCGA breast cancer: subtypes Basal, Her2 and LumA of 220 tumours, three omics views.
+
+mrna 200, mirna 184, protein 142 columns, a selection made for the mixOmics package.
+splits["official"]: 150 training samples with all views and 70 test samples that lack protein.
+
+A. Singh et al. (2019), DIABLO: an integrative approach for identifying key molecular drivers from
+multi-omics assays, Bioinformatics 35(17); The Cancer Genome Atlas, open-access tier. Licence: that
+of the mixOmics package, GPL (>= 2).
+"""
+
+VIEWS = ("mrna", "mirna", "protein")
+
+
+def convert(folder):
+    """The list ``breast.TCGA`` of R: tables of a training and a test part, and the subtypes."""
+    parts = named(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
+    arrays = {}
+    for part, suffix in (("data.train", ""), ("data.test", "_test")):
+        members = named(parts[part])
+        arrays[f"y{suffix}"], levels = factor(members["subtype"])
+        for view in VIEWS:
+            if view in members:
+                values, samples, columns = table(members[view])
+                arrays[f"{view}{suffix}"] = values.astype(np.float32)
+                arrays[f"{view}_names"] = columns
+                arrays[f"sample_id{suffix}"] = samples
+    yield "breast_tcga", {**arrays, "target_names": levels}
+
+
+SOURCE = Source(
+    "breast_tcga",
+    routes=(
+        Route(
+            (Remote("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
+            convert,
+        ),
+    ),
+    rows={"breast_tcga": 150},
+    digests={
+        "breast_tcga": {
+            "mrna": "eb6a50c3fb3e1154d669753da0daa94f22a4f4301da3e6e73ccf302762a587ac",
+            "mirna": "cb24b58854442c3cee9e3d348ec2c4dab43bfe35985e6fe09024e96f2030b3bb",
+            "protein": "d37f0333386dfec96f137c7e1e2fd0e437f3601b1d8902af7b69243b1d9a557c",
+            "mrna_test": "5a1c3f59f0efe5a85294d5e6fa3b1af6d73512bb985b8bde03c03623228408f7",
+            "mirna_test": "c61692c65b61e2c827d539d03ee17715204f827559508ab3c8eda00aa71a37ce",
+        }
+    },
+)
+
+
+def with_test_rows(arrays, view):
+    """Training rows above test rows; a view the test part lacks is NaN there."""
+    train, n_test = arrays[view], len(arrays["y_test"])
+    lacking = np.full((n_test, train.shape[1]), np.nan, dtype=train.dtype)
+    return np.vstack([train, arrays.get(f"{view}_test", lacking)])
+
+
+def fetch_breast_tcga(
+    *,
+    data_home=None,
+    download_if_missing=True,
+    progress=None,
+    return_X_y=False,
+):
+    """Load TCGA breast cancer subtypes as three omics views.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
+    download_if_missing : bool, default=True
+        Whether a set that is not in the folder may be downloaded.
+    progress : bool, optional
+        Whether a download shows a progress bar; by default where it can be seen.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (MultiViewData, 220 samples), ``target``, ``target_names``, ``splits``
+        ("official"), ``feature_names``, ``DESCR``.
+    """
+
+    def build(arrays):
+        n_train, n = len(arrays["y"]), len(arrays["y"]) + len(arrays["y_test"])
+        return as_bunch(
+            DESCR,
+            {view: with_test_rows(arrays, view) for view in VIEWS},
+            np.concatenate([arrays["y"], arrays["y_test"]]),
+            arrays["target_names"],
+            sample_ids=np.concatenate([arrays["sample_id"], arrays["sample_id_test"]]),
+            splits=first_rows_split(n_train, n),
+            feature_names={view: arrays[f"{view}_names"] for view in VIEWS},
+            return_X_y=return_X_y,
+        )
+
+    return load(SOURCE, "breast_tcga", build, data_home, download_if_missing, progress)

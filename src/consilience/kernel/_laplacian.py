@@ -1,0 +1,275 @@
+"""Laplacian completion of kernel views in which some samples are missing.
+
+The other views say which samples are alike. A missing sample is placed, in the feature space of
+the kernel, at the mean of all other samples weighted by that likeness; for all missing samples
+together this is the smoothest placement on the graph, given by its Laplacian.
+
+Reference: A. Trivedi, P. Rai, H. Daumé III, S. DuVall, "Multiview clustering with incomplete
+views", NIPS workshop 2010.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from consilience.kernel._view_kernel import present_rows, read_block
+from consilience.views import MultiViewData
+from consilience.views._input import read_input
+from consilience.views._pairwise import PairwiseView, Reference
+from consilience.views._storage import shown
+
+__all__ = ["LaplacianCompletion"]
+
+
+def mean_likeness(blocks, shape):
+    """Mean of the views' similarities over the views that have both samples, 0 where none has.
+
+    ``blocks`` holds (rows, columns, similarities) of each view; similarities below 0 count as 0,
+    for edges of a graph have no negative weight.
+    """
+    total, count = np.zeros(shape), np.zeros(shape)
+    for rows, columns, block in blocks:
+        where = np.ix_(rows, columns)
+        total[where] += np.maximum(block, 0.0)
+        count[where] += 1
+    return total / np.maximum(count, 1)
+
+
+def reachable(W, known):
+    """Samples that a path of positive weights joins to a known one."""
+    n, part = connected_components(W > 0, directed=False)
+    return np.isin(part, np.unique(part[known])) if n > 1 else np.ones(len(W), dtype=bool)
+
+
+def extension_weights(W, missing, known):
+    """T = −L_mm⁻¹ L_mc with L = diag(W1) − W: missing samples as means of known ones."""
+    degree = W[missing].sum(axis=1) - W[missing, missing]
+    # rows are divided by their degrees: likeness may be tiny, its proportions are not
+    inner = np.eye(len(missing)) - W[np.ix_(missing, missing)] / degree[:, None]
+    np.fill_diagonal(inner, 1.0)
+    return np.linalg.solve(inner, W[np.ix_(missing, known)] / degree[:, None])
+
+
+def complete_kernel(K, T, known, missing, n):
+    """K_mc = T K_cc, K_mm = T K_cc Tᵀ around the known K_cc; NaN in rows that are neither."""
+    out = np.full((n, n), np.nan)
+    cross = T @ K
+    out[np.ix_(known, known)] = K
+    out[np.ix_(missing, known)], out[np.ix_(known, missing)] = cross, cross.T
+    out[np.ix_(missing, missing)] = cross @ T.T
+    return out
+
+
+class LaplacianCompletion(TransformerMixin, BaseEstimator):
+    """Fill the missing rows of kernel views from the likeness of samples in the other views.
+
+    With L the Laplacian of the graph whose weights are the other views' kernels, the rows m that
+    lack a view get K_mc = T K_cc and K_mm = T K_cc Tᵀ, T = −L_mm⁻¹ L_mc. ``transform`` places each
+    new row by itself at the weighted mean of the training samples, which leaves training rows
+    where ``fit`` placed them. Columns of the result stand for the training samples.
+
+    Similarities are divided by the mean of their kernel's diagonal, those below 0 count as 0.
+    Views of other kinds pass unchanged. A row that shares no positive similarity with a sample of
+    the view, not even through others, stays missing, with a warning.
+
+    Parameters
+    ----------
+    reference : view name, list of view names or None, default=None
+        Kernel views that say which samples are alike; None takes all but the one to be completed.
+    views : None or list of view names, default=None
+        Views to use.
+
+    Attributes
+    ----------
+    kernels_ : dict of view -> ndarray of shape (n_train, n_train)
+        Completed kernels of the training samples.
+    extensions_ : dict of view -> ndarray of shape (n_missing, n_known)
+        T: the training rows that lacked the view as means of those that had it.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    MKLClassifier : Learns how much each kernel counts.
+
+    References
+    ----------
+    A. Trivedi, P. Rai, H. Daumé III, S. DuVall, "Multiview clustering with incomplete views",
+    NIPS workshop 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from consilience import MultiViewData
+    >>> from consilience.kernel import LaplacianCompletion
+    >>> X = np.arange(6.0).reshape(-1, 1)
+    >>> present = np.ones((6, 2), dtype=bool)
+    >>> present[2, 1] = False
+    >>> kernels = {"a": rbf_kernel(X), "b": rbf_kernel(X, gamma=0.1)}
+    >>> data = MultiViewData(kernels, present=present, kinds={"a": "kernel", "b": "kernel"})
+    >>> filled = LaplacianCompletion().fit_transform(data)
+    >>> filled.present.all()
+    np.True_
+    >>> filled["b"][2].round(2)
+    array([0.65, 0.83, 0.82, 0.83, 0.65, 0.44])
+    """
+
+    def __init__(self, reference=None, *, views=None):
+        self.reference = reference
+        self.views = views
+
+    def fit(self, X, y=None):
+        """Complete the kernels of the training samples.
+
+        Parameters
+        ----------
+        X : MultiViewData
+            Training samples with kernel views.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        self
+        """
+        data = read_input(self, X, reset=True)
+        # a bootstrap repeats samples: one column is enough for each
+        _, first = np.unique(data.sample_ids, return_index=True)
+        train = data if len(first) == len(data) else data[np.sort(first)]
+        self._reference = train.reference()
+        self._check_reference(train)
+        kinds = enumerate(train.kinds.items())
+        self._known = {
+            name: np.flatnonzero(train.present[:, v]) for v, (name, k) in kinds if k == "kernel"
+        }
+        blocks = self._blocks(train)
+        means = {name: np.trace(K) / max(len(K), 1) for name, (_, _, K) in blocks.items()}
+        self._scales = {name: mean if mean > 0 else 1.0 for name, mean in means.items()}
+        self.kernels_, self.extensions_ = {}, {}
+        for name in blocks:
+            self._complete(name, blocks, len(train))
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Complete the kernels of the training samples and return them.
+
+        Parameters
+        ----------
+        X : MultiViewData
+            Training samples with kernel views.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        return self.fit(X).transform(X)
+
+    def transform(self, X):
+        """Complete the kernels between samples and the training samples.
+
+        Parameters
+        ----------
+        X : MultiViewData
+            Samples with the views seen in fit.
+
+        Returns
+        -------
+        MultiViewData
+            Complete kernel views with a column for each training sample.
+        """
+        check_is_fitted(self)
+        data = read_input(self, X, reset=False)
+        blocks = self._blocks(data)
+        views, held = dict(data._views), data.present.copy()
+        for name in blocks:
+            v = data.view_names.index(name)
+            rows, held[:, v] = self._rows(name, blocks, len(data))
+            views[name] = PairwiseView(rows, None, self._reference.ids)
+            warn_of_lost(name, np.flatnonzero(~held[:, v]))
+        # row numbers keep meaning rows of the matrices they came from: the origin stays
+        return MultiViewData._from_parts(views, data.kinds, held, data.sample_ids, data._origin)
+
+    def _check_reference(self, data):
+        kernels = [name for name, kind in data.kinds.items() if kind == "kernel"]
+        if not kernels:
+            raise ValueError(
+                f"{type(self).__name__} completes kernel views, but X has none: say "
+                "kinds={'name': 'kernel'} where a view is a kernel between samples"
+            )
+        given = [self.reference] if isinstance(self.reference, str) else self.reference
+        unknown = [name for name in given or () if name not in kernels]
+        if unknown or (given is not None and not len(given)):
+            raise ValueError(
+                f"reference must name kernel views, {shown(kernels)}; got {self.reference!r}"
+            )
+        self._alike = kernels if given is None else list(given)
+
+    def _blocks(self, data):
+        """Kernel views as (rows, training columns, values); what is missing is not read."""
+        blocks = {}
+        for name, columns in self._known.items():
+            rows = present_rows(data, name)
+            block = np.empty((0, len(columns)))
+            if len(rows):
+                part = Reference(self._reference.ids[columns], self._reference.origin)
+                block = read_block(data, name, rows, part)
+            blocks[name] = rows, columns, block
+        return blocks
+
+    def _likeness(self, name, blocks, shape):
+        others = [u for u in self._alike if u != name]
+        scaled = [(r, c, K / self._scales[u]) for u in others for r, c, K in [blocks[u]]]
+        return mean_likeness(scaled, shape)
+
+    def _complete(self, name, blocks, n):
+        known, _, K = blocks[name]
+        missing = np.setdiff1d(np.arange(n), known)
+        T = np.zeros((0, len(known)))
+        if len(missing):
+            W = self._likeness(name, blocks, (n, n))
+            missing = missing[reachable(W, known)[missing]]
+            T = extension_weights(W, missing, known)
+        self.extensions_[name] = T
+        self.kernels_[name] = complete_kernel(K, T, known, missing, n)
+
+    def _rows(self, name, blocks, n_rows):
+        """Rows of the completed kernel and which of them there are."""
+        completed = self.kernels_[name]
+        filled = np.flatnonzero(~np.isnan(completed.diagonal()))
+        rows, known, block = blocks[name]
+        added = np.setdiff1d(filled, known)
+        out = np.full((n_rows, len(completed)), np.nan)
+        out[np.ix_(rows, known)] = block
+        out[np.ix_(rows, added)] = block @ self.extensions_[name].T
+        missing = np.setdiff1d(np.arange(n_rows), rows)
+        if len(missing) and len(filled):
+            W = self._likeness(name, blocks, out.shape)[np.ix_(missing, filled)]
+            total = W.sum(axis=1)
+            missing, W, total = missing[total > 0], W[total > 0], total[total > 0]
+            means = (W / total[:, None]) @ completed[np.ix_(filled, filled)]
+            out[np.ix_(missing, filled)] = means
+            rows = np.union1d(rows, missing)
+        return out, np.isin(np.arange(n_rows), rows)
+
+
+def warn_of_lost(name, rows):
+    """Say which rows could not be completed."""
+    if len(rows):
+        warnings.warn(
+            f"view {name!r} stays missing in {len(rows)} rows that no other view likens to a "
+            f"sample that has it: rows {shown(rows)}",
+            UserWarning,
+            stacklevel=3,
+        )

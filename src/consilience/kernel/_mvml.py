@@ -1,0 +1,250 @@
+"""MVML: multi-view metric learning, least squares on kernel features with a learned metric.
+
+Each view's kernel becomes Nyström features; a positive semi-definite matrix A between all of them,
+learned together with the coefficients, says which directions of which views matter. Several
+classes are several targets of one problem and share A.
+
+Reference: R. Huusari, H. Kadri, C. Capponi, "Multi-view metric learning in vector-valued kernel
+spaces", AISTATS 2018.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, solve_coefficients
+from consilience.kernel._nystroem import NystroemMap
+from consilience.kernel._view_kernel import (
+    ViewKernel,
+    check_count,
+    check_kernels,
+    check_positive,
+    present_rows,
+    warn_of_silent,
+)
+from consilience.views._pairwise import KINDS
+
+__all__ = ["MVMLClassifier"]
+
+METRICS = ("dense", "sparse", "covariance", "identity")
+
+
+class MVMLClassifier(MultiViewClassifier):
+    """MVML: kernel least squares with a metric learned between the views.
+
+    With features Φ = (U_1, …, U_V)/V of all views, coefficients g and metric A ⪰ 0 minimise
+    |Y − Φg|² + λ tr gᵀA⁻¹g + Ω(A), Y being ±1 for every class. This is one convex problem; it is
+    solved to a duality gap. Ω is η|A|² ("dense": all directions of all views may work together)
+    or η Σ_uv |A_uv| ("sparse": views that do not help get no part).
+
+    Features of a missing view are 0, which is the training mean of the view with an intercept.
+
+    Parameters
+    ----------
+    metric : {"dense", "sparse", "covariance", "identity"}, default="dense"
+        Learn A with one of the two Ω, or take ΦᵀΦ or I for it.
+    reg : float, default=0.01
+        λ > 0, weight of tr gᵀA⁻¹g.
+    metric_reg : float, default=0.01
+        η > 0, weight of Ω; not used by metrics that are not learned.
+    n_landmarks : int, default=100
+        Training samples, drawn at random, on which each view's features are built; all of them if
+        there are no more.
+    kernel : str, callable or dict of view -> these, default="rbf"
+        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function of two
+        matrices. Kernel views are taken as they are, distance views as exp(−γD).
+    gamma : {"scale", "auto", "median"}, float or dict of view -> these, default="scale"
+        Width of the kernels: 1/(d Var X), 1/d, or 1 over the median of the squared distances.
+    degree, coef0 : float, default=3, 1.0
+        Of the poly and sigmoid kernels.
+    fit_intercept : bool, default=True
+        Centre targets and features.
+    tol : float, default=1e-4
+        Duality gap to reach, relative to the objective.
+    max_iter : int, default=1000
+        Most steps.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
+    n_jobs : int or None, default=None
+        Number of threads over the views; None is 1.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (d, d)
+        A, between the features of all views side by side.
+    coef_ : dict of view -> ndarray of shape (n_features_of_view, n_targets)
+        g, for one target (two classes) or one for each class.
+    intercept_ : ndarray of shape (n_targets,)
+        Intercepts.
+    objective_curve_ : ndarray
+        The objective at the start and after every step; a single value if A is not learned.
+    duality_gap_ : float
+        How far the objective is above the least at most, relative to it.
+    n_iter_ : int
+        Steps.
+    landmarks_ : dict of view -> ndarray
+        Rows of the training data (those of positive weight) that are landmarks.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    view_weights_ : ndarray of shape (n_views,)
+        Root mean square of what each view adds to the decisions, summing to 1.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    MKLClassifier : One weight for each kernel, hinge loss.
+
+    References
+    ----------
+    R. Huusari, H. Kadri, C. Capponi, "Multi-view metric learning in vector-valued kernel spaces",
+    AISTATS 2018.
+
+    Examples
+    --------
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.kernel import MVMLClassifier
+    >>> digits = load_digits_views()
+    >>> model = MVMLClassifier(random_state=0).fit(digits.data[:1000], digits.target[:1000])
+    >>> model.score(digits.data[1000:], digits.target[1000:]) > 0.9
+    True
+    """
+
+    _kinds = KINDS
+
+    def __init__(
+        self,
+        metric="dense",
+        *,
+        reg=0.01,
+        metric_reg=0.01,
+        n_landmarks=100,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=1000,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.metric = metric
+        self.reg = reg
+        self.metric_reg = metric_reg
+        self.n_landmarks = n_landmarks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, data, codes, weight):
+        self._check_parameters()
+        kernels = check_kernels(self, data.view_names)
+        warn_of_silent(data)
+        Y = one_vs_rest_signs(codes, len(self.classes_)).T
+        self.landmarks_ = self._draw(data)
+
+        def features(name):
+            kernel = ViewKernel.of(self, data, name, weight, *kernels[name], self.landmarks_[name])
+            found = NystroemMap.of(kernel, data, weight, self.landmarks_[name], self.fit_intercept)
+            return found, found.features(data)
+
+        with Progress(self, n_tasks=len(self.landmarks_)) as progress:
+            pairs = progress.map(features, list(self.landmarks_), "features")
+        self._maps, blocks = zip(*pairs, strict=True)
+        Phi = np.hstack(blocks) / len(blocks)
+        self.intercept_ = np.zeros(Y.shape[1])
+        if self.fit_intercept:
+            self.intercept_ = np.average(Y, axis=0, weights=weight)
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        slices = [slice(e - b.shape[1], e) for e, b in zip(ends, blocks, strict=True)]
+        problem = LeastSquares(Phi, Y - self.intercept_, weight)
+        coef = self._learn(problem, slices, Phi, weight)
+        self._publish(data.view_names, coef, slices, blocks, weight)
+
+    def _draw(self, data):
+        """Landmarks of each view: the first of one random order that have it."""
+        order = check_random_state(self.random_state).permutation(len(data))
+        present = {name: data.present[order, v] for v, name in enumerate(data.view_names)}
+        return {n: order[p][: self.n_landmarks] for n, p in present.items() if p.any()}
+
+    def _learn(self, problem, slices, Phi, weight):
+        """A and g; what was learned about A becomes attributes."""
+        if self.metric in ("dense", "sparse"):
+            settings = {"tol": self.tol, "max_iter": self.max_iter}
+            if self.metric == "dense":
+                found = learn_dense(problem, self.reg, self.metric_reg, **settings)
+            else:
+                found = learn_sparse(problem, slices, self.reg, self.metric_reg, **settings)
+            self.metric_, coef, curve = found.metric, found.coef, found.objective_curve
+            self.duality_gap_ = found.gap
+            if found.gap > self.tol:
+                warnings.warn(
+                    f"{type(self).__name__} stopped with a relative duality gap of "
+                    f"{found.gap:.1e}, tol is {self.tol:.1e}: raise max_iter (now "
+                    f"{self.max_iter}), reg or tol",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+        else:
+            # Φ is divided by the number of views, the covariance is that of the features
+            U = Phi * len(slices) * np.sqrt(weight)[:, None]
+            self.metric_ = U.T @ U if self.metric == "covariance" else np.eye(Phi.shape[1])
+            coef, value = solve_coefficients(problem, self.metric_, self.reg)
+            curve, self.duality_gap_ = np.array([value]), 0.0
+        self.objective_curve_, self.n_iter_ = curve, len(curve) - 1
+        return coef
+
+    def _publish(self, names, coef, slices, blocks, weight):
+        learned = [found.kernel.name for found in self._maps]
+        parts = {name: coef[s] / len(slices) for name, s in zip(learned, slices, strict=True)}
+        empty = np.zeros((0, coef.shape[1]))
+        self.coef_ = {name: parts.get(name, empty) for name in names}
+        shares = dict.fromkeys(names, 0.0)
+        for name, U in zip(learned, blocks, strict=True):
+            shares[name] = np.sqrt(weight @ ((U @ self.coef_[name]) ** 2).sum(axis=1))
+        total = sum(shares.values())
+        even = 1 / len(learned)
+        self.view_weights_ = np.array(
+            [shares[n] / total if total > 0 else even * (n in learned) for n in names]
+        )
+
+    def _scores(self, data):
+        decisions = np.tile(self.intercept_, (len(data), 1))
+        for found in self._maps:
+            if present_rows(data, found.kernel.name).size:
+                decisions += found.features(data) @ self.coef_[found.kernel.name]
+        return one_vs_rest_scores(decisions)
+
+    def _check_parameters(self):
+        if self.metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {self.metric!r}")
+        for name in ("reg", "metric_reg", "tol"):
+            check_positive(name, getattr(self, name))
+        for name in ("n_landmarks", "max_iter"):
+            check_count(name, getattr(self, name))

@@ -1,0 +1,49 @@
+"""Nyström features: a view's kernel as an inner product of few columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from consilience.kernel._view_kernel import ViewKernel, present_rows
+
+__all__ = ["NystroemMap", "inverse_root"]
+
+# eigenvalues of the landmarks' kernel below this share of the largest are rounding
+LEAST = 1e-11
+
+
+def inverse_root(W):
+    """F with FFᵀ = W⁺ (m x r), from the eigenvalues that are positive."""
+    values, vectors = eigh(W)
+    kept = values > LEAST * max(values[-1], np.finfo(float).tiny)
+    return vectors[:, kept] / np.sqrt(values[kept])
+
+
+@dataclass(eq=False)
+class NystroemMap:
+    """U = k(·, Z) F of one view, less their training mean where an intercept stands for it."""
+
+    kernel: ViewKernel
+    root: np.ndarray
+    mean: np.ndarray
+
+    @classmethod
+    def of(cls, kernel, data, weight, landmarks, centre):
+        """From the kernel against the landmarks (row numbers of ``data``)."""
+        root = inverse_root(kernel.block(data, landmarks))
+        found = cls(kernel, root, np.zeros(root.shape[1]))
+        if centre:
+            rows = present_rows(data, kernel.name)
+            found.mean = np.average(found.features(data)[rows], axis=0, weights=weight[rows])
+        return found
+
+    def features(self, data):
+        """Features of all rows, n x r; 0 where the view is missing."""
+        rows = present_rows(data, self.kernel.name)
+        out = np.zeros((len(data), self.root.shape[1]))
+        if len(rows):
+            out[rows] = self.kernel.block(data, rows) @ self.root - self.mean
+        return out

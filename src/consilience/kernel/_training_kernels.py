@@ -1,0 +1,98 @@
+"""The kernels of all views between training samples, normalised, and decisions from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from consilience.kernel._view_kernel import ViewKernel, present_rows
+
+__all__ = ["NORMALIZE", "Training", "TrainingKernel", "ViewMachine"]
+
+NORMALIZE = ("centred", "trace", None)
+
+
+@dataclass(eq=False)
+class Training:
+    """What machines are solved on: samples, their weights and codes, kernels and their settings."""
+
+    data: Any
+    weight: np.ndarray
+    codes: np.ndarray
+    kernels: list
+    settings: dict
+
+
+@dataclass(eq=False)
+class TrainingKernel:
+    """One view's kernel between all training samples, 0 where one of the two lacks the view.
+
+    "centred" takes the (weighted) mean of the samples for the origin, so that a missing view is at
+    its mean; then, as for "trace", the mean of the diagonal becomes 1.
+    """
+
+    kernel: ViewKernel
+    matrix: np.ndarray
+    rows: np.ndarray
+    shares: np.ndarray
+    column_means: np.ndarray
+    scale: float
+
+    @classmethod
+    def of(cls, kernel, data, weight, normalize):
+        """Compute and normalise."""
+        rows = present_rows(data, kernel.name)
+        K = kernel.block(data, rows)
+        if kernel.kind != "features":
+            K = (K + K.T) / 2
+        shares = weight[rows] / weight[rows].sum()
+        means = shares @ K if normalize == "centred" else np.zeros(len(rows))
+        if normalize == "centred":
+            K = K - means - means[:, None] + shares @ means
+        scale = 1.0
+        if normalize is not None:
+            trace = shares @ K.diagonal()
+            scale = 1 / trace if trace > 1e-12 * np.abs(means).max(initial=1e-300) else 1.0
+            K = K * scale
+        matrix = K
+        if len(rows) < len(data):
+            matrix = np.zeros((len(data), len(data)))
+            matrix[np.ix_(rows, rows)] = K
+        return cls(kernel, np.ascontiguousarray(matrix), rows, shares, means, scale)
+
+    def machine(self, model, data, weight, mu, duals, kernel, gamma):
+        """The view's part of the decisions, μ K(·, train) g, from the samples that count in it.
+
+        Of a centred kernel Σ_j g_j (k(x, j) − k̄(x) − k̄_j + k̄) is left, k̄(x) a mean over all
+        samples; it drops out where Σ g over the samples that have the view is 0.
+        """
+        g = duals[:, self.rows].T
+        coefs, constant = g, np.zeros(g.shape[1])
+        if self.column_means.any():
+            sums = g.sum(axis=0)
+            sums[np.abs(sums) <= 1e-12 * np.abs(g).sum(axis=0)] = 0.0
+            coefs = g - self.shares[:, None] * sums
+            constant = sums * (self.shares @ self.column_means) - self.column_means @ g
+        used = np.flatnonzero(coefs.any(axis=1))
+        factor = mu * self.scale
+        to = ViewKernel.of(model, data, self.kernel.name, weight, kernel, gamma, self.rows[used])
+        return ViewMachine(to, factor * coefs[used], factor * constant)
+
+
+@dataclass(eq=False)
+class ViewMachine:
+    """f_v(x) = k_v(x, Z) coefs + constant (n x P); 0 where the view is missing."""
+
+    kernel: ViewKernel
+    coefs: np.ndarray
+    constant: np.ndarray
+
+    def decide(self, data):
+        """The view's part of the decisions on all rows."""
+        out = np.zeros((len(data), len(self.constant)))
+        rows = present_rows(data, self.kernel.name)
+        if len(rows) and len(self.coefs):
+            out[rows] = self.kernel.times(data, rows, self.coefs) + self.constant
+        return out

@@ -1,0 +1,121 @@
+"""The kernel of one view against some of its training samples, whatever kind of view it is."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from consilience._solvers.kernels import (
+    KernelTo,
+    check_kernel,
+    distance_gamma,
+    distance_kernel,
+    kernel_gamma,
+)
+from consilience.views._pairwise import Reference
+from consilience.views._params import per_view
+from consilience.views._storage import shown
+
+__all__ = [
+    "ViewKernel",
+    "check_count",
+    "check_kernels",
+    "check_positive",
+    "present_rows",
+    "read_block",
+    "warn_of_silent",
+]
+
+
+def present_rows(data, name):
+    """Numbers of the rows that have the view."""
+    return np.flatnonzero(data.present[:, data.view_names.index(name)])
+
+
+def read_block(data, name, rows, reference):
+    """A kernel or distance view between rows and the samples of ``reference``, finite, float64."""
+    block = data[rows].against(name, reference).astype(np.float64)
+    if not np.isfinite(block).all():
+        row, column = np.argwhere(~np.isfinite(block))[0]
+        raise ValueError(
+            f"Input contains NaN or infinity: view {name!r}, row {rows[row]}, in the column of "
+            f"sample {shown([reference.ids[column]])}"
+        )
+    return block
+
+
+def check_kernels(model, names):
+    """Kernel and gamma of every view from the parameters, checked: view -> (kernel, gamma)."""
+    kernels = per_view(model.kernel, names, "kernel")
+    gammas = per_view(model.gamma, names, "gamma")
+    for name in names:
+        check_kernel(kernels[name], gammas[name], model.degree, model.coef0, name)
+    return {name: (kernels[name], gammas[name]) for name in names}
+
+
+def check_positive(name, value):
+    """A finite number > 0."""
+    fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not fine or not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a number > 0, got {value!r}")
+
+
+def check_count(name, value):
+    """A whole number >= 1."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+
+
+def warn_of_silent(data):
+    """Say which views no training row has."""
+    silent = [name for v, name in enumerate(data.view_names) if not data.present[:, v].any()]
+    if silent:
+        warnings.warn(
+            f"views {', '.join(map(repr, silent))} are present in no training row and take no part "
+            "in the decision",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+@dataclass(eq=False)
+class ViewKernel:
+    """k(·, Z) of one view: Z are rows of features, or the samples of a pairwise view's columns."""
+
+    name: str
+    kind: str
+    to: KernelTo | Reference
+    gamma: float | None
+
+    @classmethod
+    def of(cls, model, data, name, weight, kernel, gamma, columns=None):
+        """The kernel against ``columns`` (row numbers; all that have the view if None)."""
+        kind, present = data.kinds[name], present_rows(data, name)
+        columns = present if columns is None else columns
+        if kind == "features":
+            X = data[name]
+            gamma = kernel_gamma(gamma, X[present], weight[present])
+            numbers = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
+            return cls(name, kind, KernelTo(X[columns], kernel, **numbers), gamma)
+        if kind == "kernel":
+            return cls(name, kind, data[columns].reference(), None)
+        if isinstance(gamma, str):
+            D = read_block(data, name, present, data[present].reference())
+            gamma = distance_gamma(gamma, D, weight[present])
+        return cls(name, kind, data[columns].reference(), float(gamma))
+
+    def block(self, data, rows):
+        """k(x, z) for these rows of ``data``, float64, len(rows) x m; others are not read."""
+        if self.kind == "features":
+            return self.to(data[self.name][rows])
+        block = read_block(data, self.name, rows, self.to)
+        return block if self.kind == "kernel" else distance_kernel(block, self.gamma)
+
+    def times(self, data, rows, coefs):
+        """k(x, z) @ coefs for these rows, without the whole block where it can be computed."""
+        if self.kind == "features":
+            return self.to.times(data[self.name][rows], coefs)
+        return self.block(data, rows) @ coefs

@@ -1,0 +1,286 @@
+"""MKL: optimality against generic solvers, identities with SVC, paths, missing views, manners."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from consilience import MultiViewData
+from consilience.datasets import make_multiview_classification
+from consilience.kernel import LaplacianCompletion, MKLClassifier
+from consilience.kernel._mkl_steps import curvature, learn_weights, solve_machines
+from reference import mkl as reference
+
+MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
+
+
+@st.composite
+def problems(draw, max_rows=40):
+    """Kernels of unit mean diagonal (some of them useless or twice there), signs, bounds."""
+    rng = np.random.RandomState(draw(st.integers(0, 10**6)))
+    n, V = draw(st.integers(6, max_rows)), draw(st.integers(1, 5))
+    labels = rng.randint(0, draw(st.sampled_from([2, 3])), n)
+    labels[:3] = 0, 1, 2
+    signs = np.array([np.where(labels == k, 1.0, -1.0) for k in range(1, labels.max() + 1)])
+    signs = signs[(np.abs(signs.sum(axis=1)) < n)]
+    Ks = []
+    for _ in range(V):
+        X = rng.randn(n, rng.randint(1, 4)) + rng.choice([0.0, 2.0]) * labels[:, None]
+        kernel = rng.choice([linear_kernel, rbf_kernel])
+        K = kernel(X - X.mean(axis=0))
+        Ks.append(K / K.diagonal().mean())
+    if draw(st.booleans()):
+        Ks.append(Ks[0].copy())
+    bounds = 10.0 ** rng.uniform(-1, 1.5) * rng.randint(1, 4, n)
+    return Ks, signs, bounds
+
+
+@settings(max_examples=MANY)
+@given(problems())
+def test_optimum_of_norm_one(problem):
+    Ks, signs, bounds = problem
+    found, _ = learn_weights(Ks, signs, bounds, 1, tol=1e-7)
+    assert found.gap <= 1e-7
+    assert found.mu.sum() == pytest.approx(1)
+    assert (found.mu >= 0).all()
+    # the gap is true: the generic solver's value lies between the bounds
+    best = reference.best_objective(Ks, signs, bounds)
+    assert found.bound <= best * (1 + 1e-6)
+    assert found.primal >= best * (1 - 1e-6)
+    assert found.primal == pytest.approx(best, rel=1e-6)
+    # aᵀK_v a is equal where μ_v > 0 and no larger elsewhere
+    used = found.mu > 1e-4
+    top = found.squares.max()
+    np.testing.assert_allclose(found.squares[used], top, rtol=1e-2)
+    assert found.mu @ found.squares == pytest.approx(top, rel=1e-5)
+
+
+@settings(max_examples=MANY)
+@given(problems(max_rows=15), st.sampled_from([1.2, 2.0, 4.0]))
+def test_optimum_of_other_norms(problem, p):
+    Ks, signs, bounds = problem
+    found, _ = learn_weights(Ks, signs, bounds, p, tol=1e-6, max_iter=2000)
+    assert found.gap <= 1e-6
+    assert np.linalg.norm(found.mu, p) == pytest.approx(1)
+    best = reference.best_objective_of_norm(Ks, signs, bounds, p)
+    # the generic solver stops below the best value, never above
+    assert best <= found.primal * (1 + 1e-6)
+    assert found.primal == pytest.approx(best, rel=1e-3)
+
+
+def test_curvature_is_the_derivative_of_the_slope():
+    rng = np.random.RandomState(0)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    Ks = [rbf_kernel(rng.randn(40, 2) + y[:, None]) for _ in range(3)]
+    mu, step = np.array([0.5, 0.3, 0.2]), 1e-6
+    solve = lambda mu: solve_machines(Ks, mu, y[None], np.full(40, 5.0), 1, 1e-11)  # noqa: E731
+    here = solve(mu)
+    H = curvature(Ks, here)
+    for v in range(3):
+        moved = solve(mu + step * np.eye(3)[v])
+        np.testing.assert_allclose(
+            (here.squares - moved.squares) / (2 * step), H[v], rtol=1e-3, atol=1e-3
+        )
+
+
+def problem(**settings):
+    settings = {"n_samples": 90, "n_classes": 3, "strength": 1.5, "random_state": 0, **settings}
+    return make_multiview_classification(**settings)
+
+
+def normalised(K):
+    """Centred, mean diagonal 1."""
+    K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    return K / K.diagonal().mean()
+
+
+def kernels_of(data, gamma=0.1):
+    return MultiViewData(
+        {name: rbf_kernel(X, gamma=gamma) for name, X in data.items()},
+        kinds=dict.fromkeys(data.view_names, "kernel"),
+    )
+
+
+@pytest.mark.parametrize("normalize", ["centred", "trace", None])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_mean_is_the_machine_on_the_mean_kernel(normalize, n_classes):
+    data, y = problem(n_classes=n_classes)
+    Ks = [rbf_kernel(X, gamma=0.1) for _, X in data.items()]
+    if normalize == "centred":
+        Ks = [normalised(K) for K in Ks]
+    K = np.mean(Ks, axis=0)
+    model = MKLClassifier("mean", C=2.0, gamma=0.1, normalize=normalize, tol=1e-9).fit(data, y)
+    ours = model.decision_function(data).reshape(len(y), -1)
+    for k in range(ours.shape[1]):
+        labels = (y == (k if n_classes > 2 else 1)).astype(int)
+        svc = SVC(C=2.0, kernel="precomputed", tol=1e-8).fit(K, labels)
+        np.testing.assert_allclose(ours[:, k], svc.decision_function(K), atol=1e-5)
+    np.testing.assert_allclose(model.view_weights_, 1 / 3)
+
+
+@pytest.mark.parametrize("norm", [1, 2, "mean"])
+@pytest.mark.parametrize("normalize", ["centred", "trace", None])
+def test_decisions_are_those_of_the_weighted_kernel(norm, normalize):
+    data, y = problem(missing_rate=0.2)
+    model = MKLClassifier(norm, C=3.0, gamma=0.1, normalize=normalize, tol=1e-7).fit(data, y)
+    total = np.zeros((90, 90))
+    for v, X in enumerate(dict(data.items()).values()):
+        rows = np.flatnonzero(data.present[:, v])
+        K = rbf_kernel(X[rows], gamma=0.1)
+        K = normalised(K) if normalize == "centred" else K
+        total[np.ix_(rows, rows)] += model.kernel_weights_[v] * K
+        g = model.dual_coef_[:, rows]
+        assert model.kernel_squares_[v] == pytest.approx((g @ K * g).sum(), rel=1e-6)
+    expected = total @ model.dual_coef_.T + model.intercept_
+    np.testing.assert_allclose(model.decision_function(data), expected, atol=1e-8)
+    assert set(model.support_) == set(np.flatnonzero(model.dual_coef_.any(axis=0)))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(data), model.decision_function(data))
+
+
+def test_noise_gets_no_weight():
+    data, y = problem(strength=[3.0, 0.0, 0.0], n_samples=200, n_classes=2)
+    sparse = MKLClassifier(1, C=1.0).fit(data, y)
+    assert sparse.view_weights_.argmax() == 0
+    spread = MKLClassifier(2, C=1.0).fit(data, y)
+    assert (spread.view_weights_ > 0).all()
+    assert sparse.view_weights_[0] > spread.view_weights_[0]
+    assert sparse.duality_gap_ <= 1e-5
+
+
+@pytest.mark.parametrize("norm", [1, 2, "mean"])
+def test_kernel_views_equal_features_in_a_search(norm):
+    data, y = problem(missing_rate=0.2)
+    model = MKLClassifier(norm, gamma=0.1, tol=1e-8)
+    kernels, distances = {}, {}
+    for v, (name, X) in enumerate(data.items()):
+        there = data.present[:, v]
+        K = rbf_kernel(np.where(there[:, None], X, 0.0), gamma=0.1)
+        K[~there], K[:, ~there] = np.nan, np.inf  # never read
+        kernels[name] = K
+        distances[name] = -np.log(K, where=np.outer(there, there), out=np.full_like(K, np.nan))
+    features = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(data, y)
+    for views, kind in ((kernels, "kernel"), (distances, "distance")):
+        kinds = dict.fromkeys(views, kind)
+        pairwise = MultiViewData(views, present=data.present, kinds=kinds)
+        here = clone(model).set_params(gamma=1.0)
+        search = GridSearchCV(here, {"C": [0.1, 10.0]}, cv=3).fit(pairwise, y)
+        np.testing.assert_allclose(
+            search.cv_results_["mean_test_score"], features.cv_results_["mean_test_score"]
+        )
+        np.testing.assert_allclose(
+            here.fit(pairwise[:60], y[:60]).decision_function(pairwise),
+            clone(model).fit(data[:60], y[:60]).decision_function(data),
+            atol=1e-6,
+        )
+
+
+def test_completed_kernels():
+    data, y = problem(n_views=2)
+    kernels = kernels_of(data)
+    present = np.ones((90, 2), dtype=bool)
+    present[::3, 1] = False
+    holes = MultiViewData(dict(kernels.items()), present=present, kinds=kernels.kinds)
+    model = make_pipeline(LaplacianCompletion(), MKLClassifier(C=5.0)).fit(holes[:60], y[:60])
+    assert model.score(holes[60:], y[60:]) > 0.6
+
+
+@pytest.mark.parametrize("norm", [1, 2, "mean"])
+def test_path_equals_single_fits(norm):
+    data, y = problem()
+    Cs = [10.0, 0.1, 1.0]
+    model = MKLClassifier(norm, tol=1e-8)
+    path = model.path(data, y, Cs)
+    assert not hasattr(model, "classes_")
+    for C, found in zip(Cs, path, strict=True):
+        assert found.C == C
+        assert not hasattr(found, "_training")
+        alone = clone(model).set_params(C=C).fit(data, y)
+        np.testing.assert_allclose(
+            found.decision_function(data), alone.decision_function(data), atol=1e-3
+        )
+        np.testing.assert_allclose(found.view_weights_, alone.view_weights_, atol=1e-3)
+
+
+def test_warm_start():
+    data, y = problem()
+    model = MKLClassifier(2, warm_start=True, tol=1e-8).fit(data, y)
+    cold, expected = model.n_iter_, model.decision_function(data)
+    model.fit(data, y)
+    assert model.n_iter_ < cold
+    np.testing.assert_allclose(model.decision_function(data), expected, atol=1e-3)
+    # other C, other labels, fewer rows, other views, another norm
+    alone = MKLClassifier(2, C=0.01, tol=1e-8).fit(data, y)
+    model.set_params(C=0.01).fit(data, y)
+    np.testing.assert_allclose(
+        model.decision_function(data), alone.decision_function(data), atol=1e-3
+    )
+    model.fit(data, y[::-1])
+    model.fit(data[:50], y[:50])
+    model.fit(data.select(["view0"])[:50], y[:50])
+    model.set_params(norm=1).fit(data, y)
+    assert model.duality_gap_ <= 1e-8
+
+
+@pytest.mark.parametrize("norm", [1, 2, "mean"])
+def test_view_that_no_training_row_has(norm):
+    data, y = problem(n_views=2)
+    half = MultiViewData(dict(data.items()), present=np.tile([True, False], (90, 1)))
+    with pytest.warns(UserWarning, match="'view1' are present in no training row"):
+        model = MKLClassifier(norm).fit(half, y)
+    assert model.view_weights_.tolist() == [1, 0]
+    np.testing.assert_array_equal(model.decision_function(data), model.decision_function(half))
+    answer = model.decision_function(data.select(["view1"]))
+    np.testing.assert_allclose(answer, np.tile(model.intercept_, (90, 1)))
+
+
+@pytest.mark.parametrize("norm", [1, 2, "mean"])
+def test_constant_views_say_nothing(norm):
+    data, y = problem(n_views=2, n_classes=2)
+    flat = MultiViewData({"a": data["view0"], "b": np.full((90, 3), 7.0)})
+    model = MKLClassifier(norm, C=5.0).fit(flat, y)
+    assert model.score(flat, y) > 0.7
+    nothing = MKLClassifier(norm).fit([np.ones((90, 2)), np.zeros((90, 1))], y)
+    assert np.isfinite(nothing.decision_function([np.ones((90, 2)), np.zeros((90, 1))])).all()
+
+
+def test_steps_that_do_not_suffice():
+    data, y = problem()
+    with pytest.warns(
+        ConvergenceWarning, match=r"relative duality gap of .*raise max_iter \(now 1"
+    ):
+        MKLClassifier(3, max_iter=1, tol=1e-9).fit(data, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"norm": 0.5}, "norm must be a number >= 1 or 'mean', got 0.5"),
+        ({"norm": "sum"}, "norm must be a number >= 1 or 'mean', got 'sum'"),
+        ({"C": 0}, "C must be a number > 0, got 0"),
+        ({"C": np.nan}, "C must be a number > 0"),
+        ({"tol": -1}, "tol must be a number > 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
+        ({"normalize": "unit"}, "normalize must be 'centred', 'trace' or None, got 'unit'"),
+        ({"kernel": {"view0": "rbf"}}, "kernel must have one entry for each of the views.*lacks"),
+    ],
+)
+def test_bad_parameters(settings, message):
+    data, y = problem()
+    with pytest.raises(ValueError, match=message):
+        MKLClassifier(**settings).fit(data, y)
+
+
+def test_bad_path():
+    data, y = problem()
+    with pytest.raises(ValueError, match="C must be a number > 0, got -1"):
+        MKLClassifier().path(data, y, [1.0, -1])

@@ -1,0 +1,269 @@
+"""SMO against a generic conic solver on the duals, the KKT gap, caches and warm starts."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
+from consilience._solvers.kernels import KernelTo
+from consilience._solvers.smo import directions, solve_coupled, solve_hinge, solve_pair
+from consilience._solvers.water_filling import coupling
+from margin.problems import problems
+from reference import margin as reference
+
+MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
+TIGHT = {"tol": 1e-10, "max_iter": 2_000_000}
+
+
+GAMMAS = st.sampled_from([0.1, 0.5, None])
+
+
+def kernels(problem, gamma):
+    """Kernels of the views, rbf or (None) linear; 0 where a view is missing.
+
+    Pairs of samples are a slow way to the last digits on linear kernels of few columns and large
+    costs: those are the business of the primal solvers.
+    """
+    Ks = [X @ X.T if gamma is None else rbf_kernel(X, gamma=gamma) for X in problem.Xs]
+    return [K * np.outer(there, there) for K, there in zip(Ks, problem.present.T, strict=True)]
+
+
+def poisoned(Ks, present):
+    """Sources whose missing rows are NaN."""
+    sources = []
+    for v, K in enumerate(Ks):
+        K = K.copy()
+        K[~present[:, v]] = np.nan
+        sources.append(FullRows(K))
+    return sources
+
+
+def assert_optimal(found, lam, Ks, y, upper, own, shared, c=0.0):
+    """Feasible, as good as theirs, the same where that is unique, the gap as it is said to be."""
+    ours = found.dual
+    assert (ours >= 0).all()
+    assert (ours <= upper).all()
+    scale = max(1.0, np.abs(lam).max())
+    np.testing.assert_allclose(ours @ y, 0, atol=1e-10 * scale * len(y))
+    settings = Ks, y, own, shared, c
+    value = reference.dual_coupled_value(ours, *settings)
+    expected = reference.dual_coupled_value(np.clip(lam, 0, upper), *settings)
+    assert value >= expected - 1e-6 * abs(expected) - 1e-8
+    assert value <= expected + 1e-5 * abs(expected) + 1e-6  # theirs is feasible to 1e-9 only
+    for v, K in enumerate(Ks):
+        np.testing.assert_allclose(K @ (y * ours[v]), K @ (y * lam[v]), atol=2e-5 * scale)
+    if (own > 0).all() and c == 0:
+        np.testing.assert_allclose(ours, lam, atol=1e-6 * scale / min(1.0, own.min()))
+    mu, gaps = ours.sum(axis=0), [0.0]
+    for v, K in enumerate(Ks):
+        slope = 1 / (c - mu / own) if c > 0 else own * ours[v] + shared * mu
+        F = y * (1 - slope) - K @ (y * ours[v])
+        rises, falls = directions(y, ours[v], upper[v])
+        gaps.append(
+            np.max(F, where=rises, initial=-np.inf) - np.min(F, where=falls, initial=np.inf)
+        )
+    assert max(gaps) == pytest.approx(found.gap, abs=1e-8 * scale)
+    assert found.converged == (found.gap <= TIGHT["tol"])
+
+
+@settings(max_examples=MANY)
+@given(problems(1), GAMMAS, st.integers(-4, 6))
+def test_hinge(problem, gamma, power):
+    (K,) = kernels(problem, gamma)
+    power = power if gamma else min(power, -2)
+    y, C = problem.y, 2.0**power * problem.weight
+    found = solve_hinge(K, y, C, **TIGHT)
+    lam = reference.dual_coupled([K], y, C[None], np.zeros(len(y)), np.zeros(len(y)))
+    bias, found.dual = found.bias, found.dual[None]
+    assert_optimal(found, lam, [K], y, C[None], np.zeros(len(y)), np.zeros(len(y)))
+    # the primal at (g, b) equals the dual value
+    f = K @ (y * found.dual[0]) + bias
+    primal = (y * found.dual[0]) @ K @ (y * found.dual[0]) / 2 + C @ np.maximum(0, 1 - y * f)
+    dual = found.dual.sum() - (y * found.dual[0]) @ K @ (y * found.dual[0]) / 2
+    assert primal == pytest.approx(dual, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=MANY)
+@given(problems(1), GAMMAS, st.integers(-3, 5), st.integers(0, 1000))
+def test_squared_hinge_with_any_margins(problem, gamma, power, seed):
+    (K,) = kernels(problem, gamma)
+    power = power if gamma else min(power, -1)
+    y, own = problem.y, 4.0**-power / problem.weight
+    linear = np.random.RandomState(seed).uniform(-0.5, 1.5, size=(1, len(y)))
+    upper, none = np.full((1, len(y)), np.inf), np.zeros(len(y))
+    found = solve_coupled([FullRows(K)], y, upper, own=own, linear=linear, **TIGHT)
+    lam = reference.dual_coupled([K], y, upper, own, none, linear=linear)
+    scale = max(1.0, lam.max())
+    np.testing.assert_allclose(found.dual, lam, atol=1e-6 * scale / min(1, own.min()))
+    value = reference.dual_coupled_value(found.dual, [K], y, own, none, linear=linear)
+    expected = reference.dual_coupled_value(lam, [K], y, own, none, linear=linear)
+    assert value == pytest.approx(expected, rel=1e-6, abs=1e-7)
+    assert found.converged
+
+
+@settings(max_examples=MANY)
+@given(problems(3), GAMMAS, st.integers(-2, 4), st.sampled_from([0.0, 0.3, 0.9]))
+def test_coupled_views(problem, gamma, power, alpha):
+    Ks = kernels(problem, gamma)
+    power = power if gamma else min(power, -1)
+    a, b = coupling(2.0**power, alpha, len(Ks))
+    y, own, shared = problem.y, a / problem.weight, b / problem.weight
+    upper = np.where(problem.present.T, np.inf, 0.0)
+    sources = poisoned(Ks, problem.present)
+    found = solve_coupled(sources, y, upper, own=own, shared=shared, **TIGHT)
+    lam = reference.dual_coupled(Ks, y, upper, own, shared)
+    assert_optimal(found, lam, Ks, y, upper, own, shared)
+
+
+@settings(max_examples=MANY)
+@given(problems(3), GAMMAS, st.integers(-2, 4))
+def test_worst_view_quadratic(problem, gamma, power):
+    Ks = kernels(problem, gamma)
+    power = power if gamma else min(power, -1)
+    y, none, shared = problem.y, np.zeros(len(problem.y)), 4.0**-power / problem.weight
+    upper = np.where(problem.present.T, np.inf, 0.0)
+    sources = poisoned(Ks, problem.present)
+    found = solve_coupled(sources, y, upper, shared=shared, **TIGHT)
+    lam = reference.dual_coupled(Ks, y, upper, none, shared)
+    assert_optimal(found, lam, Ks, y, upper, none, shared)
+    scale = max(1.0, lam.max())
+    np.testing.assert_allclose(
+        found.dual.sum(axis=0), lam.sum(axis=0), atol=1e-6 * scale / min(1, shared.min())
+    )
+
+
+@settings(max_examples=MANY)
+@given(problems(3), GAMMAS, st.sampled_from([1.1, 2.0, 8.0, 32.0]))
+def test_worst_view_exponential(problem, gamma, c):
+    Ks = kernels(problem, gamma)
+    c = c if gamma else min(c, 2.0)
+    y, own, none = problem.y, problem.weight, np.zeros(len(problem.y))
+    upper = np.where(problem.present.T, np.inf, 0.0)
+    found = solve_coupled(poisoned(Ks, problem.present), y, upper, own=own, c=c, **TIGHT)
+    lam = reference.dual_coupled(Ks, y, upper, own, none, c)
+    assert_optimal(found, lam, Ks, y, upper, own, none, c)
+
+
+@settings(max_examples=MANY)
+@given(
+    problems(3),
+    GAMMAS,
+    st.sampled_from([0.1, 1.0, 10.0]),
+    st.sampled_from([0.01, 1.0, 20.0]),
+    st.sampled_from([0.0, 0.01, 0.3]),
+)
+def test_pair(problem, gamma, cost, D, epsilon):
+    Ks = kernels(problem, gamma)
+    cost, D = (cost, D) if gamma else (0.1, min(D, 0.1))
+    if len(Ks) == 1:
+        Ks, present = Ks * 2, problem.present[:, [0, 0]]
+    else:
+        Ks, present = Ks[:2], problem.present[:, :2]
+    y = problem.y
+    C = np.where(present.T, np.outer([cost, 2 * cost], problem.weight), 0.0)
+    D = np.where(present.all(axis=1), D * problem.weight, 0.0)
+    found = solve_pair(poisoned(Ks, present), y, C, D, epsilon, **TIGHT)
+    np.testing.assert_allclose(found.dual.sum(axis=1), 0, atol=1e-9 * (1 + cost))
+    g = reference.dual_pair(Ks, y, C, D, epsilon)
+    settings = Ks, y, C, D, epsilon
+    value = reference.pair_objective(found.dual, found.bias, *settings)
+    # b of theirs: the best for their g
+    best = min(
+        reference.pair_objective(g, found.bias + shift, *settings)
+        for shift in ([0, 0], [1e-7, 0], [0, 1e-7])
+    )
+    assert value <= best * (1 + 1e-6) + 1e-7
+    for v in range(2):
+        there = present[:, v]
+        ours, theirs = Ks[v] @ found.dual[v], Ks[v] @ g[v]
+        np.testing.assert_allclose(ours[there], theirs[there], atol=1e-4 * (1 + cost))
+    assert found.gap < 1e-3
+
+
+def blobs(n, d=6, seed=0):
+    rng = np.random.RandomState(seed)
+    y = np.where(rng.rand(n) < 0.5, 1.0, -1.0)
+    return rng.randn(n, d) + 0.4 * y[:, None], y
+
+
+def cached(X, capacity, dtype=np.float64, gamma=0.2):
+    kernel = KernelTo(X, "rbf", gamma=gamma, dtype=dtype)
+    write = lambda samples, out: kernel(X[samples], out=out)  # noqa: E731
+    return CachedRows(write, np.ones(len(X)), capacity, dtype)
+
+
+def test_a_small_cache_gives_the_same_solution():
+    X, y = blobs(1500)
+    full = solve_hinge(rbf_kernel(X, gamma=0.2), y, 1.0, tol=1e-6)
+    for capacity in (4 * BATCH, 1500):
+        source = cached(X, capacity)
+        found = solve_hinge(source, y, 1.0, tol=1e-6)
+        assert found.converged
+        np.testing.assert_allclose(found.dual, full.dual, atol=1e-4)
+        assert found.bias == pytest.approx(full.bias, abs=1e-5)
+        assert source.n_computed >= capacity if capacity < 1500 else source.n_computed <= 1500
+        # what the cache says it holds, it holds
+        held = np.flatnonzero(source.slots >= 0)
+        assert len(held) == source.filled
+        np.testing.assert_array_equal(source.owner[source.slots[held]], held)
+        expected = rbf_kernel(X[held], X, gamma=0.2)
+        np.testing.assert_allclose(source.store[source.slots[held]], expected, atol=1e-12)
+    single = solve_hinge(cached(X, 4 * BATCH, np.float32), y, 1.0, tol=1e-3)
+    assert single.converged
+    value = single.dual.sum() - (y * single.dual) @ rbf_kernel(X, gamma=0.2) @ (y * single.dual) / 2
+    best = full.dual.sum() - (y * full.dual) @ rbf_kernel(X, gamma=0.2) @ (y * full.dual) / 2
+    assert value == pytest.approx(best, rel=1e-5)
+
+
+def test_libsvm_agrees():
+    X, y = blobs(400)
+    K, C = rbf_kernel(X, gamma=0.2), np.random.RandomState(0).rand(400) + 0.5
+    ours = solve_hinge(K, y, C, tol=1e-8)
+    theirs = SVC(kernel="precomputed", tol=1e-8).fit(K, y, sample_weight=C)
+    np.testing.assert_allclose(
+        K @ (y * ours.dual) + ours.bias, theirs.decision_function(K), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("source", ["full", "cached"])
+def test_warm_starts(source):
+    X, y = blobs(300)
+    K = rbf_kernel(X, gamma=0.2)
+    rows = K if source == "full" else cached(X, 300)
+    first = solve_hinge(rows, y, 1.0, tol=1e-8)
+    again = solve_hinge(rows, y, 1.0, tol=1e-7, alpha0=first.dual)
+    assert again.n_iter == 0
+    assert again.bias == pytest.approx(first.bias, abs=1e-8)
+    near = solve_hinge(rows, y, 1.1, tol=1e-8, alpha0=first.dual)
+    cold = solve_hinge(rows, y, 1.1, tol=1e-8)
+    np.testing.assert_allclose(near.dual, cold.dual, atol=1e-6)
+    for potential in ({"own": 0.5, "shared": 0.2}, {"own": 1.0, "c": 3.0}):
+        sources = [FullRows(K), FullRows(K**2)]
+        upper = np.full((2, 300), np.inf)
+        start = solve_coupled(sources, y, upper, tol=1e-9, **potential)
+        again = solve_coupled(sources, y, upper, tol=1e-8, lam0=start.dual, **potential)
+        assert again.n_iter == 0
+        np.testing.assert_allclose(again.bias, start.bias, atol=1e-8)
+
+
+def test_ends_without_convergence():
+    X, y = blobs(300)
+    found = solve_hinge(rbf_kernel(X, gamma=0.2), y, 10.0, tol=1e-12, max_iter=5)
+    assert found.n_iter == 5
+    assert not found.converged
+    assert found.gap > 1e-3
+
+
+def test_one_class_and_nothing_to_do():
+    K = np.eye(3)
+    found = solve_hinge(K, np.ones(3), 1.0)
+    assert (found.dual == 0).all()
+    assert found.bias == 1
+    upper = np.zeros((1, 3))
+    found = solve_coupled([FullRows(K)], np.array([1.0, -1, 1]), upper)
+    assert found.bias.tolist() == [0]
