@@ -22,6 +22,7 @@ BELOW_FAMILIES = [
     "_estimators",
     "_solvers",
     "_targets",
+    "distributed",
     "views",
 ]
 ALLOWED = {
@@ -31,7 +32,8 @@ ALLOWED = {
     "views": ["_compat"],
     "_targets": ["views"],
     "_estimators": [],
-    "_base": ["_compat", "_targets", "views"],
+    "distributed": ["_targets", "views"],
+    "_base": ["_compat", "_targets", "distributed", "views"],
     **dict.fromkeys(FAMILIES, BELOW_FAMILIES),
     "datasets": ["views"],
     "benchmark": ["datasets", "views", *FAMILIES],
@@ -45,7 +47,11 @@ PACKAGES_OF_EXTRAS = {
 # only downloads need these
 PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
 # the engine of benchmarks is for the command line; recipes and statistics are for everybody
-MAY_USE_EXTRAS = {"benchmark": {"msgspec"}, "cli": PACKAGES_OF_EXTRAS}
+MAY_USE_EXTRAS = {
+    "benchmark": {"msgspec"},
+    "cli": PACKAGES_OF_EXTRAS,
+    "distributed": {"dask", "distributed"},
+}
 DRAWS = ("benchmark/figures.py", "benchmark/publish.py")
 NEEDS_NO_EXTRA = ("benchmark/__init__.py", "benchmark/recipes.py", "benchmark/statistics.py")
 

@@ -6,6 +6,7 @@ Every other module works with rows, widths and numbers; only this one asks what 
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -25,6 +26,7 @@ __all__ = [
     "first_not_finite",
     "is_dataframe",
     "is_documents",
+    "is_lazy",
     "n_columns",
     "n_rows",
     "shown",
@@ -46,6 +48,12 @@ def is_documents(view: Any) -> bool:
     return isinstance(view, np.ndarray) and view.ndim == 1
 
 
+def is_lazy(view: Any) -> bool:
+    """True for a dask array; who holds one has dask loaded."""
+    loaded = sys.modules.get("dask.array")
+    return loaded is not None and isinstance(view, loaded.Array)
+
+
 def shown(values: Iterable[Any], limit: int = 5) -> str:
     """The first few values for an error message: ``1, 2, 3, ...``."""
     items = list(values)
@@ -61,6 +69,8 @@ def as_storage(value: Any, name: str) -> Any:
         return value.tocsr()
     if is_dataframe(value):
         _refuse_repeated_columns(value, name)
+        return value
+    if is_lazy(value):
         return value
     if isinstance(value, np.matrix):
         raise TypeError(f"view {name!r} is a np.matrix; convert it with np.asarray")
@@ -124,6 +134,8 @@ def describe(view: Any) -> str:
         return nw.get_native_namespace(view).__name__
     if is_documents(view):
         return "documents"
+    if is_lazy(view):
+        return f"dask {view.dtype}"
     return f"CSR {view.dtype}" if sp.issparse(view) else str(view.dtype)
 
 
