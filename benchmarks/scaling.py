@@ -112,8 +112,9 @@ class Rounds:
 def against_serial(models, n_blocks, rows):
     data, y = in_memory(n_blocks, rows)
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-        as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         lazy = on_workers(n_blocks, rows)

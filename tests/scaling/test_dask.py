@@ -9,17 +9,17 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from common.estimators import CLASSIFIERS
-from scaling.problems import make, mvlsvm, objective
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from common.estimators import CLASSIFIERS
 from consilience import MultiViewData, as_multiview
 from consilience._solvers import squared_hinge
 from consilience.distributed import BlockSequence, _training
 from consilience.fusion import LateFusionClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
+from scaling.problems import make, mvlsvm, objective
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -223,7 +223,9 @@ for model in (SMVMEDClassifier(), MVLSVMClassifier(5)):
     model.fit(BlockSequence.cut(data, y, rows=20)).predict(data)
 print(*{name.split(".")[0] for name in sys.modules} & {"dask", "distributed"})
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == ""
 
 

@@ -4,7 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scaling.problems import make, mvlsvm, objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -16,6 +15,7 @@ from consilience.fusion import EarlyFusionClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
+from scaling.problems import make, mvlsvm, objective
 
 RAGGED = [1, 130, 0, 2, 211, 700]
 
