@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_compare_ranks_methods(capsys):
     ("arguments", "sentence"),
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
-        (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Best view"),
+        (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
         (["compare", "digits", "--cv", "1"], "--cv must lie between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
         (["compare", "digits", "--seed", "-1"], "--seed must lie between 0"),
@@ -35,10 +36,17 @@ def test_compare_ranks_methods(capsys):
         (["compare"], "Missing argument"),
         (["fetch", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["dance"], "No such command 'dance'"),
+        (["bench", "nothing"], "unknown suite 'nothing'; known are mumbo-synthetic"),
+        (["bench", "nothing.toml"], "there is no file nothing.toml"),
+        (["bench", "smoke", "--jobs", "0"], "--jobs must be at least 1"),
+        (["bench", "smoke", "--only", "digits"], "expected one of dataset, method"),
+        (["bench", "smoke", "--out", "/dev/null/x"], "the folder /dev/null/x cannot be made"),
+        (["bench", "smoke", "--out", "{tmp}", "--results", "/dev/null/x"], "cannot be made"),
+        (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "the time limit must be positive"),
     ],
 )
-def test_mistakes_are_one_sentence(capsys, arguments, sentence):
-    code, out, err = run(capsys, *arguments)
+def test_mistakes_are_one_sentence(capsys, tmp_path, arguments, sentence):
+    code, out, err = run(capsys, *(text.format(tmp=tmp_path) for text in arguments))
     assert code == 2
     assert out == ""
     assert err.startswith("consilience: ")
@@ -46,7 +54,9 @@ def test_mistakes_are_one_sentence(capsys, arguments, sentence):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("command", "word"), [("methods", "MV-MV"), ("datasets", "digits")])
+@pytest.mark.parametrize(
+    ("command", "word"), [("methods", "MV-MV"), ("datasets", "digits"), ("suites", "smoke")]
+)
 def test_lists(capsys, command, word):
     code, out, _ = run(capsys, command)
     assert code == 0
@@ -77,3 +87,49 @@ def test_without_the_extra():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("pip install 'consilience[cli]'")
+
+
+def test_bench_smoke(capsys, tmp_path):
+    arguments = ["bench", "smoke", "--out", str(tmp_path), "--results", str(tmp_path / "tables")]
+    start = time.monotonic()
+    code, out, err = run(capsys, *arguments, "--jobs", "2", "--quiet")
+    assert time.monotonic() - start < 60
+    assert code == 0
+    assert "30 of 30 fits" in err
+    assert "synthetic, 3 classes" in out
+    written = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert written == {"smoke.md", "smoke.csv"}
+    assert {"results.sqlite", "results.csv", "smoke.md"} <= {p.name for p in tmp_path.iterdir()}
+    # all is stored: the second time nothing is left to do
+    code, again, err = run(capsys, *arguments, "--quiet")
+    assert code == 0
+    assert "fits" not in err
+    assert again == out
+
+
+def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "results.csv")
+
+    monkeypatch.setattr("consilience.cli.write_file", full)
+    arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
+    code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
+    assert code == 1
+    assert err.endswith("consilience: results.csv: No space left on device\n")
+
+
+def test_a_failure_is_shown_and_the_code_says_so(capsys, tmp_path):
+    suite = tmp_path / "bad.toml"
+    suite.write_text(
+        """
+        title = "A method that fails"
+        protocol.split = { kind = "folds", n = 2 }
+        datasets = [{ name = "synthetic", parameters = { random_state = 0 } }]
+        methods = [{ recipe = "Concat" }, { recipe = "SMVMED", settings = { alpha = 1.0 } }]
+        """
+    )
+    code, out, err = run(capsys, "bench", str(suite), "--out", str(tmp_path / "out"))
+    assert code == 1
+    assert "2 of 2 failed" in out
+    assert "SMVMED on synthetic failed: ValueError: alpha must be below 1" in err
+    assert "alpha must be below 1" in (tmp_path / "out" / "bad.md").read_text()

@@ -22,7 +22,10 @@ _SUBPACKAGES = (
     "vote",
 )
 
-_CLASSES = {"BinnedTreeClassifier": "consilience._binned_tree"}
+_CLASSES = {
+    "BinnedTreeClassifier": "consilience._binned_tree",
+    "ConsilienceClassifier": "consilience._default",
+}
 
 __all__ = ["MultiViewData", "ViewTransformer", "as_multiview", *_CLASSES, *_SUBPACKAGES]
 

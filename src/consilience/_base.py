@@ -2,7 +2,7 @@
 
 A method file provides ``_fit(data, codes, weight)``, ``_scores(data)`` (n x K, larger is more
 likely) and, where the method has probabilities, ``_probabilities(data)``; ``_has_probabilities``
-says whether the present parameters give any.
+says whether the present parameters give any. ``_fit_blocks(training)`` makes it fit from blocks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
 from consilience._targets import check_labels, check_weights, class_weights
-from consilience.views._input import read_input
+from consilience.distributed._training import comes_in_blocks, predict_lazily, read_training
+from consilience.views._input import holds_lazy, read_input
 from consilience.views._layout import check_values
 from consilience.views._storage import shown
 
@@ -32,13 +33,14 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _drops_zero_weights = True
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the classifier.
 
         Parameters
         ----------
         X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Training samples.
+            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` take dask arrays, too,
+            and a ``BlockSequence`` in the place of all three parameters.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
@@ -48,8 +50,16 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        data = read_input(self, X, reset=True)
-        data = check_values(data, self._kinds, type(self).__name__)
+        if comes_in_blocks(X):
+            if not hasattr(self, "_fit_blocks"):
+                raise TypeError(
+                    f"{type(self).__name__} fits in memory only, and X comes in blocks; "
+                    "MVLSVMClassifier and SMVMEDClassifier fit from blocks, and "
+                    "as_multiview(X).compute() reads dask arrays into memory"
+                )
+            self._fit_blocks(read_training(self, X, y, sample_weight, self.n_jobs))
+            return self
+        data = self._open(X, reset=True)
         y = check_labels(y, len(data), type(self).__name__)
         weight = check_weights(sample_weight, len(data))
         self._refuse_empty_rows(data)
@@ -80,7 +90,10 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
+            For dask arrays a dask array, as everywhere else.
         """
+        if holds_lazy(X):
+            return self._lazily("predict", X)
         winners = self._with_prior(X, self._scores).argmax(axis=1)
         return self.classes_[winners]
 
@@ -96,6 +109,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
+        if holds_lazy(X):
+            return self._lazily("decision_function", X)
         scores = self._with_prior(X, self._scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -112,15 +127,21 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        if holds_lazy(X):
+            return self._lazily("predict_proba", X)
         return self._with_prior(X, self._probabilities)
 
     def _has_probabilities(self):
         return True
 
+    def _open(self, X, reset):
+        """Numeric, finite views of the input; remember (reset) or check their layout."""
+        return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
+
     def _read(self, X):
         """Checked views of new samples, and the mask of rows that have at least one."""
         check_is_fitted(self)
-        data = check_values(read_input(self, X, reset=False), self._kinds, type(self).__name__)
+        data = self._open(X, reset=False)
         known = data.present.any(axis=1)
         if not known.all():
             warnings.warn(
@@ -130,6 +151,14 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         return data, known
+
+    def _lazily(self, method, X):
+        """A method of lazy views, as a dask array."""
+        check_is_fitted(self)
+        if method == "predict":
+            return predict_lazily(self, method, X, (), self.classes_.dtype)
+        one = method == "decision_function" and len(self.classes_) == 2
+        return predict_lazily(self, method, X, () if one else (len(self.classes_),), np.float64)
 
     def _with_prior(self, X, rule):
         """``rule`` on the rows that have a view, the class prior on those that have none."""

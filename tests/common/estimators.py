@@ -2,6 +2,7 @@
 
 from sklearn.svm import SVC
 
+from consilience import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -27,6 +28,7 @@ from consilience.margin import (
 from consilience.vote import MwMvC2Classifier
 
 CLASSIFIERS = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "EarlyFusionClassifier": EarlyFusionClassifier(),
     "LateFusionClassifier": LateFusionClassifier(),
     "BestViewClassifier": BestViewClassifier(),
@@ -86,8 +88,12 @@ NO_PROBABILITIES = [
 # and weights of kernels at a gap of 1e-9 are known to about its root
 TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
 
+# takes tables with categories and single missing cells
+TAKES_TABLES = ["ConsilienceClassifier"]
+
 # for kernel views
 PRECOMPUTED = {
+    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),

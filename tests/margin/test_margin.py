@@ -131,6 +131,29 @@ def test_more_columns_than_rows():
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_columns_without_entries(name):
+    data, y = problem(sparsity=0.5, n_views=2)
+    padded = {}
+    for view, X in data.items():
+        wide = sp.lil_array((X.shape[0], X.shape[1] + 4))
+        wide[:, 2:-2] = X.toarray()
+        padded[view] = sp.csr_array(wide)
+    padded["nothing"] = sp.csr_array((len(y), 3))
+    plain = clone(ALL[name]).fit({**dict(data.items()), "nothing": np.zeros((len(y), 3))}, y)
+    model = clone(ALL[name]).fit(padded, y)
+    np.testing.assert_allclose(
+        model.decision_function(padded),
+        plain.decision_function({**dict(data.items()), "nothing": np.zeros((len(y), 3))}),
+        atol=1e-6,
+    )
+    for view in data.view_names:
+        assert model.coef_[view].shape == (padded[view].shape[1],)
+        assert not model.coef_[view][[0, 1, -2, -1]].any()
+        np.testing.assert_allclose(model.coef_[view][2:-2], plain.coef_[view], atol=1e-6)
+    assert not model.coef_["nothing"].any()
+
+
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_decisions_are_what_they_are_said_to_be(name, n_classes):
     data, y = problem(n_classes=n_classes, missing_rate=0.2, strength=2.0)

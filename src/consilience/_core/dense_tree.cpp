@@ -160,17 +160,14 @@ private:
 
     // None of the drawn features can be split: the first of the others, in random order, that can.
     void try_others(DenseMember& m) {
-        const std::uint64_t key = m.key;
-        std::vector<std::size_t> others;
-        for (std::size_t f = 0; f < d_; ++f)
-            if (!m.chosen[f]) others.push_back(f);
-        std::sort(others.begin(), others.end(),
-                  [key](std::size_t a, std::size_t b) { return drawn_before(key, a, b); });
-        for (const std::size_t f : others) {
-            std::fill(m.chosen.begin(), m.chosen.end(), std::uint8_t{0});
+        OtherFeatures others(m.key, m.chosen);
+        std::fill(m.chosen.begin(), m.chosen.end(), std::uint8_t{0});
+        while (!others.empty()) {
+            const std::size_t f = others.next();
             m.chosen[f] = 1;
             search_one(m, f / lanes);
             if (m.best.feature >= 0) return;
+            m.chosen[f] = 0;
         }
     }
 

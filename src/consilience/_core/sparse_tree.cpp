@@ -88,15 +88,10 @@ private:
 
     // None of the drawn features can be split: the first of the others, in random order, that can.
     void try_others(std::size_t a) {
-        const std::uint64_t key = level_[a].key;
-        std::vector<std::size_t> others;
-        for (std::size_t f = 0; f < d_; ++f)
-            if (!level_[a].chosen[f]) others.push_back(f);
-        std::sort(others.begin(), others.end(),
-                  [key](std::size_t x, std::size_t y) { return drawn_before(key, x, y); });
+        OtherFeatures others(level_[a].key, level_[a].chosen);
         level_[a].chosen.clear();
-        for (const std::size_t f : others) {
-            search_.search(f, static_cast<std::int32_t>(a));
+        while (!others.empty()) {
+            search_.search(others.next(), static_cast<std::int32_t>(a));
             if (level_[a].best.feature >= 0) return;
         }
     }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "random.hpp"
 
@@ -101,20 +103,41 @@ void draw_threshold(const Edges& edges, std::uint64_t key, int first, int last, 
     split.threshold = below <= drawn && drawn < above ? drawn : midpoint(below, above);
 }
 
-bool drawn_before(std::uint64_t key, std::size_t a, std::size_t b) {
-    const std::uint64_t x = draw(key, a, features), y = draw(key, b, features);
-    return x < y || (x == y && a < b);
+OtherFeatures::OtherFeatures(std::uint64_t key, const std::vector<std::uint8_t>& chosen) {
+    for (std::size_t f = 0; f < chosen.size(); ++f)
+        if (!chosen[f]) order_.emplace_back(draw(key, f, features), f);
+    std::make_heap(order_.begin(), order_.end(), std::greater<>());
+}
+
+std::size_t OtherFeatures::next() {
+    std::pop_heap(order_.begin(), order_.end(), std::greater<>());
+    const std::size_t f = order_.back().second;
+    order_.pop_back();
+    return f;
 }
 
 std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key,
                                         std::size_t d) {
     if (params.max_features >= d) return {};
-    std::vector<std::size_t> order(d);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::nth_element(order.begin(), order.begin() + (params.max_features - 1), order.end(),
-                     [key](std::size_t a, std::size_t b) { return drawn_before(key, a, b); });
+    // Only the least draws matter: those below a bound that leaves somewhat more than are wanted.
+    // Should it leave fewer, which is rare, all are taken.
+    const double wanted = static_cast<double>(params.max_features);
+    const double share = (wanted + 4 * std::sqrt(wanted) + 4) / static_cast<double>(d);
+    std::uint64_t bound = share < 1 ? static_cast<std::uint64_t>(std::ldexp(share, 63)) << 1
+                                    : std::numeric_limits<std::uint64_t>::max();
+    std::vector<std::pair<std::uint64_t, std::size_t>> order;
+    for (;;) {
+        order.clear();
+        for (std::size_t f = 0; f < d; ++f) {
+            const std::uint64_t drawn = draw(key, f, features);
+            if (drawn <= bound) order.emplace_back(drawn, f);
+        }
+        if (order.size() >= params.max_features) break;
+        bound = std::numeric_limits<std::uint64_t>::max();
+    }
+    std::nth_element(order.begin(), order.begin() + (params.max_features - 1), order.end());
     std::vector<std::uint8_t> chosen(d, 0);
-    for (std::size_t i = 0; i < params.max_features; ++i) chosen[order[i]] = 1;
+    for (std::size_t i = 0; i < params.max_features; ++i) chosen[order[i].second] = 1;
     return chosen;
 }
 

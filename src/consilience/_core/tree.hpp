@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "edges.hpp"
@@ -57,7 +58,15 @@ void draw_threshold(const Edges& edges, std::uint64_t key, int first, int last, 
 // One flag per feature: the `max_features` of the node's random order; empty if all take part.
 std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key, std::size_t d);
 
-// The order in which features are tried when none of the drawn ones can be split.
-bool drawn_before(std::uint64_t key, std::size_t a, std::size_t b);
+// The features that were not drawn, in the node's random order; sorted only as far as it is asked.
+class OtherFeatures {
+public:
+    OtherFeatures(std::uint64_t key, const std::vector<std::uint8_t>& chosen);
+    bool empty() const { return order_.empty(); }
+    std::size_t next();
+
+private:
+    std::vector<std::pair<std::uint64_t, std::size_t>> order_;
+};
 
 }  // namespace consilience

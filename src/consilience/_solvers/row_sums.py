@@ -71,6 +71,12 @@ class RowBlocks:
         cuts = [slice(start, start + size) for start in range(0, self.n, size)]
         self.blocks = [Block(X[cut], signs[cut], cost[cut], float(intercept)) for cut in cuts]
 
+    def __reduce__(self):
+        # the pieces are parts of the whole and need not travel
+        block = self.whole
+        parts = block.X, block.signs, block.cost, bool(block.bias), self.n_jobs
+        return _row_blocks, parts
+
     def problems(self, which):
         """The same rows with some of the problems."""
         block = self.whole
@@ -97,6 +103,10 @@ class RowBlocks:
         cost = block.cost[rows]
         cost = cost * (block.cost.sum() / cost.sum())
         return Block(block.X[rows], block.signs[rows], cost, block.bias)
+
+
+def _row_blocks(X, signs, cost, intercept, n_jobs):
+    return RowBlocks(X, signs, cost, intercept=intercept, n_jobs=n_jobs)
 
 
 def decisions(block, X, theta):

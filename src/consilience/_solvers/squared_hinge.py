@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from consilience._solvers.conjugate import conjugate_gradients
 from consilience._solvers.row_sums import (
     RowBlocks,
     changes,
@@ -157,29 +158,38 @@ class Conjugate:
         if self.budget <= 0:
             return self.exact(theta, g, which, size)
         inverses = self.precondition(theta, which)
-        x, r = np.zeros((len(theta), len(which))), -g[:, which]
-        goal = np.minimum(0.1, np.sqrt(size[which])) * np.linalg.norm(r, axis=0)
-        p = apply(inverses, r)
-        rz = np.einsum("ij,ij->j", r, p)
-        left = np.arange(len(which))
-        for _ in range(10 * len(theta)):
-            (Hp,) = self.rows.sum(hessian_product, theta, p[:, left], which[left])
+        goal = np.minimum(0.1, np.sqrt(size[which])) * np.linalg.norm(g[:, which], axis=0)
+
+        def times(p, left):
+            (Hp,) = self.rows.sum(hessian_product, theta, p, which[left])
             self.budget -= 1
-            Hp[:-1] += p[:-1, left]
-            along = rz[left] / np.einsum("ij,ij->j", p[:, left], Hp)
-            x[:, left] += along * p[:, left]
-            r[:, left] -= along * Hp
-            left = left[np.linalg.norm(r[:, left], axis=0) > goal[left]]
-            if len(left) == 0:
-                break
-            z = apply([inverses[j] for j in left], r[:, left])
-            new = np.einsum("ij,ij->j", r[:, left], z)
-            p[:, left] = z + (new / rz[left]) * p[:, left]
-            rz[left] = new
-        return x
+            Hp[:-1] += p[:-1]
+            return Hp
+
+        def precondition(r, left):
+            return apply([inverses[j] for j in left], r)
+
+        return conjugate_gradients(times, precondition, -g[:, which], goal)
 
 
-def newton(rows, theta, directions, *, tol, max_iter):
+def evaluate(rows, theta, which):
+    """Objectives, gradients and relative sizes of the gradients of the problems ``which``.
+
+    That of w is measured by |w| + |w − g| + √Σλ with λ = 2 ω s: the first two are equal at the
+    solution, and no more than the third. Since the objective curves by 1 at least, |g| bounds the
+    distance of w from there. That of b is measured by Σλ.
+    """
+    loss, g, mass = rows.sum(loss_and_gradient, theta, which)
+    w, pulled = theta[:-1], np.linalg.norm(g[:-1], axis=0)
+    value = np.einsum("ij,ij->j", w, w) / 2 + loss
+    g[:-1] += w
+    scale = np.linalg.norm(w, axis=0) + pulled + np.sqrt(mass)
+    tiny = np.finfo(np.float64).tiny
+    size = np.linalg.norm(g[:-1], axis=0) / np.maximum(scale, tiny)
+    return value, g, np.maximum(size, np.abs(g[-1]) / np.maximum(mass, tiny))
+
+
+def newton(rows, theta, directions, *, tol, max_iter, evaluate=evaluate):
     """Newton steps with halving until every relative gradient is below ``tol``."""
     P = theta.shape[1]
     every = np.arange(P)
@@ -210,23 +220,6 @@ def newton(rows, theta, directions, *, tol, max_iter):
         stuck[which] = True  # rounding: no step is small enough to descend
     worst = float(size.max())
     return Solution(theta, step, worst, bool(worst <= max(tol, FLOOR)))
-
-
-def evaluate(rows, theta, which):
-    """Objectives, gradients and relative sizes of the gradients of the problems ``which``.
-
-    That of w is measured by |w| + |w − g| + √Σλ with λ = 2 ω s: the first two are equal at the
-    solution, and no more than the third. Since the objective curves by 1 at least, |g| bounds the
-    distance of w from there. That of b is measured by Σλ.
-    """
-    loss, g, mass = rows.sum(loss_and_gradient, theta, which)
-    w, pulled = theta[:-1], np.linalg.norm(g[:-1], axis=0)
-    value = np.einsum("ij,ij->j", w, w) / 2 + loss
-    g[:-1] += w
-    scale = np.linalg.norm(w, axis=0) + pulled + np.sqrt(mass)
-    tiny = np.finfo(np.float64).tiny
-    size = np.linalg.norm(g[:-1], axis=0) / np.maximum(scale, tiny)
-    return value, g, np.maximum(size, np.abs(g[-1]) / np.maximum(mass, tiny))
 
 
 def minimise_squared_hinge(rows, *, method="auto", tol=1e-10, max_iter=100, random_state=None):

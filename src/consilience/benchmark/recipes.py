@@ -10,11 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import scipy.sparse as sp
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from consilience._default import ConsilienceClassifier
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -30,7 +38,12 @@ from consilience.fusion import (
 )
 from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.landmark import MVLSVMClassifier
-from consilience.margin import MVMEDClassifier, SMVMEDClassifier, SVM2KClassifier
+from consilience.margin import (
+    AMVMEDClassifier,
+    MVMEDClassifier,
+    SMVMEDClassifier,
+    SVM2KClassifier,
+)
 from consilience.views import ViewTransformer
 from consilience.vote import MwMvC2Classifier
 
@@ -45,6 +58,7 @@ MAO = "Mao & Sun 2016"
 PENG = "Peng et al. 2011"
 SUN = "Sun & Chao 2013"
 XIAO = "Xiao & Guo 2012"
+CHAO = "Chao & Sun 2016"
 ZANTEDESCHI = "Zantedeschi et al. 2018"
 
 
@@ -77,7 +91,22 @@ def _adaboost(n_estimators: int) -> Any:
     return ShareBoostClassifier(n_estimators=n_estimators, max_depth=1)
 
 
+def _as_dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _hist_gradient_boosting() -> Any:
+    dense = FunctionTransformer(_as_dense, accept_sparse=True)
+    return make_pipeline(dense, HistGradientBoostingClassifier())
+
+
 _ALL = [
+    Recipe(
+        "Consilience",
+        "the default: kernel ridge and forests on all views, pooled by left-out log loss",
+        "consilience",
+        lambda seed: ConsilienceClassifier(random_state=seed),
+    ),
     Recipe(
         "Best view",
         "logistic regression on the view that does best in cross-validation",
@@ -101,6 +130,24 @@ _ALL = [
         "logistic regression per view, combined by another one",
         "plain comparison",
         lambda seed: StackingFusionClassifier(random_state=seed),
+    ),
+    Recipe(
+        "ExtraTrees",
+        "200 extremely randomised trees on all views side by side",
+        "plain comparison",
+        lambda seed: EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "RandomForest",
+        "random forest of 200 trees on all views side by side",
+        "plain comparison",
+        lambda seed: EarlyFusionClassifier(RandomForestClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "HistGradientBoosting",
+        "gradient boosting on binned columns of all views side by side",
+        "plain comparison",
+        lambda seed: EarlyFusionClassifier(_hist_gradient_boosting(), random_state=seed),
     ),
     Recipe(
         "Mono",
@@ -177,6 +224,24 @@ _ALL = [
         lambda seed: LateFusionClassifier(_adaboost(150), voting="hard", random_state=seed),
     ),
     Recipe(
+        "ShareBoost-NB",
+        "150 rounds of ShareBoost with naive Bayes",
+        PENG,
+        lambda seed: ShareBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+    ),
+    Recipe(
+        "rShareBoost-NB",
+        "150 rounds of rShareBoost with naive Bayes",
+        PENG,
+        lambda seed: RShareBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+    ),
+    Recipe(
+        "iBoost-NB",
+        "150 rounds of iBoost with naive Bayes",
+        PENG,
+        lambda seed: IBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+    ),
+    Recipe(
         "MwMvC2",
         "two-level weighted vote of randomised trees of all depths",
         GOYAL,
@@ -229,6 +294,12 @@ _ALL = [
         "linear machines on scaled views, the worst view of a sample sets its slack",
         SUN,
         lambda seed: _scaled(MVMEDClassifier(0.1)),
+    ),
+    Recipe(
+        "AMVMED",
+        "as MVMED, the views weighted (equally, unless rho says otherwise)",
+        CHAO,
+        lambda seed: _scaled(AMVMEDClassifier(0.1)),
     ),
     Recipe(
         "SVM-2K",

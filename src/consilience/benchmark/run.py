@@ -1,108 +1,115 @@
-"""Cross-validate recipes on one data set; only fitting is inside the timer."""
+"""Run tasks: give those that are not in the store to a pool, and store each result as it comes."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from time import process_time
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-from joblib import Parallel, delayed
-from sklearn.metrics import accuracy_score
-from sklearn.model_selection import StratifiedKFold
+from consilience.benchmark.cluster import DaskPool
+from consilience.benchmark.pool import Finished, Pool, ProcessPool, Setup
+from consilience.benchmark.problems import Problem
+from consilience.benchmark.store import Record, Store
+from consilience.benchmark.tasks import Task, address
 
-from consilience.benchmark.recipes import Recipe
-from consilience.views import MultiViewData
+__all__ = ["pending", "run_tasks"]
 
-__all__ = ["FoldResult", "MethodSummary", "cross_validate_recipes", "rank"]
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """One fit: the score on the fold's test rows, or the error that ended it."""
-
-    method: str
-    fold: int
-    accuracy: float
-    fit_seconds: float
-    error: str | None = None
+TICK = 1.0  # seconds between signs of life and looks at other runners
 
 
-@dataclass(frozen=True)
-class MethodSummary:
-    """A method over all its folds; the mean is NaN if any of them failed."""
+def pending(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
+    """Tasks by address that the store has no result for, or, with ``retry``, no good one."""
+    wanted = {address(task): task for task in tasks}
+    statuses = store.statuses()
+    if retry:
+        store.forget([key for key in wanted if statuses.get(key, "done") != "done"])
+        statuses = store.statuses()
+    return {key: task for key, task in wanted.items() if key not in statuses}
 
-    method: str
-    accuracy: float
-    deviation: float
-    fit_seconds: float
-    error: str | None
 
-
-def cross_validate_recipes(
-    recipes: Iterable[Recipe],
-    data: MultiViewData,
-    target: np.ndarray,
+def run_tasks(
+    tasks: Iterable[Task],
+    store: Store,
     *,
-    n_splits: int = 5,
-    seed: int = 0,
-    n_jobs: int = 1,
-) -> Iterator[FoldResult]:
-    """Yield a result for every recipe and fold as it is done; all recipes see the same folds."""
-    folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
-    splits = list(folds.split(np.zeros(len(target)), target))
-    tasks = (
-        delayed(_fit_fold)(recipe.name, fold, data, target, train, test, seed)
-        for recipe in recipes
-        for fold, (train, test) in enumerate(splits)
-    )
-    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
+    problems: Mapping[str, Problem] | None = None,
+    jobs: int = 1,
+    client: Any = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    retry: bool = False,
+    budget: float | None = None,
+    initializer: Callable[[], None] | None = None,
+) -> Iterator[Record | None]:
+    """Do all tasks that the store has no result for; yield each result once it is stored.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        In the order in which they should be done.
+    store : Store
+        Where results are and go. Other runners may work on it at the same time.
+    problems : dict of name -> Problem, optional
+        Data in memory that tasks refer to by name.
+    jobs : int, default=1
+        Number of worker processes; at least one, so that limits hold and crashes are contained.
+    client : dask.distributed.Client, optional
+        Run on this cluster instead.
+    timeout : float, optional
+        Seconds after which a task is stopped, loading of data included.
+    memory : int, optional
+        Bytes that a task may take beyond its data (Linux).
+    retry : bool, default=False
+        Do tasks again that failed before.
+    budget : float, optional
+        Seconds after which no further task is begun; those under way are finished.
+    initializer : callable, optional
+        Called first in every worker.
+
+    Yields
+    ------
+    Record or None
+        A result; None from time to time, when nothing has ended.
+    """
+    setup = Setup(dict(problems or {}), timeout, memory, initializer)
+    waiting = pending(tasks, store, retry=retry)
+    end = None if budget is None else time.monotonic() + budget
+    pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
+    store.enter_runner()
+    with contextlib.closing(pool):
+        yield from _drive(pool, store, waiting, end)
 
 
-def _fit_fold(
-    method: str,
-    fold: int,
-    data: MultiViewData,
-    target: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    seed: int,
-) -> FoldResult:
-    # by name, because a worker process cannot be sent the recipe's function
-    from consilience.benchmark.recipes import RECIPES
+def _drive(pool: Pool, store: Store, waiting: dict[str, Task], end: float | None) -> Iterator:
+    """Until nothing is waiting: claim, submit, wait, store."""
+    running: set[str] = set()
+    last_beat = time.monotonic()
+    while True:
+        over = end is not None and time.monotonic() >= end
+        while not over and pool.free() > 0:
+            key = store.claim(key for key in waiting if key not in running)
+            if key is None:
+                break
+            running.add(key)
+            pool.submit(waiting[key])
+        if not running and (over or not waiting):
+            return
+        finished = pool.wait(TICK)
+        for done in finished:
+            yield _keep(store, done, waiting, running)
+        if time.monotonic() - last_beat >= TICK:
+            store.beat()
+            last_beat = time.monotonic()
+            # results of other runners
+            for key in set(store.statuses()) & set(waiting) - running:
+                del waiting[key]
+        if not finished:
+            yield None
 
-    estimator: Any = RECIPES[method].build(seed + fold)
-    X, y = data[train], target[train]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            start = process_time()
-            estimator.fit(X, y)
-            seconds = process_time() - start
-            accuracy = accuracy_score(target[test], estimator.predict(data[test]))
-    except Exception as error:
-        return FoldResult(method, fold, np.nan, np.nan, f"{type(error).__name__}: {error}")
-    return FoldResult(method, fold, float(accuracy), seconds)
 
-
-def rank(results: Iterable[FoldResult]) -> list[MethodSummary]:
-    """Methods by mean accuracy, the best first; those that failed last."""
-    folds: dict[str, list[FoldResult]] = {}
-    for result in results:
-        folds.setdefault(result.method, []).append(result)
-    summaries = []
-    for method, group in folds.items():
-        group = sorted(group, key=lambda result: result.fold)
-        accuracies = np.array([result.accuracy for result in group])
-        summaries.append(
-            MethodSummary(
-                method=method,
-                accuracy=float(accuracies.mean()),
-                deviation=float(accuracies.std(ddof=1)) if len(group) > 1 else 0.0,
-                fit_seconds=float(np.sum([result.fit_seconds for result in group])),
-                error=next((result.error for result in group if result.error), None),
-            )
-        )
-    return sorted(summaries, key=lambda s: (np.isnan(s.accuracy), -s.accuracy, s.method))
+def _keep(store: Store, done: Finished, waiting: dict[str, Task], running: set[str]) -> Record:
+    key = address(done.task)
+    store.add(done.task, done.outcome, done.started, done.seconds)
+    running.discard(key)
+    del waiting[key]
+    return store.record(key)

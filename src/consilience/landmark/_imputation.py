@@ -205,6 +205,6 @@ def fall_back(method, n_complete, other):
         f"imputation={method!r} learns from rows that have all views, and only {n_complete} "
         f"training rows have; imputation={other!r} is used",
         UserWarning,
-        stacklevel=6,
+        stacklevel=7,
     )
     return other

@@ -23,6 +23,7 @@ from consilience._solvers.row_sums import RowBlocks
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
+from consilience.landmark._from_blocks import exact_means, learn_from_blocks, sample_size
 from consilience.landmark._imputation import IMPUTATIONS, fit_imputer
 from consilience.landmark._projection import find_landmarks
 from consilience.views._pairwise import KINDS
@@ -201,27 +202,7 @@ class MVLSVMClassifier(MultiViewClassifier):
     def _fit(self, data, codes, weight):
         self._check_parameters()
         rng = check_random_state(self.random_state)
-        self._projection, whole = find_landmarks(
-            data,
-            weight,
-            n_landmarks=self.n_landmarks,
-            landmarks=self.landmarks,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            random_state=rng,
-            n_jobs=self.n_jobs,
-        )
-        M, present = self._projection(data, self.n_jobs), self._projection.present(data)
-        slices = self._projection.slices
-        self._imputer = fit_imputer(
-            M,
-            present,
-            slices,
-            weight,
-            self.imputation,
-            P=self._projection(whole) if self.imputation == "least_squares" else None,
-            rng=rng,
-        )
+        M, present = self._prepare(data, weight, rng)
         M = self._imputer(M, present)
         signs = one_vs_rest_signs(codes, len(self.classes_))
         with Progress(self, n_tasks=len(signs)) as progress:
@@ -238,19 +219,77 @@ class MVLSVMClassifier(MultiViewClassifier):
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
-        if not converged:
-            self._warn_of_steps()
-        self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
-        self.block_slices_ = dict(zip(data.view_names, slices, strict=True))
-        norms = np.array([np.linalg.norm(self.coef_[:, where]) for where in slices])
-        total = norms.sum()
-        self.view_weights_ = norms / total if total > 0 else np.full(len(norms), 1 / len(norms))
+        self._publish(theta, converged)
         losses = np.maximum(0, 1 - signs.T * self._decisions(M))
         self._training = {
             "n": len(codes),
             "losses": losses.mean(axis=0),
             "plain": bool((weight == weight[0]).all() and present.all()),
         }
+
+    def _fit_blocks(self, training):
+        self._check_parameters()
+        if self.loss != "squared_hinge" or self.solver == "liblinear":
+            raise ValueError(
+                "data in blocks need loss='squared_hinge' and solver='auto', 'newton' or "
+                f"'newton-cg'; got loss={self.loss!r}, solver={self.solver!r}"
+            )
+        rng = check_random_state(self.random_state)
+        size = sample_size(self.n_landmarks, self.landmarks, tuple(self.view_names_))
+        sample = training.sample(size, rng)
+        self._prepare(sample.data, sample.weight, rng)
+        if self.imputation == "mean":
+            self._imputer = exact_means(training, self._projection, self._imputer)
+        with Progress(self, n_tasks=1) as progress:
+            theta, self.n_iter_, converged = learn_from_blocks(
+                training,
+                self._projection,
+                self._imputer,
+                C=self.C,
+                intercept=bool(self.fit_intercept),
+                method=METHODS[self.solver],
+                tol=self.tol,
+                max_iter=self.max_iter,
+                random_state=rng,
+            )
+            progress.tick("solve")
+        self._publish(theta, converged)
+        # the bound is for the hinge loss, which blocks do not have
+        self._training = {"n": training.n, "losses": None, "plain": False}
+
+    def _prepare(self, data, weight, rng):
+        """Settle projection and imputer; the projected rows and which blocks they have."""
+        self._projection, whole = find_landmarks(
+            data,
+            weight,
+            n_landmarks=self.n_landmarks,
+            landmarks=self.landmarks,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            random_state=rng,
+            n_jobs=self.n_jobs,
+        )
+        M, present = self._projection(data, self.n_jobs), self._projection.present(data)
+        self._imputer = fit_imputer(
+            M,
+            present,
+            self._projection.slices,
+            weight,
+            self.imputation,
+            P=self._projection(whole) if self.imputation == "least_squares" else None,
+            rng=rng,
+        )
+        return M, present
+
+    def _publish(self, theta, converged):
+        if not converged:
+            self._warn_of_steps()
+        self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
+        slices = self._projection.slices
+        self.block_slices_ = dict(zip(self.view_names_, slices, strict=True))
+        norms = np.array([np.linalg.norm(self.coef_[:, where]) for where in slices])
+        total = norms.sum()
+        self.view_weights_ = norms / total if total > 0 else np.full(len(norms), 1 / len(norms))
 
     def _decisions(self, M):
         return M @ self.coef_.T + self.intercept_
@@ -336,5 +375,5 @@ class MVLSVMClassifier(MultiViewClassifier):
             f"MVLSVMClassifier stopped before tol={self.tol:g} was reached: raise max_iter (now "
             f"{self.max_iter}) or tol, or lower C",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

@@ -17,6 +17,8 @@ FACTOR = 3000
 class Design:
     """Training views as centred blocks; views with more columns than rows by their Gram factor.
 
+    Columns of sparse views without any entry are left out: their coefficients are 0.
+
     Parameters
     ----------
     Xs : list of matrices
@@ -32,6 +34,8 @@ class Design:
 
     def __init__(self, Xs, present, weight):
         Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
+        self.widths = [X.shape[1] for X in Xs]
+        Xs, self.used = zip(*map(used_columns, Xs), strict=True)
         self.blocks = Blocks(Xs, present, weight=weight)
         self.means, self.lifts = self.blocks.means, [None] * len(Xs)
         wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
@@ -50,13 +54,12 @@ class Design:
 
     def parameters(self, theta):
         """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
-        coefs = []
-        for where, lift in zip(self.blocks.slices, self.lifts, strict=True):
-            w = theta[where]
-            coefs.append(w.copy() if lift is None else lift @ w)
-        intercepts = theta[self.blocks.d :] - [
-            mean @ w for mean, w in zip(self.means, coefs, strict=True)
-        ]
+        coefs, intercepts = [], theta[self.blocks.d :].copy()
+        for v, (where, lift) in enumerate(zip(self.blocks.slices, self.lifts, strict=True)):
+            w = theta[where] if lift is None else lift @ theta[where]
+            intercepts[v] -= self.means[v] @ w
+            coefs.append(np.zeros(self.widths[v]))
+            coefs[v][self.used[v]] = w
         return coefs, intercepts
 
     def machine(self, solved):
@@ -66,6 +69,20 @@ class Design:
         ]
         intercepts = np.stack([s.intercepts for s in solved], axis=1)
         return Machine([LinearExpansion(coef) for coef in coefs], intercepts), None, None
+
+
+def used_columns(X):
+    """The view without the columns that have no entry (if sparse), and which columns these are."""
+    everything = slice(None)
+    if not sp.issparse(X):
+        return X, everything
+    used = np.bincount(X.indices, minlength=X.shape[1]) > 0
+    width = int(used.sum())
+    if width in (0, X.shape[1]):
+        return X, everything
+    position = np.cumsum(used, dtype=X.indices.dtype) - 1
+    narrow = sp.csr_array((X.data, position[X.indices], X.indptr), shape=(X.shape[0], width))
+    return narrow, np.flatnonzero(used)
 
 
 def zero_missing(X, there):

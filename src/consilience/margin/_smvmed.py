@@ -14,10 +14,12 @@ import warnings
 
 import numpy as np
 
+from consilience._compat import Progress
 from consilience._solvers.newton import Solution, homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._from_blocks import sample_rows, solve_blocks
 
 __all__ = ["SMVMEDClassifier"]
 
@@ -251,6 +253,30 @@ class SMVMEDClassifier(MarginClassifier):
     def _check_parameters(self, names):
         check_number("c", self.c, 0.0)
         check_alpha(self.alpha)
+
+    def _fit_blocks(self, training):
+        sample = sample_rows(training)
+        data = sample.data
+        self._check_common(data)
+        self._check_parameters(data.view_names)
+        if self.solver == "alternation" or self.combine == "best" or self._on_kernels(data):
+            raise ValueError(
+                "data in blocks need linear kernels, solver='auto' or 'newton', and "
+                f"combine='mean' or a view; got kernel={self.kernel!r}, solver={self.solver!r}, "
+                f"combine={self.combine!r}"
+            )
+        with Progress(self, n_tasks=1) as progress:
+            design, solved, shares = solve_blocks(
+                training, sample, self.c, self.alpha, **self._limits(False)
+            )
+            progress.tick("solve")
+        self._warn_of(solved, data.view_names, data)
+        self._publish(data, design, solved)
+        self._learned = data.present.any(axis=0)
+        self.best_view_ = None if self.combine == "mean" else self.combine
+        if self.best_view_ is not None:
+            shares = np.array([float(name == self.best_view_) for name in data.view_names])
+        self.view_weights_ = shares
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = alternate if self.solver == "alternation" else solve_joint

@@ -54,7 +54,7 @@ def as_multiview(X: Any) -> MultiViewData:
             return data
     if isinstance(X, (list, tuple)) and len(X) and not _is_table_of_rows(X):
         return MultiViewData(dict(zip(default_names(len(X)), X, strict=True)))
-    array = np.asarray(X)
+    array = X if storage.is_lazy(X) else np.asarray(X)
     if array.ndim == 3:
         return MultiViewData({n: array[:, v] for v, n in enumerate(default_names(array.shape[1]))})
     if array.ndim == 2:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.views import _lazy as lazy
 from consilience.views import _storage as storage
 from consilience.views._checks import (
     as_dict,
@@ -50,7 +51,8 @@ class MultiViewData:
     views : dict of name -> matrix
         Each an ndarray, a SciPy sparse matrix, a dataframe (pandas, polars, pyarrow), or a 1-D
         array of strings (raw documents for a vectoriser), with one row per sample. Every view
-        keeps its own dtype and storage; nothing is copied.
+        keeps its own dtype and storage; nothing is copied. Dask arrays stay lazy, with
+        ``present`` and ``sample_ids`` lazy beside them.
     present : bool array of shape (n_samples, n_views), optional
         False where a sample lacks a view; the values behind False are never read. By default a
         row of a view is missing when all its values are NaN (null).
@@ -104,6 +106,9 @@ class MultiViewData:
         refuse_unknown("kinds", kinds, views)
         refuse_unknown("column_ids", column_ids, views)
         stored = {name: storage.as_storage(value, name) for name, value in views.items()}
+        if any(storage.is_lazy(view) for view in stored.values()):
+            self._keep_lazy(stored, present, sample_ids, kinds)
+            return
         self._n = common_length(stored)
         if sample_ids is None:
             refuse_other_order(stored)
@@ -124,6 +129,20 @@ class MultiViewData:
             )
         self._origin = fingerprint(self._views) if sample_ids is None else None
 
+    def _keep_lazy(self, views: dict, present: Any, sample_ids: Any, kinds: dict) -> None:
+        pairwise = [name for name, kind in kinds.items() if kind != "features"]
+        if pairwise:
+            raise ValueError(f"kernel and distance views cannot be lazy: {storage.shown(pairwise)}")
+        self._views = lazy.align_blocks(views)
+        self._n, self._origin = common_length(self._views), None
+        self._kinds = dict.fromkeys(views, "features")
+        self._present = lazy.lazy_present(self._views, present)
+        self._sample_ids = (
+            lazy.row_numbers(self._n, self._present.chunks[0])
+            if sample_ids is None
+            else check_ids("sample_ids", sample_ids, self._n)
+        )
+
     @classmethod
     def _from_parts(
         cls,
@@ -138,7 +157,8 @@ class MultiViewData:
         data._n, data._views, data._kinds = len(present), views, kinds
         data._present, data._sample_ids, data._origin = present, sample_ids, origin
         for array in (present, sample_ids):
-            array.flags.writeable = False
+            if not storage.is_lazy(array):
+                array.flags.writeable = False
         return data
 
     @classmethod
@@ -216,6 +236,15 @@ class MultiViewData:
     def present(self) -> np.ndarray:
         """Read-only bool array (n_samples, n_views): which sample has which view."""
         return self._present
+
+    @property
+    def is_lazy(self) -> bool:
+        """True if the views are dask arrays."""
+        return storage.is_lazy(self._present)
+
+    def compute(self) -> MultiViewData:
+        """The container with its dask arrays read into memory; itself if it has none."""
+        return lazy.compute(self) if self.is_lazy else self
 
     @property
     def sample_ids(self) -> np.ndarray:
@@ -296,6 +325,8 @@ class MultiViewData:
         -------
         ndarray or csr_array of shape (n_samples, n_columns)
         """
+        if self.is_lazy:
+            raise TypeError("the views are dask arrays: data.compute().to_array() reads them")
         pairwise = [name for name, kind in self._kinds.items() if kind in PAIRWISE]
         if pairwise:
             raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from consilience.views._convert import as_multiview, is_matrix, read_views, spli
 from consilience.views._data import MultiViewData
 from consilience.views._layout import ViewLayout
 
-__all__ = ["read_input"]
+__all__ = ["holds_lazy", "read_input", "read_lazy"]
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
@@ -24,6 +25,12 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     """
     if hasattr(X, "collect_schema") and not storage.is_dataframe(X):
         raise TypeError("X is a lazy frame; collect() it first")
+    if holds_lazy(X):
+        raise TypeError(
+            f"X holds dask arrays, which {type(estimator).__name__} does not read here; "
+            "as_multiview(X).compute() reads them into memory. MVLSVMClassifier and "
+            "SMVMEDClassifier fit from dask arrays, and every classifier predicts from them"
+        )
     if is_matrix(X):
         data = _read_matrix(estimator, X, reset, numeric)
     elif reset:
@@ -45,6 +52,24 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
         estimator.n_features_in_ = data.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
     return data
+
+
+def holds_lazy(X: Any) -> bool:
+    """True for a dask array, or several matrices one of which is a dask array."""
+    if isinstance(X, MultiViewData):
+        return X.is_lazy
+    if isinstance(X, (list, tuple, Mapping)):
+        return any(storage.is_lazy(view) for view in (X.values() if isinstance(X, Mapping) else X))
+    return storage.is_lazy(X)
+
+
+def read_lazy(X: Any, views: Any) -> MultiViewData:
+    """Lazy views of anything that ``holds_lazy``, by an estimator's ``views`` parameter."""
+    if not storage.is_lazy(X):
+        return read_views(X, views)
+    if X.ndim != 2:
+        raise ValueError(f"a dask array must be two-dimensional, got shape {X.shape}")
+    return split_columns(X, views)
 
 
 def _check_number(estimator: Any, X: Any, data: MultiViewData) -> None:

@@ -107,10 +107,12 @@ def _check_columns(
             )
 
 
-def check_values(data: MultiViewData, kinds: tuple[str, ...], method: str) -> MultiViewData:
+def check_values(
+    data: MultiViewData, kinds: tuple[str, ...], method: str, *, allow_nan: bool = False
+) -> MultiViewData:
     """Numeric, finite views of an accepted kind, or an error that says where they are not.
 
-    Values of missing views are not looked at.
+    Values of missing views are not looked at. With ``allow_nan`` single cells may be NaN.
     """
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
@@ -128,7 +130,7 @@ def check_values(data: MultiViewData, kinds: tuple[str, ...], method: str) -> Mu
             views[name] = sp.csr_array((len(data), data.widths[name]))
             continue
         views[name] = storage.to_numeric(data[name], name)
-        bad = storage.first_not_finite(views[name], present)
+        bad = storage.first_not_finite(views[name], present, allow_nan)
         if bad is not None:
             _refuse_value(name, *bad)
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)

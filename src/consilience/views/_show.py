@@ -20,14 +20,18 @@ def _title(data: Any) -> str:
 
 
 def _cells(data: Any) -> list[tuple[str, ...]]:
-    missing = 1 - data.present.mean(axis=0) if len(data) else np.zeros(data.n_views)
+    missing = np.zeros(data.n_views)
+    if data.is_lazy:
+        missing[:] = np.nan
+    elif len(data):
+        missing = 1 - data.present.mean(axis=0)
     return [
         (
             name,
             data.kinds[name],
             f"{width} column{'s' * (width != 1)}",
             storage.describe(data[:1][name]),
-            f"{share:.1%} missing",
+            f"{share:.1%} missing" if share == share else "missing unknown",
         )
         for (name, width), share in zip(data.widths.items(), missing, strict=True)
     ]

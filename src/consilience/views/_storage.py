@@ -6,6 +6,7 @@ Every other module works with rows, widths and numbers; only this one asks what 
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -19,11 +20,13 @@ __all__ = [
     "absent_rows",
     "as_storage",
     "column_names",
+    "column_to_numeric",
     "describe",
     "fill_rows",
     "first_not_finite",
     "is_dataframe",
     "is_documents",
+    "is_lazy",
     "n_columns",
     "n_rows",
     "shown",
@@ -45,6 +48,12 @@ def is_documents(view: Any) -> bool:
     return isinstance(view, np.ndarray) and view.ndim == 1
 
 
+def is_lazy(view: Any) -> bool:
+    """True for a dask array; who holds one has dask loaded."""
+    loaded = sys.modules.get("dask.array")
+    return loaded is not None and isinstance(view, loaded.Array)
+
+
 def shown(values: Iterable[Any], limit: int = 5) -> str:
     """The first few values for an error message: ``1, 2, 3, ...``."""
     items = list(values)
@@ -60,6 +69,8 @@ def as_storage(value: Any, name: str) -> Any:
         return value.tocsr()
     if is_dataframe(value):
         _refuse_repeated_columns(value, name)
+        return value
+    if is_lazy(value):
         return value
     if isinstance(value, np.matrix):
         raise TypeError(f"view {name!r} is a np.matrix; convert it with np.asarray")
@@ -123,6 +134,8 @@ def describe(view: Any) -> str:
         return nw.get_native_namespace(view).__name__
     if is_documents(view):
         return "documents"
+    if is_lazy(view):
+        return f"dask {view.dtype}"
     return f"CSR {view.dtype}" if sp.issparse(view) else str(view.dtype)
 
 
@@ -216,7 +229,7 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
             return values
     out, bad = np.empty(frame.shape), []
     for j, (column, dtype) in enumerate(schema.items()):
-        values = _column_to_numeric(frame[:, j], dtype)
+        values = column_to_numeric(frame[:, j], dtype)
         if values is None:
             bad.append(column)
         else:
@@ -229,7 +242,7 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
     return out
 
 
-def _column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
+def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     """A column as floats, or None if it holds something else than numbers."""
     if dtype.is_numeric() or dtype == nw.Boolean():
         return column.cast(nw.Float64()).to_numpy()
@@ -243,26 +256,33 @@ def _column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     return values.astype(np.float64) if values.dtype.kind in "biufO" else None
 
 
-def first_not_finite(view: Any, rows: np.ndarray) -> tuple[int, int, float] | None:
+def first_not_finite(
+    view: Any, rows: np.ndarray, allow_nan: bool = False
+) -> tuple[int, int, float] | None:
     """Row, column and value of the first NaN or inf among ``rows`` (a mask) of a numeric view."""
     if view.dtype.kind != "f":
         return None
+    bad_values = np.isinf if allow_nan else _not_finite
     values = view.data if sp.issparse(view) else view
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary
             return None
     if sp.issparse(view):
-        places = np.flatnonzero(~np.isfinite(view.data))
+        places = np.flatnonzero(bad_values(view.data))
         row_of = np.searchsorted(view.indptr, places, side="right") - 1
         places, row_of = places[rows[row_of]], row_of[rows[row_of]]
         if len(places) == 0:
             return None
         return int(row_of[0]), int(view.indices[places[0]]), float(view.data[places[0]])
-    bad = np.argwhere(~np.isfinite(view) & rows[:, None])
+    bad = np.argwhere(bad_values(view) & rows[:, None])
     if len(bad) == 0:
         return None
     row, column = bad[0]
     return int(row), int(column), float(view[row, column])
+
+
+def _not_finite(values: np.ndarray) -> np.ndarray:
+    return ~np.isfinite(values)
 
 
 def fill_rows(view: Any, rows: np.ndarray, values: np.ndarray) -> Any:

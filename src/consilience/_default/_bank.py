@@ -1,0 +1,222 @@
+"""Training rows that later samples are compared with, and distances to them view by view.
+
+A bank holds the mapped rows of every view (all training rows, or landmarks of them) with the
+typical distance of the view. Kernel and distance views are looked up by sample id instead. A
+training row that lacks a view stands at the mean of its nearest rows that have it; distances to
+such a mean follow from distances alone, so this holds for every kind of view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.views._pairwise import Reference
+
+__all__ = [
+    "Bank",
+    "BankView",
+    "check_block",
+    "complete_distances",
+    "filled_distances",
+    "make_bank",
+    "square_distances",
+    "square_norms",
+    "typical_distance",
+]
+
+# rows whose mean stands in for a missing view
+DONORS = 10
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class BankView:
+    """One view of the bank: mapped rows, or the ids of the columns to look up."""
+
+    name: str
+    kind: str
+    scale: float
+    rows: Any = None
+    norms: np.ndarray | None = None
+    reference: Reference | None = None
+    own: np.ndarray | None = None
+
+    def own_distances(self):
+        """Distances between the rows of the bank that have the view."""
+        if self.reference is None:
+            return square_distances(self.rows, self.rows, self.norms) / self.scale
+        return self._scaled(self.own)
+
+    def distances(self, data, mapped=None):
+        """Distances (n x m) of samples, which all have the view, to the rows of the bank.
+
+        ``mapped`` are the mapped rows of a feature view.
+        """
+        if self.reference is None:
+            return square_distances(mapped, self.rows, self.norms) / self.scale
+        return self._scaled(check_block(data.against(self.name, self.reference), self.name))
+
+    def _scaled(self, values):
+        return 1.0 - values / self.scale if self.kind == "kernel" else values / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """The views, which row has which, and the operators that fill in missing ones."""
+
+    views: list
+    present: np.ndarray
+    means: list
+    offsets: list
+
+    def __len__(self):
+        return len(self.present)
+
+    @property
+    def linear(self):
+        """True for the views that came as kernels."""
+        return np.array([view.kind == "kernel" for view in self.views])
+
+    def to_filled(self, v, distances):
+        """Distances (n x m_v) to rows that have view v -> to all rows, missing ones at means."""
+        if self.means[v] is None:
+            return distances
+        return distances @ self.means[v].T - self.offsets[v]
+
+
+def check_block(values, name):
+    """Refuse NaN and infinity among the entries of a kernel or distance view."""
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(
+            f"Input contains NaN or infinity: view {name!r}, row {row}, column {column}"
+        )
+    return values
+
+
+def square_distances(A, B, norms=None):
+    """|a − b|² for the rows of A (n x d) and B (m x d), dense or sparse; a dense array."""
+    norms = square_norms(B) if norms is None else norms
+    products = A @ B.T
+    products = products.toarray() if sp.issparse(products) else products
+    out = square_norms(A)[:, None] - 2.0 * products
+    out += norms
+    return np.maximum(out, 0.0, out=out)
+
+
+def square_norms(X):
+    """|x|² of the rows."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def typical_distance(D):
+    """Median of the distances between different rows, but no less than a tenth of their mean."""
+    if len(D) < 2:
+        return 1.0
+    others = D[~np.eye(len(D), dtype=bool)]
+    return max(float(np.median(others)), 0.1 * float(others.mean()), TINY)
+
+
+def nearest_means(joint):
+    """Operator (n x m) that takes the mean over the nearest ``DONORS`` of m rows."""
+    n, m = joint.shape
+    k = min(DONORS, m)
+    nearest = np.argsort(joint, axis=1, kind="stable")[:, :k]
+    ends = np.arange(0, n * k + 1, k)
+    return sp.csr_array((np.full(n * k, 1.0 / k), nearest.ravel(), ends), shape=(n, m))
+
+
+def donor_means(joint, there):
+    """Operator (n x m) from the m rows that have a view to all rows, None if nobody lacks it.
+
+    ``joint`` are distances (n x n) over the views that two rows share, infinite where they share
+    none; a row that lacks the view becomes the mean of its nearest rows that have it.
+    """
+    if there.all():
+        return None
+    means = nearest_means(joint[~there][:, there])
+    place = np.empty(len(there), dtype=np.intp)
+    place[there], place[~there] = np.arange(there.sum()), there.sum() + np.arange((~there).sum())
+    stacked = sp.vstack([sp.eye_array(int(there.sum()), format="csr"), means], format="csr")
+    return sp.csr_array(stacked[place])
+
+
+def joint_distances(Ds, present, strengths):
+    """Mean distance over the views that two rows share, weighted by the strengths of the views."""
+    n = len(present)
+    total, share = np.zeros((n, n)), np.zeros((n, n))
+    for v, D in enumerate(Ds):
+        rows = np.flatnonzero(present[:, v])
+        where = np.ix_(rows, rows)
+        total[where] += strengths[v] * D
+        share[where] += strengths[v]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        joint = np.where(share > 0, total / share, np.inf)
+    np.fill_diagonal(joint, np.inf)
+    return joint
+
+
+def make_bank(views, present, Ds, strengths):
+    """Bank of the views; ``Ds`` are distances between the rows that have each view."""
+    means, offsets = [None] * len(views), [None] * len(views)
+    if not present.all():
+        joint = joint_distances(Ds, present, strengths)
+        for v, D in enumerate(Ds):
+            means[v] = donor_means(joint, present[:, v]) if present[:, v].any() else None
+            if means[v] is not None:
+                offsets[v] = _offsets(means[v], D, views[v].kind)
+    return Bank(views, present, means, offsets)
+
+
+def _offsets(means, D, kind):
+    """Half the mean distance among the rows of each mean: |x − mean|² is less by it.
+
+    A kernel with a mean is the mean of the kernels.
+    """
+    if kind == "kernel":
+        return np.zeros(means.shape[0])
+    return 0.5 * (means @ D * means.toarray()).sum(axis=1)
+
+
+def filled_distances(bank, v, D):
+    """Distances (n x n) between all rows of the bank from those between rows that have view v."""
+    if bank.means[v] is None:
+        return D
+    return bank.to_filled(v, bank.means[v] @ D) - bank.offsets[v][:, None]
+
+
+def complete_distances(bank, Ds, strengths, data, mapped):
+    """Distances of new rows to all rows of the bank for every view; missing views stand at means.
+
+    ``Ds`` are the distances between the rows of the bank that have each view.
+    """
+    n, m = len(data), len(bank)
+    total, share = np.zeros((n, m)), np.zeros((n, m))
+    known = []
+    for v, view in enumerate(bank.views):
+        rows = np.flatnonzero(data.present[:, v]) if strengths[v] else []
+        X = mapped[view.name][rows] if view.name in mapped else None
+        E = view.distances(data[rows], X) if len(rows) else np.zeros((0, len(Ds[v])))
+        known.append((rows, E))
+        where = np.ix_(rows, np.flatnonzero(bank.present[:, v]))
+        total[where] += strengths[v] * E
+        share[where] += strengths[v]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        joint = np.where(share > 0, total / share, np.inf)
+    out = []
+    for v, (rows, E) in enumerate(known):
+        filled = np.empty((n, m))
+        filled[rows] = bank.to_filled(v, E)
+        lacking = np.setdiff1d(np.arange(n), rows)
+        if len(lacking) and strengths[v]:
+            means = nearest_means(joint[lacking][:, bank.present[:, v]])
+            half = bank.to_filled(v, means @ Ds[v])
+            filled[lacking] = half - _offsets(means, Ds[v], bank.views[v].kind)[:, None]
+        out.append(filled)
+    return out

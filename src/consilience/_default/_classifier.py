@@ -1,0 +1,280 @@
+"""ConsilienceClassifier: the classifier to start with.
+
+The map of a fit: rows merged and ordered (``_rows``), views mapped (``views._maps``), the kernel
+member (``_kernel``, ``_bank``), the two tree members on mapped columns and on principal components
+(``_trees``, ``_forest``, ``_components``), their weights by left-out error (``_combine``).
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience._default._columns import fit_columns
+from consilience._default._combine import fit_pool, out_of_fold_error
+from consilience._default._explain import Explanation, explain_views
+from consilience._default._kernel import fit_kernel_member
+from consilience._default._rows import merge_rows
+from consilience._default._trees import fit_tree_member
+from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._input import read_input
+from consilience.views._layout import check_values
+from consilience.views._pairwise import KINDS
+
+__all__ = ["ConsilienceClassifier"]
+
+ROWS = 20_000  # rows predicted at once
+LEAST_TREES = 10
+
+
+class ConsilienceClassifier(MultiViewClassifier):
+    """The classifier to start with: no choice is needed, and few labels are enough.
+
+    Three members look at all views in different ways: kernel ridge regression on a kernel that
+    weighs each view by what it explains alone, a forest on the columns of all views, and a forest
+    on the principal components of each. Their scores are pooled so that the probabilities of
+    training rows left out are as good as can be.
+
+    Dense and sparse views, tables with categories and with empty cells, kernels and distances are
+    taken as they come. Rows may lack views, in training and in prediction: each is predicted by
+    the views it has.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Trees of each forest, at least 10.
+    time_budget : float or None, default=None
+        Seconds after which no more trees are grown; each forest has at least 10. Results then
+        depend on the machine. None grows all.
+    views : None, list or dict, default=None
+        Groups of columns when X is one matrix, or names of the views to use.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, multiplied into the sample weights.
+    random_state : int, RandomState or None, default=None
+        Seed of the trees.
+    n_jobs : int or None, default=None
+        Number of threads that grow trees; None is 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    member_names_ : list of str
+        "kernel", "columns" (forest on the columns), "components" (forest on components); the
+        second is left out if all views are kernels or distances.
+    member_weights_ : ndarray of shape (n_members,)
+        Factors of the members' scores, divided by their sum.
+    member_scores_ : ndarray of shape (n_members,)
+        Accuracy of each member on training rows left out.
+    out_of_fold_score_ : float
+        Accuracy of all members together on training rows left out.
+    view_weights_ : ndarray of shape (n_views,)
+        Weights of the views in the kernel member (and among forests of single views), summing to
+        1: proportional to ``view_scores_``, but at least 0.01.
+    view_scores_ : ndarray of shape (n_views,)
+        Share of the labels' variance that each view explains alone in rows left out.
+    view_names_ : list of str
+        Names of the views.
+    n_views_in_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns over all views.
+
+    See Also
+    --------
+    consilience.fusion.LateFusionClassifier : A plain vote of one classifier per view.
+    consilience.vote.MwMvC2Classifier : Learned weights on voters and views.
+
+    Notes
+    -----
+    The evidence is in ``docs/results/default.md``. Equal rows with equal labels count as one row of
+    their summed weight, so a row is never judged by its copy. Above 2000 rows the kernel is
+    approximated on 2000 landmarks. Training rows are kept (2000 at most), because the kernel
+    member predicts by them.
+
+    Examples
+    --------
+    >>> from consilience import ConsilienceClassifier
+    >>> from consilience.datasets import load_digits_views
+    >>> digits = load_digits_views()
+    >>> model = ConsilienceClassifier(random_state=0).fit(digits.data[:200], digits.target[:200])
+    >>> model.score(digits.data[200:], digits.target[200:])
+    0.9...
+    """
+
+    _kinds = KINDS
+
+    def __init__(
+        self,
+        n_estimators=300,
+        *,
+        time_budget=None,
+        views=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_estimators = n_estimators
+        self.time_budget = time_budget
+        self.views = views
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def explain(self):
+        """What the decision rests on: members, views alone, and what each view adds.
+
+        Returns
+        -------
+        Explanation
+            ``members`` and ``views`` are lists of dicts; printing it shows them as text.
+        """
+        members = [
+            {"member": name, "weight": float(weight), "left-out accuracy": float(score)}
+            for name, weight, score in zip(
+                self.member_names_, self.member_weights_, self.member_scores_, strict=True
+            )
+        ]
+        return Explanation(members, explain_views(self._members[0], self.view_scores_))
+
+    def member_decision_function(self, X):
+        """Scores of each member alone, before they are pooled.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_members, n_samples, n_classes)
+            In the order of ``member_names_``; the class prior for rows without any view.
+        """
+        data, known = self._read(X)
+        out = np.tile(self.class_prior_, (len(self._members), len(data), 1))
+        for start in range(0, len(data), ROWS):
+            rows = start + np.flatnonzero(known[start : start + ROWS])
+            if len(rows):
+                out[:, rows] = self._member_scores(data[rows])
+        return out
+
+    def _open(self, X, reset):
+        data = read_input(self, X, reset=reset, numeric=False)
+        if reset:
+            self._table_codes = fit_table_codes(data)
+        data = encode_tables(data, self._table_codes)
+        return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
+
+    def _fit(self, data, codes, weight):
+        self._check_parameters()
+        started = time.monotonic()
+        rng = check_random_state(self.random_state)
+        shape = (2, data.n_views + 1, self.n_estimators)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=shape)
+        self._warn_of_absent_views(data)
+        rows, weight = merge_rows(data, codes, weight)
+        data, codes, weight = data[rows], codes[rows], weight / weight.mean()
+
+        def in_time():
+            return time.monotonic() - started < self.time_budget
+
+        more = None if self.time_budget is None else in_time
+
+        n_tasks = 1 + 2 * -(-self.n_estimators // LEAST_TREES)
+        with Progress(self, n_tasks=n_tasks) as progress:
+
+            def run(function, items):
+                return progress.map(function, items, "grow trees")
+
+            columns, mapped = fit_columns(data, weight)
+            (fitted,) = progress.map(
+                lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
+                [mapped.filled],
+                "fit kernel",
+            )
+            kernel, scores, self.view_scores_ = fitted
+            self._columns = columns.with_components(kernel.bank)
+            self._members, answers, self.member_names_ = [kernel], [scores], ["kernel"]
+            kinds = {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
+            for (name, blocks), kind_seeds in zip(kinds.items(), seeds, strict=True):
+                if all(block is None for block in blocks):
+                    continue
+                member, votes = fit_tree_member(
+                    blocks,
+                    data.present,
+                    codes,
+                    weight,
+                    self.class_prior_,
+                    kernel.strengths,
+                    kind_seeds,
+                    run,
+                    more,
+                )
+                self._members.append(member)
+                answers.append(votes)
+                self.member_names_.append(name)
+        answers = np.stack(answers)
+        self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
+        self.member_weights_ = self._factors / self._factors.sum()
+        self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
+        pooled = np.tensordot(self._factors, answers, axes=1) + self._bias
+        self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
+        self.view_weights_ = kernel.strengths / kernel.strengths.sum()
+
+    def _check_parameters(self):
+        n = self.n_estimators
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < LEAST_TREES:
+            raise ValueError(f"n_estimators must be an integer >= {LEAST_TREES}, got {n!r}")
+        budget = self.time_budget
+        if budget is not None and (not isinstance(budget, Real) or not budget > 0):
+            raise ValueError(f"time_budget must be seconds > 0 or None, got {budget!r}")
+
+    def _warn_of_absent_views(self, data):
+        for name in np.array(data.view_names)[~data.present.any(axis=0)]:
+            warnings.warn(
+                f"view {str(name)!r} is present in no training rows and takes no part in the "
+                "decision",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _scores(self, data):
+        out = np.empty((len(data), len(self.classes_)))
+        for start in range(0, len(data), ROWS):
+            rows = slice(start, start + ROWS)
+            out[rows] = np.tensordot(self._factors, self._member_scores(data[rows]), axes=1)
+        return out + self._bias
+
+    def _member_scores(self, data):
+        mapped = self._columns.apply(data)
+        blocks = {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
+        out = [self._members[0].predict(data, mapped.filled)]
+        for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
+            out.append(member.predict(blocks[name], data.present, self._sample_of(name)))
+        return np.stack(out)
+
+    def _sample_of(self, name):
+        """Kept training rows, from which trees for single views can be grown."""
+        kernel = self._members[0]
+
+        def sample(v):
+            rows = kernel.bank.present[:, v]
+            codes = kernel.targets[rows].argmax(axis=1)
+            return self._columns.of_bank(name, v), codes, kernel.weight[rows]
+
+        return sample
+
+    def _probabilities(self, data):
+        return softmax(self._scores(data), axis=1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,125 @@
+"""The columns that the members see: mapped views, and principal components of each view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._default._components import fit_components, fit_kernel_components
+from consilience.views import _storage as storage
+from consilience.views._maps import fit_view_map
+
+__all__ = ["Columns", "Mapped", "fit_columns"]
+
+# cells above which mapped views are kept in single precision
+CELLS = 20_000_000
+# columns up to which a view shows them beside its components: rules on single columns get lost in
+# rotations, see docs/results/default.md
+FEW = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Mapped rows: ``raw`` (list over the views, None for pairwise ones) with NaN in empty cells,
+    ``filled`` (dict of view -> matrix) with means there; rows that lack a view are 0.
+    """
+
+    raw: list
+    filled: dict
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Maps of the feature views, and components of all views (None where there are none)."""
+
+    names: tuple
+    maps: dict
+    dtype: type
+    components: tuple = ()
+    bank: object = None
+
+    def apply(self, data):
+        """Mapped rows of a container."""
+        raw, filled = [], {}
+        for v, name in enumerate(self.names):
+            if name not in self.maps:
+                raw.append(None)
+                continue
+            view = _only_present(data[name], data.present[:, v])
+            block = self.maps[name].apply(view, self.dtype)
+            raw.append(block if self.maps[name].width else None)
+            filled[name] = self.maps[name].fill(block)
+        return Mapped(raw, filled)
+
+    def with_components(self, bank):
+        """The same with components fitted on the rows of the bank."""
+        components = []
+        for view in bank.views:
+            if view.rows is not None:
+                fitted = fit_components(view.rows) if view.rows.shape[0] > 1 else None
+            elif view.own is not None and len(view.own) > 1:
+                fitted = fit_kernel_components(_base_kernel(view, view.own_distances()))
+            else:
+                fitted = None
+            components.append(fitted if fitted is not None and fitted.width else None)
+        return replace(self, components=tuple(components), bank=bank)
+
+    def of_bank(self, kind, v):
+        """Columns (or components) of view v for the rows of the bank that have it."""
+        view = self.bank.views[v]
+        if kind == "columns":
+            return view.rows
+        if view.rows is not None:
+            return self._beside_columns(v, view.rows)
+        return self.components[v].apply(_base_kernel(view, view.own_distances()))
+
+    def _beside_columns(self, v, X):
+        """Components of mapped rows, beside the columns themselves if they are few."""
+        components = self.components[v].apply(X)
+        if X.shape[1] > FEW:
+            return components
+        return np.hstack([components, X.toarray() if sp.issparse(X) else X])
+
+    def components_of(self, mapped, data):
+        """Components of the rows (list over the views)."""
+        blocks = []
+        for v, (name, fitted) in enumerate(zip(self.names, self.components, strict=True)):
+            if fitted is None:
+                blocks.append(None)
+            elif name in self.maps:
+                blocks.append(self._beside_columns(v, mapped.filled[name]))
+            else:
+                rows = np.flatnonzero(data.present[:, v])
+                block = np.zeros((len(data), fitted.width))
+                if len(rows):
+                    view = self.bank.views[v]
+                    block[rows] = fitted.apply(_base_kernel(view, view.distances(data[rows])))
+                blocks.append(block)
+        return blocks
+
+
+def _base_kernel(view, D):
+    return 1.0 - D if view.kind == "kernel" else np.exp(-D)
+
+
+def _only_present(view, there):
+    """The view with zeros in the rows that lack it, whatever is stored there."""
+    if there.all():
+        return view
+    return storage.fill_rows(view, ~there, np.zeros(view.shape[1]))
+
+
+def fit_columns(data, weight):
+    """Maps fitted on the rows that have each view, and the mapped training rows."""
+    maps = {}
+    for v, (name, kind) in enumerate(data.kinds.items()):
+        if kind == "features":
+            rows = np.flatnonzero(data.present[:, v])
+            view = data[name]
+            view = sp.csr_array(view) if sp.issparse(view) else view
+            maps[name] = fit_view_map(view[rows], weight[rows])
+    dtype = np.float64 if data.shape[0] * data.shape[1] <= CELLS else np.float32
+    columns = Columns(data.view_names, maps, dtype)
+    return columns, columns.apply(data)

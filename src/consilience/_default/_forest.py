@@ -1,0 +1,122 @@
+"""Cross-fitted forests: every tree leaves one fold out, so out-of-fold votes cost nothing.
+
+Trees are randomised (one random threshold for each of √d columns per node) and grow to the end on
+binned columns. All trees predict new rows; a training row is judged by the trees that have not
+seen its fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
+
+__all__ = ["FOLDS", "Forest", "grow_forest"]
+
+FOLDS = 10
+
+# forests predict this many rows at once, which bounds the memory for their votes
+ROWS = 20_000
+NODE_ARRAYS = ("feature", "threshold", "left", "right", "bin", "missing_left")
+
+
+def assign_folds(codes, n_folds):
+    """Fold of each row: the rows of a class are dealt out in turn, one class after the other."""
+    order = np.argsort(codes, kind="stable")
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[order] = np.arange(len(codes)) % n_folds
+    return folds
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees as arrays over the nodes of all of them, and where each tree begins."""
+
+    nodes: dict
+    shares: np.ndarray
+    starts: np.ndarray
+
+    def __len__(self):
+        return len(self.starts) - 1
+
+    def predict(self, X):
+        """Mean share of the classes (n x K) in the leaves that the rows of X reach."""
+        X = sp.csr_array(X) if sp.issparse(X) else X
+        out = np.zeros((X.shape[0], self.shares.shape[1]))
+        for start in range(0, X.shape[0], ROWS):
+            rows = slice(start, start + ROWS)
+            block = X[rows]
+            for tree in range(len(self)):
+                out[rows] += self.shares[self.starts[tree] + self._tree(tree).apply(block)]
+        return out / len(self)
+
+    def _tree(self, tree):
+        where = slice(self.starts[tree], self.starts[tree + 1])
+        nodes = {name: values[where] for name, values in self.nodes.items()}
+        unused = np.empty(0)
+        return Tree(**nodes, depth=unused, decision=unused, gain=unused, value=unused)
+
+
+def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
+    """Forest on the columns of X, and its out-of-fold votes (n x K).
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Columns; NaN is a value of its own.
+    codes, weight : arrays of shape (n,)
+        Classes and weights.
+    seeds : int array
+        One for each tree; tree t leaves out fold t mod ``FOLDS``.
+    n_classes : int
+        Number of classes.
+    run : callable
+        ``run(function, items)`` gives the list of results, whatever the number of threads.
+    more : callable, optional
+        Asked after each round of trees, one for each fold, whether to go on.
+    """
+    view = BinnedView(X, weight=weight)
+    folds = assign_folds(codes, FOLDS)
+    max_features = max(1, int(np.sqrt(X.shape[1])))
+
+    def grow_round(first):
+        trees, votes = [], np.zeros((len(codes), n_classes))
+        for fold, seed in enumerate(seeds[first : first + FOLDS]):
+            left_out = folds == fold
+            tree = view.grow(
+                codes,
+                weight,
+                n_classes=n_classes,
+                rows=~left_out,
+                max_depth=MAX_DEPTH,
+                max_features=max_features,
+                splitter="random",
+                seed=int(seed),
+            )
+            shares = tree.value / tree.value.sum(axis=1, keepdims=True)
+            votes[left_out] = shares[view.apply(tree)[left_out]]
+            trees.append((tree, shares))
+        return trees, votes
+
+    starts = list(range(0, len(seeds), FOLDS))
+    rounds = []
+    for batch in [starts] if more is None else [[start] for start in starts]:
+        rounds += run(grow_round, batch)
+        if more is not None and not more():
+            break
+    trees = [tree for grown, _ in rounds for tree in grown]
+    counts = np.bincount(np.arange(len(trees)) % FOLDS, minlength=FOLDS)[folds]
+    votes = sum(votes for _, votes in rounds) / counts[:, None]
+    return _assemble(trees), votes
+
+
+def _assemble(trees):
+    sizes = [len(shares) for _, shares in trees]
+    nodes = {
+        name: np.concatenate([getattr(tree, name) for tree, _ in trees]) for name in NODE_ARRAYS
+    }
+    shares = np.concatenate([shares for _, shares in trees])
+    return Forest(nodes, shares, np.concatenate([[0], np.cumsum(sizes)]))

@@ -1,0 +1,140 @@
+"""Write a study down: a page of Markdown, csv, and diagrams of ranks.
+
+Files are written beside their place and then moved, so that none is ever half there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from consilience.benchmark.markdown import MANY, Ranked, study_page
+from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
+from consilience.benchmark.statistics import Ranking, compare_many
+from consilience.benchmark.suite import Suite
+from consilience.benchmark.tasks import Condition
+from consilience.benchmark.work import COSTS
+
+__all__ = ["raw_csv", "summary_csv", "write_file", "write_results"]
+
+ALTERATIONS = Condition.__struct_fields__
+
+
+def write_results(
+    suite: Suite,
+    results: Results,
+    environments: Iterable[dict[str, Any]],
+    folder: Path,
+    notes: Sequence[str] = (),
+) -> list[Path]:
+    """Write ``<suite>.md``, ``<suite>.csv`` and, for many data sets, diagrams; return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files, ranked = {}, {}
+    for number, (condition, ranking, names) in enumerate(_rankings(suite, results), start=1):
+        which = f"-{number}" if len(results.conditions) > 1 else ""
+        figure = f"{suite.name}{which}-ranks.svg"
+        files[figure] = _diagram(ranking, names)
+        ranked[condition] = Ranked(ranking, names, figure)
+    files[f"{suite.name}.csv"] = summary_csv(suite, results)
+    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, ranked)
+    for name, content in files.items():
+        write_file(folder / name, content)
+    return [folder / name for name in files]
+
+
+def write_file(path: Path, content: str) -> None:
+    """Write a text file as a whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(beside, "w", encoding="utf-8", newline="") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def summary_csv(suite: Suite, results: Results) -> str:
+    """One row for each data set, condition, method and metric."""
+    head = ["dataset", *ALTERATIONS, "method", "metric", "mean", "deviation", "splits", "failed"]
+    rows = []
+    for key in results.cells:
+        altered = [getattr(key.condition, name) for name in ALTERATIONS]
+        for metric in suite.metrics:
+            cell = results.cell(key, metric)
+            paper = suite.reported(key.dataset, key.condition, key.method, metric) or ("", "")
+            numbers = [_number(cell.mean), _number(cell.deviation), len(cell.scores), cell.n_failed]
+            rows.append([key.dataset, *altered, key.method, metric, *numbers, *paper])
+    return _csv([*head, "paper_mean", "paper_deviation"], rows)
+
+
+def raw_csv(results: Results) -> str:
+    """One row for each task."""
+    metrics = sorted({name for record in results.records for name in record.outcome.metrics})
+    head = ["dataset", *ALTERATIONS, "positive", "split", "method", "status", *metrics, "error"]
+    rows = []
+    for record in results.records:
+        task, outcome = record.task, record.outcome
+        altered = [getattr(task.condition, name) for name in ALTERATIONS]
+        values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
+        place = [task.positive, task.index, task.who, outcome.status]
+        rows.append([task.where, *altered, *place, *values, outcome.error])
+    return _csv(head, rows)
+
+
+def _csv(head: list[str], rows: Iterable[list]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([_harmless(value) for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula is marked as text."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return value
+
+
+def _number(value: float) -> str | float:
+    return "" if np.isnan(value) else round(float(value), 10)
+
+
+def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
+    """Friedman and Nemenyi over data sets, of the methods that did all of them."""
+    metric = suite.metrics[0]
+    if len(results.datasets) < MANY or metric in COSTS:
+        return
+    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    for condition in results.conditions:
+        means = {}
+        for method in results.methods:
+            cells = [results.cell(Key(d, condition, method), metric) for d in results.datasets]
+            row = [sign * cell.mean for cell in cells]
+            if not np.isnan(row).any():
+                means[method] = row
+        if len(means) >= 3:
+            scores = np.array(list(means.values())).T
+            yield condition, compare_many(scores, suite.significance), list(means)
+
+
+def _diagram(ranking: Ranking, names: list[str]) -> str:
+    from matplotlib import rc_context
+
+    from consilience.benchmark.figures import critical_difference_diagram
+
+    buffer = io.StringIO()
+    # the same study gives the same file
+    with rc_context({"svg.hashsalt": "consilience", "svg.fonttype": "none"}):
+        figure = critical_difference_diagram(ranking, names).figure
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()

@@ -1,0 +1,221 @@
+"""Suites: data sets × methods × protocol, written as TOML and checked before anything runs.
+
+``load_suite`` reads a shipped suite by name or a file by path.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from consilience.benchmark.problems import known_names
+from consilience.benchmark.protocol import Split
+from consilience.benchmark.recipes import RECIPES
+from consilience.benchmark.tasks import Condition, parameter_name
+from consilience.benchmark.work import METRICS
+
+__all__ = [
+    "DataChoice",
+    "MethodChoice",
+    "Reported",
+    "Suite",
+    "load_suite",
+    "parse_suite",
+    "refuse_unknown",
+    "suite_names",
+]
+
+SUITES = files("consilience.benchmark") / "suites"
+
+
+class DataChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """A data set by name; ``label`` is what tables call it."""
+
+    name: str
+    label: str = ""
+    parameters: dict[str, Any] = {}
+    seeded: bool = False  # the loader draws: a new draw for every repeat
+    sample: int | None = None
+    split: Split | None = None  # instead of the protocol's
+    optional: bool = False  # left out, with a note, where it is not at hand
+
+    @property
+    def title(self) -> str:
+        """Label or name."""
+        return self.label or self.name
+
+
+class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """A recipe with settings of its own and, to be tuned, a grid; for all data sets or some."""
+
+    recipe: str
+    label: str = ""
+    settings: dict[str, Any] = {}
+    grid: dict[str, list] = {}
+    datasets: list[str] | None = None
+
+    @property
+    def title(self) -> str:
+        """Label or recipe."""
+        return self.label or self.recipe
+
+    def applies(self, dataset: str) -> bool:
+        """Whether it is for this data set."""
+        return self.datasets is None or dataset in self.datasets
+
+
+class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
+    """How rows are split and altered; a list stands for all its values, one after the other."""
+
+    split: Split
+    targets: Literal["classes", "one-vs-rest"] = "classes"
+    train_size: int | list[int] | None = None
+    label_noise: float | list[float] = 0.0
+    missing: float | list[float] = 0.0
+    tuning_folds: int = 5
+
+    def conditions(self) -> list[Condition]:
+        """All combinations of the alterations."""
+        values = [v if isinstance(v, list) else [v] for v in self._alterations()]
+        return [Condition(*combination) for combination in product(*values)]
+
+    def _alterations(self) -> tuple:
+        return self.train_size, self.label_noise, self.missing
+
+
+class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the paper reports for one data set: method -> metric -> value or [mean, deviation]."""
+
+    dataset: str
+    at: Condition = Condition()
+    results: dict[str, dict[str, float | list[float]]]
+
+
+class Suite(Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole suite."""
+
+    title: str
+    protocol: Protocol
+    datasets: list[DataChoice]
+    methods: list[MethodChoice]
+    description: str = ""
+    reference: str = ""
+    seed: int = 0
+    metrics: tuple[str, ...] = ("accuracy",)
+    test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
+    significance: float = 0.05
+    paper: list[Reported] = []
+    name: str = ""
+
+    def reported(
+        self, dataset: str, condition: Condition, method: str, metric: str
+    ) -> tuple[float, float | None] | None:
+        """The paper's mean and deviation, if it gives them."""
+        for entry in self.paper:
+            if entry.dataset == dataset and entry.at == condition:
+                value = entry.results.get(method, {}).get(metric)
+                if value is not None:
+                    pair = value if isinstance(value, list) else [value]
+                    return pair[0], pair[1] if len(pair) > 1 else None
+        return None
+
+
+def suite_names() -> list[str]:
+    """Names of the suites that come with the package."""
+    return sorted(path.name.removesuffix(".toml") for path in SUITES.iterdir())
+
+
+def load_suite(name: str | Path) -> Suite:
+    """A shipped suite by name, or one of your own by the path of its file (``….toml``)."""
+    if str(name).endswith(".toml"):
+        path = Path(name)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ValueError(f"there is no file {path}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from None
+        stem = path.stem
+    else:
+        if name not in suite_names():
+            raise ValueError(
+                f"unknown suite {str(name)!r}; known are {', '.join(suite_names())}, "
+                "or give the path of a .toml file"
+            )
+        text, stem = (SUITES / f"{name}.toml").read_text(encoding="utf-8"), str(name)
+    return parse_suite(text, stem)
+
+
+def parse_suite(text: str, name: str) -> Suite:
+    """Typed and checked; an error names the suite and the key."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"suite {name!r}: {_syntax(text, str(error))}") from None
+    try:
+        suite = msgspec.convert({**raw, "name": name}, type=Suite)
+        _check(suite)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ValueError(f"suite {name!r}: {error}") from None
+    return suite
+
+
+def _syntax(text: str, message: str) -> str:
+    """The parser's message, with the key it means where it says only the line."""
+    found = re.search(r"Cannot overwrite a value \(at (?:line (\d+)|end of document)", message)
+    if not found:
+        return message
+    lines = text.splitlines()
+    last = int(found[1]) if found[1] else len(lines)
+    keys = [re.match(r"\s*([\w.\"'-]+)\s*=", line) for line in lines]
+    before = [match[1] if match else None for match in keys[:last]]
+    for number in range(last - 1, -1, -1):
+        key = before[number]
+        if key is not None and key in before[:number]:
+            return f"the key {key!r} is given twice (line {number + 1})"
+    return message
+
+
+def _check(suite: Suite) -> None:
+    """Names, labels, parameters and metrics that do not exist are told before anything runs."""
+    for kind, titles in (
+        ("data set", [choice.title for choice in suite.datasets]),
+        ("method", [_on(method) for method in suite.methods]),
+    ):
+        if not titles:
+            raise ValueError(f"it has no {kind}")
+        twice = [title for title, count in Counter(titles).items() if count > 1]
+        if twice:
+            raise ValueError(f"the {kind} {twice[0]!r} is given twice; give labels that differ")
+    refuse_unknown("metric", suite.metrics, METRICS)
+    refuse_unknown("data set", [choice.name for choice in suite.datasets], known_names())
+    titles = [choice.title for choice in suite.datasets]
+    for method in suite.methods:
+        refuse_unknown("method", [method.recipe], RECIPES)
+        refuse_unknown(f"data set of {method.title!r}", method.datasets or [], titles)
+        estimator = RECIPES[method.recipe].build(0)
+        for key in [*method.settings, *method.grid]:
+            parameter_name(estimator, key)
+    for entry in suite.paper:
+        for metrics in entry.results.values():
+            refuse_unknown("metric", metrics, METRICS)
+
+
+def _on(method: MethodChoice) -> str:
+    return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
+
+
+def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """An error for the first name that is not known, with those that are."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")

@@ -1,0 +1,187 @@
+"""Tasks: one fit of one method on one split of one data set, addressed by its content.
+
+Two tasks have the same address exactly if everything that decides their result is the same: the
+data and its parameters, the estimator with all its settings, the split, the alterations and the
+seed. Names that only label rows of a table are not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from consilience.benchmark.protocol import Folds, Split, n_splits
+from consilience.benchmark.recipes import RECIPES
+
+__all__ = [
+    "Condition",
+    "Task",
+    "address",
+    "build_method",
+    "cross_validation",
+    "describe",
+    "described",
+    "parameter_name",
+]
+
+
+def _given(struct: Struct) -> dict[str, Any]:
+    """Fields that are not at their default, so that a new field leaves old addresses alone."""
+    fields = msgspec.structs.fields(struct)
+    values = {field.name: getattr(struct, field.name) for field in fields}
+    rest = {
+        f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields
+    }
+    return {name: value for name, value in values.items() if value != rest[name]}
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is done to the rows before a method sees them."""
+
+    train_size: int | None = None
+    label_noise: float = 0.0
+    missing: float = 0.0
+
+    def given(self) -> dict[str, Any]:
+        """The alterations that are not at rest."""
+        return _given(self)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} = {value:g}" for name, value in self.given().items())
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """One fit, in plain values; what is left at its default is not part of the address."""
+
+    data: str
+    method: str
+    split: Split
+    index: int
+    seed: int = 0
+    data_parameters: dict[str, Any] = {}
+    content: str | None = None  # fingerprint of data in memory
+    sample: int | None = None  # random rows that stand for the whole set
+    positive: int | None = None  # this class against the rest
+    condition: Condition = Condition()
+    settings: dict[str, Any] = {}
+    grid: dict[str, list] = {}
+    tuning_folds: int = 5
+    estimator: Any = None  # what the recipe builds, described
+    keep: bool = False  # store predictions and scores of the test rows
+    probes: tuple[str, ...] = ()
+    dataset_label: str = ""
+    method_label: str = ""
+
+    @property
+    def repeat(self) -> int:
+        """Number of the round of splits; folds of one partition share it."""
+        return self.index // self.split.n if isinstance(self.split, Folds) else self.index
+
+    @property
+    def where(self) -> str:
+        """The data set as a reader knows it."""
+        return self.dataset_label or self.data
+
+    @property
+    def who(self) -> str:
+        """The method as a reader knows it."""
+        return self.method_label or self.method
+
+
+LABELS = ("dataset_label", "method_label")
+
+
+def address(task: Task) -> str:
+    """Hash of everything that decides the task's result."""
+    content = {name: v for name, v in _given(task).items() if name not in LABELS}
+    content["condition"] = task.condition.given()
+    content = msgspec.to_builtins(content)
+    del content["split"]["repeats"]  # more of them leave those at hand as they are
+    encoded = msgspec.json.encode(content, order="sorted")
+    return hashlib.sha256(encoded).hexdigest()[:32]
+
+
+def parameter_name(estimator: Any, name: str) -> str:
+    """The full name of a parameter; the last steps of pipelines need not be named."""
+    known, prefix, inner = estimator.get_params(), "", estimator
+    while prefix + name not in known and isinstance(inner, Pipeline):
+        step, inner = inner.steps[-1]
+        prefix += f"{step}__"
+    if prefix + name not in known:
+        own = sorted(n for n in inner.get_params(deep=False))
+        raise ValueError(
+            f"{type(inner).__name__} has no parameter {name!r}; it has {', '.join(own)}"
+        )
+    return prefix + name
+
+
+def build_method(task: Task, seed: int | None) -> Any:
+    """A fresh estimator with the task's settings."""
+    estimator = RECIPES[task.method].build(seed)
+    return set_settings(estimator, task.settings)
+
+
+def set_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
+    """``set_params`` by short names."""
+    full = {parameter_name(estimator, name): value for name, value in settings.items()}
+    return estimator.set_params(**full)
+
+
+def describe(value: Any) -> Any:
+    """An estimator and all its settings as plain values, the same in every process."""
+    if isinstance(value, BaseEstimator):
+        params = value.get_params(deep=False)
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return {"class": kind, **{name: describe(v) for name, v in sorted(params.items())}}
+    if isinstance(value, dict):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [describe(v) for v in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value):
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    return repr(value)
+
+
+def described(task: Task) -> Task:
+    """The task with what its recipe builds, which is part of its address."""
+    return replace(task, estimator=describe(build_method(task, None)))
+
+
+def cross_validation(
+    data: str,
+    methods: Iterable[str],
+    folds: Folds,
+    *,
+    seed: int = 0,
+    content: str | None = None,
+    grids: Mapping[str, dict[str, list]] | None = None,
+    keep: bool = False,
+    probes: tuple[str, ...] = (),
+) -> list[Task]:
+    """Tasks that compare methods on one data set, fold by fold, so that all advance together."""
+    patterns = [
+        described(
+            Task(
+                data=data,
+                method=method,
+                split=folds,
+                index=0,
+                seed=seed,
+                content=content,
+                grid=dict((grids or {}).get(method, {})),
+                keep=keep,
+                probes=probes,
+            )
+        )
+        for method in methods
+    ]
+    return [replace(task, index=index) for index in range(n_splits(folds)) for task in patterns]

@@ -1,0 +1,107 @@
+"""SMVMED from blocks of rows: a start from a sample in memory, then sums over all blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from consilience._solvers.blocks import Blocks
+from consilience._solvers.coupled_sums import MarginBlock, apply, minimise_sums
+from consilience._solvers.newton import homotopy
+from consilience._solvers.water_filling import coupling
+from consilience._targets import one_vs_rest_signs
+from consilience.margin._base import Solved
+from consilience.margin._design import Design, zero_missing
+
+__all__ = ["sample_rows", "solve_blocks"]
+
+# rows of the sample: so many for each column, within these limits
+SAMPLE, LEAST, MOST = 6, 2000, 20_000
+
+
+def weighted_sums(rows):
+    """Σ ω x of all columns and Σ ω of every view, over the rows that have it."""
+    data, sums = rows.data, []
+    for v, name in enumerate(data.view_names):
+        X = zero_missing(data[name], data.present[:, v])
+        sums.append(np.asarray(X.T @ rows.weight, dtype=np.float64))
+    return np.concatenate(sums), rows.weight @ data.present
+
+
+def centre(rows, means, n_classes):
+    """Rows with centred columns and the labels of all problems."""
+    data = rows.data
+    Xs = [zero_missing(data[name], data.present[:, v]) for v, name in enumerate(data.view_names)]
+    signs = one_vs_rest_signs(rows.codes, n_classes).T
+    return MarginBlock(Blocks(Xs, data.present, means), signs, rows.weight)
+
+
+def start_of(block, total, couple, c, max_iter):
+    """θ of all problems for the rows of a sample, as if they were all."""
+    weight = block.weight * (total / block.weight.sum())
+    found = [
+        homotopy(block.views, y, weight, couple, c, tol=1e-3, max_iter=max_iter)
+        for y in np.ascontiguousarray(block.signs.T)
+    ]
+    return np.stack([solution.theta for solution in found], axis=1)
+
+
+def moments(block, theta):
+    """Σ ω y f, Σ ω f, Σ ω y of every view and problem, over the rows that have it (V x P)."""
+    weight = block.weight[:, None] * block.views.present
+    f = apply(block.views, theta) * weight
+    signs = block.signs
+    fits = np.einsum("kiv,ik->vk", f, signs)
+    return fits, f.sum(axis=1).T, weight.T @ signs
+
+
+def margin_shares(fits, sums, balance, mass):
+    """Each view's share of what the views add to the margins over a constant answer."""
+    mean = sums / np.maximum(mass, 1e-300)[:, None]
+    gains = np.maximum((fits - mean * balance).sum(axis=1), 0.0)
+    total = gains.sum()
+    return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
+
+
+class BlockDesign:
+    """What is known of the columns of all rows: their places in θ, and their means."""
+
+    machine = Design.machine
+
+    def __init__(self, training):
+        sums, self.mass = training.blocks.sum(weighted_sums)
+        ends = np.cumsum(training.widths)
+        places = zip(ends, training.widths, strict=True)
+        self.slices, self.d = [slice(end - d, end) for end, d in places], ends[-1]
+        self.means = [sums[w] / max(m, 1e-300) for w, m in zip(self.slices, self.mass, strict=True)]
+
+    def parameters(self, theta):
+        """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
+        coefs = [theta[where].copy() for where in self.slices]
+        shifts = [mean @ w for mean, w in zip(self.means, coefs, strict=True)]
+        return coefs, theta[self.d :] - shifts
+
+
+def sample_rows(training):
+    """The rows that give the start."""
+    size = sum(training.widths) + len(training.widths)
+    return training.sample(max(LEAST, min(SAMPLE * size, MOST)), np.random.RandomState(0))
+
+
+def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
+    """The design, ``Solved`` for every problem, and the shares of the views in the margins."""
+    V, n_classes, design = len(training.widths), len(training.totals), BlockDesign(training)
+    start = start_of(
+        centre(sample, design.means, n_classes),
+        training.totals.sum(),
+        lambda c: coupling(c, alpha, V),
+        c,
+        max_iter,
+    )
+    blocks = training.blocks.map(centre, design.means, n_classes)
+    found = minimise_sums(
+        blocks.sum, design.slices, start, *coupling(c, alpha, V), tol=tol, max_iter=max_iter
+    )
+    solved = [Solved.of(design, replace(found, theta=theta)) for theta in found.theta.T]
+    return design, solved, margin_shares(*blocks.sum(moments, found.theta), design.mass)

@@ -1,0 +1,151 @@
+"""The command line under kill, interrupt, a full disk, and two at a time."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.studies import FULL, N_TASKS, SUITE, command, start, table
+from consilience.benchmark.store import Store
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+KILLS = 20 if FULL else 2
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    path = tmp_path_factory.mktemp("suite") / "small.toml"
+    path.write_text(SUITE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(suite, tmp_path_factory):
+    """Results and printed accuracies of a run that nobody disturbs."""
+    out = tmp_path_factory.mktemp("undisturbed")
+    bench(suite, out)
+    return results(out), accuracies(out)
+
+
+def bench(suite, out):
+    run = command("bench", suite, "--out", out, "--quiet")
+    subprocess.run(run, check=True, capture_output=True)
+
+
+def results(out):
+    with Store(out / "results.sqlite") as store:
+        return table(store.records())
+
+
+def accuracies(out):
+    lines = (out / "small.csv").read_text().splitlines()
+    return [line for line in lines if ",accuracy," in line]
+
+
+def count(out):
+    """Results in the store so far, seen from outside; 0 before it is there."""
+    try:
+        with sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM results").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        if "db" in locals():
+            db.close()
+
+
+def workers_of(pid):
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
+def is_there(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@POSIX
+def test_killed_at_random_moments_it_goes_on_where_it_was(suite, undisturbed, tmp_path):
+    rng = np.random.default_rng(0)
+    orphans = []
+    for kill in range(KILLS):
+        before, wanted = count(tmp_path), int(rng.integers(0, 3))
+        run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
+        while run.poll() is None and count(tmp_path) - before < wanted:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 4 if wanted == 0 else 0.4))
+        if run.poll() is None:
+            orphans += workers_of(run.pid) if Path("/proc/self").exists() else []
+            os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+        assert run.returncode in (0, -signal.SIGKILL), kill
+        with Store(tmp_path / "results.sqlite") as store:
+            assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert len(store.statuses()) >= before
+    bench(suite, tmp_path)
+    expected, shown = undisturbed
+    assert len(expected) == N_TASKS
+    assert results(tmp_path) == expected
+    assert accuracies(tmp_path) == shown
+    deadline = time.monotonic() + 30
+    while any(map(is_there, orphans)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_there, orphans))  # workers end when nobody is left to tell
+
+
+@POSIX
+def test_interrupted_it_leaves_a_readable_store(suite, undisturbed, tmp_path):
+    run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
+    while run.poll() is None and count(tmp_path) < 3:
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert "consilience: stopped; the same command goes on from here" in err
+    assert "Traceback" not in err
+    expected, _ = undisturbed
+    found = results(tmp_path)
+    assert 3 <= len(found) <= N_TASKS
+    assert all(found[key] == expected[key] for key in found)
+
+
+def test_two_at_a_time_share_the_work(suite, undisturbed, tmp_path):
+    runs = [start("bench", suite, "--out", tmp_path, "--quiet") for _ in range(2)]
+    ends = [run.communicate(timeout=300) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], ends
+    expected, shown = undisturbed
+    assert results(tmp_path) == expected
+    assert accuracies(tmp_path) == shown
+
+
+@pytest.mark.skipif(
+    not FULL, reason="with CONSILIENCE_TEST_ALL=1; test_store.py has a full disk too"
+)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux")
+def test_a_full_disk_ends_the_run_with_one_sentence(suite, undisturbed, tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    # room for some results, not for all of them and the write-ahead log
+    mount = f"mount -t tmpfs -o size=100k tmpfs {folder}"
+    if subprocess.run(["unshare", "-Urm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("no small file system can be made here")
+    line = subprocess.list2cmdline(command("bench", suite, "--out", folder, "--quiet"))
+    script = (
+        f"{mount}; {line}; echo code $?; mount -o remount,size=10m {folder}; "
+        f"{line} && cp {folder}/small.csv {folder}/results.sqlite {tmp_path}"
+    )
+    ended = subprocess.run(["unshare", "-Urm", "sh", "-c", script], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "code 1" in ended.stdout
+    assert ended.stderr.count("no space left for") == 1
+    assert "Traceback" not in ended.stderr
+    expected, shown = undisturbed
+    assert results(tmp_path) == expected
+    assert accuracies(tmp_path) == shown

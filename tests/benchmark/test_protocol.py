@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consilience import MultiViewData
+from consilience.benchmark.protocol import (
+    Folds,
+    Holdout,
+    Official,
+    balanced_subset,
+    flip_labels,
+    hide_views,
+    n_splits,
+    rows_of,
+    stream,
+)
+from consilience.datasets import make_multiview_classification
+
+SEEDS = st.integers(0, 2**31 - 1)
+LABELS = st.lists(st.integers(0, 2), min_size=30, max_size=60).filter(
+    lambda y: len(set(y)) == 3 and min(map(y.count, set(y))) >= 6
+)
+
+
+@given(LABELS, st.integers(2, 5), st.integers(1, 3), SEEDS)
+def test_folds_partition_the_rows(labels, n, repeats, seed):
+    y, split = np.array(labels), Folds(n, repeats)
+    tested = []
+    for index in range(n_splits(split)):
+        rows = rows_of(split, index, y, seed=seed)
+        assert sorted([*rows.train, *rows.test]) == list(range(len(y)))
+        tested.append(rows.test)
+    for repeat in range(repeats):
+        part = tested[repeat * n : (repeat + 1) * n]
+        assert sorted(np.concatenate(part)) == list(range(len(y)))
+
+
+@given(LABELS, SEEDS, st.booleans(), st.sampled_from([0, 0.2, 10]))
+def test_holdout_has_the_sizes_asked_for(labels, seed, stratified, validation):
+    y = np.array(labels)
+    split = Holdout(3, 0.25, validation, stratified)
+    seen = set()
+    for index in range(n_splits(split)):
+        rows = rows_of(split, index, y, seed=seed)
+        assert sorted(np.concatenate(rows)) == list(range(len(y)))
+        assert len(rows.test) == round(0.25 * len(y))
+        expected = validation if isinstance(validation, int) else round(validation * len(y))
+        assert len(rows.validation) == expected
+        again = rows_of(split, index, y, seed=seed)
+        assert all((a == b).all() for a, b in zip(rows, again, strict=True))
+        seen.add(tuple(rows.test))
+    assert len(seen) > 1
+
+
+def test_official_splits_come_round_again():
+    rows = np.arange(9)
+    official = {
+        "b": {"train": rows[:6], "test": rows[6:]},
+        "a": {"train": rows[3:], "validation": rows[:1], "test": rows[1:3]},
+    }
+    split = Official(repeats=2)
+    assert n_splits(split, len(official)) == 4
+    tests = [rows_of(split, i, rows, seed=0, official=official).test.tolist() for i in range(4)]
+    assert tests == [[1, 2], [6, 7, 8], [1, 2], [6, 7, 8]]
+    with pytest.raises(ValueError, match="no official split"):
+        rows_of(split, 0, rows, seed=0, official={})
+
+
+@given(LABELS, st.integers(2, 40), SEEDS)
+def test_subset_is_balanced(labels, size, seed):
+    y = np.array(labels)
+    rows = np.random.default_rng(seed).permutation(len(y))[: len(y) // 2 + 10]
+    kept = balanced_subset(rows, y[rows], size, stream(seed, 0, "subset"))
+    assert set(kept) <= set(rows)
+    assert len(set(kept)) == len(kept)
+    each = max(2, size // len(np.unique(y[rows])))
+    for label in np.unique(y[rows]):
+        assert (y[kept] == label).sum() == min(each, (y[rows] == label).sum())
+
+
+@given(LABELS, st.floats(0, 1), SEEDS)
+def test_flipped_labels_are_other_labels(labels, rate, seed):
+    y = np.array(list("abc"))[labels]
+    flipped = flip_labels(y, rate, stream(seed, 0, "labels"))
+    assert (flipped != y).sum() == round(rate * len(y))
+    assert set(flipped) <= set(y)
+
+
+@given(st.floats(0, 1), st.floats(0, 0.5), SEEDS)
+def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
+    data, _ = make_multiview_classification(40, n_views=4, missing_rate=missing, random_state=seed)
+    free = data.present.sum() - len(data)
+    if round(rate * 160) > free:
+        with pytest.raises(ValueError, match="cannot be hidden"):
+            hide_views(data, rate, stream(seed, 0, "views"))
+        return
+    less = hide_views(data, rate, stream(seed, 0, "views"))
+    assert less.present.any(axis=1).all()
+    assert data.present.sum() - less.present.sum() == round(rate * 160)
+    assert not (less.present & ~data.present).any()
+
+
+def test_hidden_kernel_views_still_find_their_columns():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    kernels = {"a": X @ X.T, "b": (X @ X.T) ** 2}
+    data = MultiViewData(kernels, kinds=dict.fromkeys(kernels, "kernel"))
+    less = hide_views(data, 0.3, stream(0, 0, "views"))
+    train, test = less[:12], less[12:]
+    np.testing.assert_allclose(test.against("a", train.reference()), kernels["a"][12:, :12])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: Folds(1),
+        lambda: Folds(5, 0),
+        lambda: Holdout(0, 0.5),
+        lambda: Holdout(1, 0),
+        lambda: Holdout(1, 1.0),
+        lambda: Holdout(1, 0.5, -1),
+        lambda: Official(0),
+    ],
+)
+def test_bad_protocols(bad):
+    with pytest.raises(ValueError):
+        bad()

@@ -1,0 +1,164 @@
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from benchmark.studies import SUITE
+from consilience.benchmark import plan
+from consilience.benchmark.progress import Forecast, duration
+from consilience.benchmark.publish import raw_csv, summary_csv, write_file, write_results
+from consilience.benchmark.results import Key, collect
+from consilience.benchmark.store import Store
+from consilience.benchmark.suite import parse_suite
+from consilience.benchmark.tasks import address
+from consilience.benchmark.work import Outcome
+
+PAPER = """
+[[paper]]
+dataset = "synthetic"
+at = { train_size = 60 }
+[paper.results]
+"Early fusion" = { accuracy = [0.5, 0.01] }
+"Late fusion" = { accuracy = 0.61 }
+Elsewhere = { accuracy = 0.9 }
+"""
+LEVEL = {"Early fusion": 0.7, "Late fusion": 0.6, "MwMvC2": 0.61}
+
+
+def outcome_of(task, fail=()):
+    if task.method in fail and task.index == 2:
+        return Outcome(status="failed", error="ValueError: a | b <script>\nmore")
+    noise = 0.01 * np.random.default_rng(task.index).normal()
+    accuracy = LEVEL[task.method] + noise
+    return Outcome(status="done", metrics={"accuracy": accuracy, "fit_seconds": 1.0})
+
+
+def study(text=SUITE + PAPER, fail=(), leave=0):
+    suite = parse_suite(text, "small")
+    tasks, _ = plan(suite)
+    with Store(":memory:") as store:
+        store.enter_runner()
+        for task in tasks[: len(tasks) - leave]:
+            store.add(task, outcome_of(task, fail), 0.0, 1.0)
+        environments = list(store.environments().values())
+        return suite, tasks, collect(tasks, store.records()), environments
+
+
+def page(tmp_path, *args, **options):
+    suite, _, results, environments = study(*args, **options)
+    write_results(suite, results, environments, tmp_path, ["a note"])
+    return (tmp_path / "small.md").read_text()
+
+
+def test_page_shows_ours_beside_the_papers(tmp_path):
+    text = page(tmp_path)
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    by_method = {row[0].strip("| "): row for row in rows}
+    early = by_method["Early fusion"]
+    assert early[1].startswith("**0.70")  # best
+    assert early[2] == "0.5 ± 0.01"
+    assert by_method["Late fusion"][1].endswith("↓")  # same splits, always worse
+    assert by_method["Late fusion"][2] == "0.61"
+    assert "24 of 24 fits done, 0 failed" in text
+    assert "scikit-learn 1." in text
+    assert "cores" in text
+    assert "1 of 2 numbers lie within one standard deviation" in text
+    assert "Better than reported (1)" in text
+    assert "Elsewhere | accuracy | 0.9" in text
+    assert "- a note" in text
+
+
+def test_a_number_that_is_not_reached_is_said_so(tmp_path):
+    text = page(tmp_path, SUITE + PAPER.replace("0.61 }", "[0.75, 0.02] }"))
+    assert "Not reached (1):" in text
+    assert "Late fusion, accuracy: 0.60" in text
+    assert "paper 0.75 (-0.1" in text
+
+
+def test_failures_are_shown_and_not_averaged(tmp_path):
+    text = page(tmp_path, fail=["MwMvC2"])
+    assert "| MwMvC2 | 1 of 8 failed |" in text
+    assert "ValueError: a \\| b &lt;script> | 1 |" in text
+    assert "<script" not in text
+    suite, _, results, _ = study(fail=["MwMvC2"])
+    key = Key("synthetic", results.conditions[0], "MwMvC2")
+    assert np.isnan(results.cell(key, "accuracy").mean)
+    rows = list(csv.DictReader(io.StringIO(summary_csv(suite, results))))
+    (row,) = [r for r in rows if r["method"] == "MwMvC2" and r["metric"] == "accuracy"]
+    assert (row["mean"], row["failed"]) == ("", "1")
+
+
+def test_what_is_still_to_do_is_said(tmp_path):
+    text = page(tmp_path, leave=3)
+    assert "| MwMvC2 | 1 of 8 to do |" in text
+    assert "21 of 24 fits done" in text
+
+
+def test_csv_has_every_task_and_no_formula():
+    text = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "=cmd()"')
+    suite, tasks, results, _ = study(text)
+    rows = list(csv.DictReader(io.StringIO(raw_csv(results))))
+    assert len(rows) == len(tasks)
+    assert {row["method"] for row in rows} == {"Early fusion", "Late fusion", "'=cmd()"}
+    summary = list(csv.DictReader(io.StringIO(summary_csv(suite, results))))
+    assert len(summary) == 6
+    mean = np.mean([float(row["accuracy"]) for row in rows if row["method"] == "Late fusion"])
+    (row,) = [r for r in summary if (r["method"], r["metric"]) == ("Late fusion", "accuracy")]
+    assert float(row["mean"]) == pytest.approx(mean)
+
+
+def test_conditions_become_columns(tmp_path):
+    text = page(tmp_path, SUITE.replace("train_size = 60", "train_size = [20, 60]"))
+    assert "| method | train_size = 20 | train_size = 60 |" in text
+
+
+def test_many_data_sets_become_columns_and_ranks(tmp_path):
+    start, end = SUITE.index("[[datasets]]"), SUITE.index("[[methods]]")
+    part = SUITE[start:end]
+    sets = [part.replace("seeded", f'label = "set {i}"\nseeded') for i in range(5)]
+    text = page(tmp_path, SUITE[:start] + "".join(sets) + SUITE[end:])
+    assert "| method | set 0 | set 1 | set 2 | set 3 | set 4 |" in text
+    assert "(small-ranks.svg)" in text
+    assert "over 5 data sets: Early fusion 1.00, MwMvC2 2.00, Late fusion 3.00." in text
+    assert "Friedman's test that they are equal: p = 0.0067" in text
+    figure = (tmp_path / "small-ranks.svg").read_text()
+    assert all(method in figure for method in LEVEL)
+    again = tmp_path / "again"
+    page(again, SUITE[:start] + "".join(sets) + SUITE[end:])
+    assert (again / "small-ranks.svg").read_text() == figure
+
+
+def test_one_vs_rest_is_averaged_within_a_split():
+    text = SUITE.replace("[protocol]", '[protocol]\ntargets = "one-vs-rest"')
+    suite = parse_suite(text, "small")
+    tasks, _ = plan(suite)
+    assert {task.positive for task in tasks} == {0, 1}
+    with Store(":memory:") as store:
+        for task in tasks:
+            metrics = {"accuracy": task.positive + 10.0 * task.index}
+            store.add(task, Outcome(status="done", metrics=metrics), 0.0, 1.0)
+        results = collect(tasks, store.records())
+    cell = results.cell(results.cells[0], "accuracy")
+    assert cell.scores.tolist() == [0.5 + 10 * i for i in range(8)]
+
+
+def test_files_are_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a.txt"
+    write_file(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_file(path, "new \ud800")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_forecast_knows_slow_methods():
+    tasks, _ = plan(parse_suite(SUITE, "small"))
+    forecast = Forecast(tasks, jobs=2)
+    assert forecast.seconds_left() is None
+    for task in tasks[:3]:
+        forecast.add(task, {"Early fusion": 1.0, "Late fusion": 2.0, "MwMvC2": 30.0}[task.method])
+    assert forecast.seconds_left() == pytest.approx(7 * 33 / 2)
+    assert duration(forecast.seconds_left()) == "0:01:56"
+    assert duration(None) == "-:--:--"
+    assert len({address(task) for task in tasks}) == len(tasks)

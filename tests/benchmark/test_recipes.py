@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from consilience.benchmark import RECIPES, get_recipes
+from consilience.datasets import make_multiview_classification
+
+DATA, Y = make_multiview_classification(90, n_classes=3, strength=2.0, random_state=0)
+
+PAPER_BASELINES = {
+    "Mono", "Concat", "Fusion", "MV-MV", "SVMs", "SVM-MV", "Stacking", "Early+SVM", "SVM+Late",
+    "AdaBoost-MV", "AdaBoost-Ca", "Early+AdaBoost", "rBoost.SH",
+}  # fmt: skip
+
+
+def test_baselines_of_the_papers_are_there():
+    assert set(RECIPES) >= PAPER_BASELINES
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipe_beats_chance(name):
+    model = RECIPES[name].build(0)
+    assert cross_val_score(model, DATA, Y, cv=3, error_score="raise").mean() > 0.45
+    again = RECIPES[name].build(0).fit(DATA, Y).decision_function(DATA)
+    np.testing.assert_array_equal(again, model.fit(DATA, Y).decision_function(DATA))
+
+
+def test_names():
+    assert [recipe.name for recipe in get_recipes(["mono", "MONO", "svm-mv"])] == ["Mono", "SVM-MV"]
+    with pytest.raises(ValueError, match="unknown method 'Duo'; known are Consilience, Best view"):
+        get_recipes(["Duo"])

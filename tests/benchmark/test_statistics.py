@@ -1,0 +1,154 @@
+from itertools import product
+
+import numpy as np
+import pytest
+import scikit_posthocs
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from consilience.benchmark import statistics as ours
+from consilience.benchmark.figures import critical_difference_diagram
+
+# two decimals: ties and equal pairs occur
+SCORES = st.integers(0, 100).map(lambda i: i / 100)
+PAIRS = st.integers(6, 30).flatmap(
+    lambda n: st.tuples(arrays(float, n, elements=SCORES), arrays(float, n, elements=SCORES))
+)
+TABLES = st.tuples(st.integers(3, 20), st.integers(3, 8)).flatmap(
+    lambda shape: arrays(float, shape, elements=SCORES)
+)
+
+
+@given(PAIRS)
+def test_tests_for_two_are_those_of_scipy(pair):
+    a, b = pair
+    found = ours.rank_sum(a, b)
+    assert (found.statistic, found.p_value) == pytest.approx(tuple(stats.ranksums(a, b)))
+    if (a != b).any():
+        oracle = stats.wilcoxon(a[a != b], b[a != b])  # without ties nothing to leave out
+        found = ours.signed_rank(a, b)
+        assert (found.statistic, found.p_value) == pytest.approx(tuple(oracle))
+    else:
+        assert ours.signed_rank(a, b).p_value == 1.0
+    if (a - b).std() > 1e-12:
+        oracle = stats.ttest_rel(a, b)
+        found = ours.paired_t(a, b)
+        assert (found.statistic, found.p_value) == pytest.approx((oracle.statistic, oracle.pvalue))
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+def test_signed_rank_is_exact_for_few_pairs(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(2, n)) + [[0.5], [0.0]]
+    ranks = stats.rankdata(np.abs(a - b))
+    signs = np.array(list(product([0, 1], repeat=n)))
+    sums = signs @ ranks  # every way the signs can fall
+    seen = ranks[a > b].sum()
+    expected = min(1.0, 2 * min((sums <= seen).mean(), (sums >= seen).mean()))
+    assert ours.signed_rank(a, b).p_value == pytest.approx(expected)
+    more_a, more_b = np.r_[a, 1.0, 2.0], np.r_[b, 1.0, 2.0]  # equal pairs tell nothing
+    assert ours.signed_rank(more_a, more_b) == ours.signed_rank(a, b)
+
+
+def test_corrected_t_is_more_careful():
+    rng = np.random.default_rng(0)
+    a = rng.normal(0.02, 0.02, size=10)
+    plain, corrected = ours.paired_t(a, np.zeros(10)), ours.paired_t(a, np.zeros(10), 0.1)
+    # variance factor 1/10 + 1/9 instead of 1/10
+    assert plain.statistic / corrected.statistic == pytest.approx(np.sqrt(1 + 10 / 9))
+    assert corrected.p_value > plain.p_value
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.5, -0.5])
+def test_constant_differences(difference):
+    a = np.full(5, 0.25)
+    found = ours.paired_t(a + difference, a)
+    assert found.p_value == (1.0 if difference == 0 else 0.0)
+    assert np.sign(found.statistic) == np.sign(difference)
+    assert np.sign(ours.cohens_d_paired(a + difference, a)) == np.sign(difference)
+
+
+@given(TABLES)
+def test_tests_for_many_are_those_of_scipy_and_posthocs(scores):
+    equal = (scores == scores[:, :1]).all()
+    found = ours.friedman(scores)
+    if equal:
+        assert found.p_value == 1.0
+        return
+    oracle = stats.friedmanchisquare(*scores.T)
+    assert (found.statistic, found.p_value) == pytest.approx((oracle.statistic, oracle.pvalue))
+    nemenyi = scikit_posthocs.posthoc_nemenyi_friedman(scores).to_numpy()
+    np.testing.assert_allclose(ours.nemenyi(scores), nemenyi, atol=1e-9)
+    ranking = ours.compare_many(scores, alpha=0.05)
+    gaps = np.abs(ranking.mean_ranks[:, None] - ranking.mean_ranks)
+    clear = np.abs(ranking.p_values - 0.05) > 1e-6
+    significant = gaps > ranking.critical_difference
+    assert (significant == (ranking.p_values < 0.05))[clear].all()
+    for group in ranking.groups:
+        assert not significant[np.ix_(group, group)].any()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_that_of_statsmodels(p_values):
+    p_values = np.array(p_values)
+    np.testing.assert_allclose(ours.holm(p_values), multipletests(p_values, method="holm")[1])
+
+
+def test_critical_difference_of_demsar():
+    # table 5 of Demšar (2006): q = 2.569 for 4 methods, 2.728 for 5, at 0.05
+    for k, q in ((4, 2.569), (5, 2.728)):
+        expected = q * np.sqrt(k * (k + 1) / (6 * 14))
+        assert ours.critical_difference(k, 14) == pytest.approx(expected, abs=1e-3)
+
+
+@given(PAIRS)
+def test_effect_sizes_by_their_definition(pair):
+    a, b = pair
+    wins = np.mean([x > y for x in a for y in b]) - np.mean([x < y for x in a for y in b])
+    assert ours.cliffs_delta(a, b) == pytest.approx(wins)
+    n = len(a)
+    pooled = np.sqrt(((n - 1) * a.var(ddof=1) + (n - 1) * b.var(ddof=1)) / (2 * n - 2))
+    if pooled > 0:
+        assert ours.cohens_d(a, b) == pytest.approx((a.mean() - b.mean()) / pooled)
+    assert ours.rank_biserial(a, b) == pytest.approx(-ours.rank_biserial(b, a))
+    assert -1 <= ours.rank_biserial(a, b) <= 1
+    if (a != b).sum() > 0 and (a >= b).all():
+        assert ours.rank_biserial(a, b) == 1
+
+
+def test_summary():
+    assert ours.mean_and_deviation(np.array([1.0, 3.0])) == pytest.approx((2.0, np.sqrt(2)))
+    mean, deviation = ours.mean_and_deviation(np.array([1.0]))
+    assert mean == 1.0
+    assert np.isnan(deviation)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ours.signed_rank([1.0, 2.0], [1.0]), "equally many, got 2 and 1"),
+        (lambda: ours.paired_t([1.0, np.nan], [1.0, 2.0]), "some are NaN"),
+        (lambda: ours.paired_t([1.0], [2.0]), "at least two pairs"),
+        (lambda: ours.paired_t([1.0, 2.0], [2.0, 2.0], 1.0), "test_share"),
+        (lambda: ours.friedman(np.ones((5, 2))), "3 methods"),
+        (lambda: ours.nemenyi(np.full((5, 3), np.nan)), "some are NaN"),
+        (lambda: ours.holm(np.empty(0)), "list of numbers"),
+    ],
+)
+def test_bad_input(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_diagram_shows_every_method():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(12, 7)) + 0.5 * np.arange(7)
+    names = [f"method ${i}" for i in range(7)]
+    ax = critical_difference_diagram(ours.compare_many(scores), names)
+    texts = " ".join(text.get_text() for text in ax.texts)
+    assert all(name in texts for name in names)
+    assert "critical difference" in texts
+    ax.figure.canvas.draw()

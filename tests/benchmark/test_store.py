@@ -1,0 +1,192 @@
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from benchmark.studies import tasks_on
+from consilience.benchmark import store as module
+from consilience.benchmark.store import Store, StoreError
+from consilience.benchmark.tasks import address
+from consilience.benchmark.work import Outcome
+
+TASKS = tasks_on("digits", ["Concat", "Mono"], n=4)
+KEYS = [address(task) for task in TASKS]
+
+
+def done(accuracy=0.5, **options):
+    return Outcome(status="done", metrics={"accuracy": accuracy}, **options)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.sqlite"
+
+
+def test_what_goes_in_comes_out(path):
+    outcome = done(chosen={"c": 1.5}, notes=["a note"], probes={"p": {"view": 0.25}})
+    with Store(path) as store:
+        runner = store.enter_runner()
+        assert store.add(TASKS[0], outcome, 0.0, 1.5)
+    with Store(path) as store:
+        (record,) = store.records()
+        assert record.task == TASKS[0]
+        assert record.outcome == outcome
+        assert (record.seconds, record.started) == (1.5, "1970-01-01T00:00:00+00:00")
+        assert record.runner == runner
+        assert store.statuses() == {KEYS[0]: "done"}
+        assert store.environments()[runner]["python"] == sys.version.split()[0]
+        assert store.predictions(KEYS[0]) is None
+
+
+def test_the_first_result_stays(path):
+    with Store(path) as one, Store(path) as two:
+        assert one.add(TASKS[0], done(0.25), 0.0, 1.0)
+        assert not two.add(TASKS[0], done(0.75), 0.0, 1.0)
+        assert two.record(KEYS[0]).outcome.metrics == {"accuracy": 0.25}
+        two.forget([KEYS[0]])
+        assert one.statuses() == {}
+
+
+def test_claims_of_the_living_are_honoured(path):
+    with Store(path) as one, Store(path) as two:
+        one.enter_runner()
+        two.enter_runner()
+        assert one.claim(KEYS) == KEYS[0]
+        assert two.claim(KEYS) == KEYS[1]
+        assert one.claim(KEYS) == KEYS[2]
+        one.add(TASKS[0], done(), 0.0, 1.0)
+        assert two.claim(KEYS[:3]) is None
+    with Store(path) as three:  # the others are gone, and so are their claims
+        three.enter_runner()
+        assert three.claim(KEYS) == KEYS[1]
+
+
+def test_claims_of_the_dead_are_taken_over(path, monkeypatch):
+    script = f"""
+        import os, sys
+        from consilience.benchmark.store import Store
+        store = Store({str(path)!r})
+        store.enter_runner()
+        print(store.claim({KEYS[:2]!r}), flush=True)
+        os.kill(os.getpid(), 9)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.stdout.strip() == KEYS[0]
+    with Store(path) as store:
+        store.enter_runner()
+        # its number may have gone to another process: then only silence tells
+        monkeypatch.setattr(module.os, "kill", lambda pid, signal: None)
+        assert store.claim(KEYS[:1]) is None
+        monkeypatch.setattr(module, "STALE_SECONDS", -1.0)
+        assert store.claim(KEYS[:1]) == KEYS[0]
+
+
+def test_a_full_store_keeps_what_it_has(path):
+    with Store(path) as store:
+        store.enter_runner()
+        store.add(TASKS[0], done(), 0.0, 1.0)
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count={pages + 1}")
+        with pytest.raises(StoreError, match=r"no space left for .*run the same command again"):
+            store.add(TASKS[1], done(notes=["x" * 100_000]), 0.0, 1.0)
+        assert list(store.statuses()) == KEYS[:1]
+        store._db.execute("PRAGMA max_page_count=100000")
+        assert store.add(TASKS[1], done(), 0.0, 1.0)
+    with Store(path) as store:
+        assert list(store.statuses()) == KEYS[:2]
+
+
+def test_a_full_disk(tmp_path):
+    """A file system of one megabyte, of which the run fills what the results leave."""
+    script = f"""
+        import os, sys
+        sys.path[:0] = {sys.path!r}
+        from benchmark.test_store import TASKS, done
+        from consilience.benchmark.store import Store, StoreError
+        os.chdir({str(tmp_path)!r})
+        store = Store("results.sqlite")
+        store.enter_runner()
+        store.add(TASKS[0], done(), 0.0, 1.0)
+        filler = os.open("filler", os.O_CREAT | os.O_WRONLY)
+        try:
+            while True:
+                os.write(filler, b"x" * 512)
+        except OSError as error:
+            assert error.errno == 28, error
+        os.close(filler)
+        written = 1
+        try:
+            for task in TASKS[1:]:
+                store.add(task, done(notes=["x" * 20_000]), 0.0, 1.0)
+                written += 1
+        except StoreError as error:
+            print(error)
+        assert written < len(TASKS)
+        store.close()
+        os.remove("filler")
+        with Store("results.sqlite") as store:
+            assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert len(store.statuses()) == written, (store.statuses(), written)
+            for task in TASKS:
+                store.add(task, done(), 0.0, 1.0)
+            assert len(list(store.records())) == len(TASKS)
+        print("fine")
+    """
+    _on_small_disk(tmp_path, script)
+
+
+def _on_small_disk(folder, script):
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare for a small file system")
+    program = folder.parent / "program.py"
+    program.write_text(textwrap.dedent(script))
+    mount = f"mount -t tmpfs -o size=1m tmpfs {folder}"
+    if subprocess.run(["unshare", "-Urm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("no small file system can be made here")
+    shell = f"{mount} && exec {sys.executable} {program}"
+    ended = subprocess.run(["unshare", "-Urm", "sh", "-c", shell], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "no space left for" in ended.stdout
+    assert ended.stdout.endswith("fine\n")
+
+
+def test_what_is_no_store(path, tmp_path, monkeypatch):
+    path.write_text("no database at all, but long enough to be looked at " * 20)
+    with pytest.raises(StoreError, match="damaged or no store"):
+        Store(path)
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE people (name TEXT)")
+    db.close()
+    with pytest.raises(StoreError, match="a database of something else"):
+        Store(other)
+    newer = tmp_path / "newer.sqlite"
+    Store(newer).close()
+    monkeypatch.setattr(module, "SCHEMA", 99)
+    with pytest.raises(StoreError, match="another version of consilience"):
+        Store(newer)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "nowhere" / "results.sqlite")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "results.sqlite")
+
+
+def test_a_damaged_store_says_so(path):
+    with Store(path) as store:
+        for task in TASKS:
+            store.add(task, done(notes=["x" * 5000]), 0.0, 1.0)
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="is damaged"), Store(path) as store:
+        list(store.records())

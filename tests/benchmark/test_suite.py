@@ -1,0 +1,133 @@
+import re
+
+import pytest
+
+from benchmark.studies import N_TASKS, SUITE
+from consilience.benchmark import load_suite, plan, suite_names
+from consilience.benchmark.planning import select
+from consilience.benchmark.suite import parse_suite
+from consilience.benchmark.tasks import address
+from consilience.datasets import DatasetError, available
+
+SHIPPED = [
+    "mumbo-synthetic",
+    "mvlsvm-complete",
+    "mvlsvm-missing",
+    "mwmvc2-curves",
+    "mwmvc2-table1",
+    "overview",
+    "shareboost-noise",
+    "smoke",
+    "smvmed-indoor",
+    "smvmed-table1",
+]
+
+
+def test_all_suites_are_shipped():
+    assert set(suite_names()) >= set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_suite_is_valid(name):
+    suite = load_suite(name)
+    assert suite.name == name
+    assert suite.title
+    if name not in ("smoke", "overview"):
+        assert suite.reference
+    needed = {c.name for c in suite.datasets if not c.optional} - {"synthetic", "disturbed"}
+    if not needed <= set(available()):
+        with pytest.raises(DatasetError, match="consilience fetch"):
+            plan(suite)
+        pytest.skip("its data are not here")
+    tasks, _ = plan(suite)
+    assert len({address(task) for task in tasks}) == len(tasks) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "method", "metric", "value"),
+    [
+        ("mwmvc2-table1", "MNIST_1", "MwMvC2", "accuracy", 0.8659),
+        ("mwmvc2-table1", "MNIST_2", "MVMLsp", "f1", 0.4318),
+        ("smvmed-table1", "Ads", "SMVMED", "accuracy", 0.9640),
+        ("smvmed-indoor", "Indoor", "SVM-2K", "fit_seconds", 3113.19),
+        ("mumbo-synthetic", "eta = 0.25", "MuMBo", "accuracy", 0.832),
+    ],
+)
+def test_the_papers_numbers_are_there(name, dataset, method, metric, value):
+    suite = load_suite(name)
+    condition = suite.protocol.conditions()[0]
+    conditions = {entry.at for entry in suite.paper if entry.dataset == dataset}
+    found = [suite.reported(dataset, c, method, metric) for c in {condition, *conditions}]
+    assert value in [pair[0] for pair in found if pair]
+
+
+def test_plan_goes_split_by_split():
+    tasks, notes = plan(parse_suite(SUITE, "small"))
+    assert (len(tasks), notes) == (N_TASKS, [])
+    assert [task.index for task in tasks] == sorted(task.index for task in tasks)
+    assert [task.method for task in tasks[:3]] == ["Early fusion", "Late fusion", "MwMvC2"]
+    assert tasks[3].data_parameters["random_state"] == 1  # a new draw for every repeat
+
+
+def test_select():
+    tasks, _ = plan(parse_suite(SUITE, "small"))
+    some = select(tasks, ["method=MwMvC2", "split=0", "split=3"])
+    assert [(task.method, task.index) for task in some] == [("MwMvC2", 0), ("MwMvC2", 3)]
+    with pytest.raises(ValueError, match="unknown method 'Nobody'; known are Early fusion"):
+        select(tasks, ["method=Nobody"])
+    with pytest.raises(ValueError, match=r"expected one of dataset, .* got 'colour=red'"):
+        select(tasks, ["colour=red"])
+
+
+def changed(old, new):
+    assert old in SUITE
+    return SUITE.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (changed("metrics =", "measures ="), "unknown field `measures`"),
+        (changed("train_size", "trainsize"), r"unknown field `trainsize` - at `\$.protocol`"),
+        (changed("seeded", "seeeded"), r"unknown field `seeeded` - at `\$.datasets"),
+        (changed("repeats = 8", "repeats = 8, rows = 3"), "unknown field `rows`"),
+        (changed('kind = "holdout"', 'kind = "guess"'), "Invalid value 'guess'"),
+        (changed("repeats = 8", 'repeats = "8"'), r"Expected `int`, got `str`.*repeats"),
+        (changed("repeats = 8", "repeats = 0"), "repeats must be at least 1, got 0"),
+        (changed("test = 0.2", "test = 1.5"), "test must be a share below 1"),
+        (
+            changed("seeded = true", "seeded = true\nseeded = true"),
+            "the key 'seeded' is given twice",
+        ),
+        ("title = 'a'\ntitle = '''b\nc'''\n", "the key 'title' is given twice"),
+        (SUITE + "\n[protocol]\n", "'protocol'"),
+        (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
+        (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
+        (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
+        (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience,"),
+        (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),
+        (changed('"MwMvC2"', '"MwMvC2"\nsettings = { depth = 3 }'), "no parameter 'depth'"),
+        (changed('"MwMvC2"', '"MwMvC2"\ndatasets = ["x"]'), "unknown data set of 'MwMvC2' 'x'"),
+        (changed("title", "seed = 'a'\ntitle"), r"Expected `int`, got `str` - at `\$.seed`"),
+        (SUITE.split("[[methods]]")[0], "missing required field `methods`"),
+        ("title = ", "Invalid value"),
+    ],
+)
+def test_a_mistake_names_its_key(text, said):
+    with pytest.raises(ValueError, match=said) as error:
+        parse_suite(text, "mine")
+    assert str(error.value).startswith("suite 'mine': ")
+    assert "\n" not in str(error.value)
+
+
+def test_files(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SUITE)
+    assert load_suite(path).name == "mine"
+    with pytest.raises(ValueError, match="there is no file"):
+        load_suite(tmp_path / "other.toml")
+    with pytest.raises(ValueError, match="unknown suite 'mine'; known are mumbo-synthetic"):
+        load_suite("mine")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=re.escape(f"{path} cannot be read")):
+        load_suite(path)

@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from sklearn.metrics import f1_score, log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from benchmark.studies import tasks_on
+from consilience.benchmark import RECIPES, Problem
+from consilience.benchmark.predictions import Predictions
+from consilience.benchmark.problems import Problems, make_disturbed_views
+from consilience.benchmark.protocol import Holdout
+from consilience.benchmark.tasks import Condition, Task, address, described, parameter_name
+from consilience.benchmark.work import COSTS, cut, execute
+from consilience.datasets import make_multiview_classification
+
+DATA, Y = make_multiview_classification(120, n_classes=3, strength=2.0, random_state=0)
+NAMES = np.array(["a", "b", "c"])[Y]
+PROBLEM = Problem(DATA, Y)
+
+
+def task(method="Concat", **options):
+    split = options.pop("split", Holdout(5, 0.25))
+    return described(Task(data="mine", method=method, split=split, index=1, **options))
+
+
+def test_metrics_are_those_of_scikit_learn():
+    t = task("Early fusion", positive=2, keep=True)
+    outcome = execute(t, PROBLEM)
+    parts = cut(t, PROBLEM)
+    y = (Y == 2).astype(int)
+    model = RECIPES["Early fusion"].build(1).fit(DATA[parts.rows.train], y[parts.rows.train])
+    test, truth = DATA[parts.rows.test], y[parts.rows.test]
+    said, shares = model.predict(test), model.predict_proba(test)
+    found = outcome.metrics
+    assert found["accuracy"] == np.mean(said == truth)
+    assert found["f1"] == pytest.approx(f1_score(truth, said))
+    assert found["log_loss"] == pytest.approx(log_loss(truth, shares))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(truth, shares[:, 1]))
+    assert set(COSTS) - set(found) <= {"tune_seconds", "peak_memory"}
+    kept = Predictions.from_bytes(outcome.predictions)
+    np.testing.assert_array_equal(kept.rows, parts.rows.test)
+    np.testing.assert_array_equal(kept.classes[kept.said], said)
+    np.testing.assert_array_equal(kept.scores, shares)
+
+
+@pytest.mark.parametrize("labels", [NAMES, NAMES.astype(object), Y * 10 - 5], ids=["U", "O", "int"])
+def test_labels_of_any_kind(labels):
+    outcome = execute(task("MwMvC2", keep=True, probes=("missing_views",)), Problem(DATA, labels))
+    assert outcome.status == "done", outcome.trace
+    kept = Predictions.from_bytes(outcome.predictions)
+    assert (kept.classes[kept.truth] == labels[kept.rows].astype(kept.classes.dtype)).all()
+    assert outcome.metrics["accuracy"] == np.mean(kept.truth == kept.said)
+
+
+def test_a_class_that_training_rows_lack():
+    y = Y.copy()
+    y[:2] = 7  # balanced_subset keeps both of it or none
+    t = task("Concat", split=Holdout(9, 0.5, stratified=False), keep=True)
+    seen = set()
+    for index in range(9):
+        outcome = execute(replace(t, index=index), Problem(DATA, y))
+        assert outcome.status == "done", outcome.trace
+        kept = Predictions.from_bytes(outcome.predictions)
+        seen.add((kept.truth == -1).any())
+        assert ("log_loss" in outcome.metrics) == (not (kept.truth == -1).any())
+    assert seen == {True, False}
+
+
+def test_tuning_by_folds_is_grid_search():
+    values = [1, 2, 8]
+    t = task("Concat", grid={"estimator__max_depth": values})
+    outcome = execute(t, PROBLEM)
+    train = cut(t, PROBLEM).rows.train
+    search = GridSearchCV(
+        RECIPES["Concat"].build(1),
+        {"estimator__max_depth": values},
+        cv=StratifiedKFold(5, shuffle=True, random_state=0),
+    ).fit(DATA[train], Y[train])
+    assert outcome.chosen == search.best_params_
+    assert outcome.metrics["tune_seconds"] > 0
+
+
+def test_tuning_by_validation_rows_trains_on_training_rows_only():
+    t = task("Concat", split=Holdout(5, 0.25, 0.25), grid={"estimator__max_depth": [1, 2, 3, 8]})
+    outcome = execute(t, PROBLEM)
+    rows = cut(t, PROBLEM).rows
+    scores = []
+    for depth in (1, 2, 3, 8):
+        model = RECIPES["Concat"].build(1).set_params(estimator__max_depth=depth)
+        model.fit(DATA[rows.train], Y[rows.train])
+        scores.append([model.score(DATA[part], Y[part]) for part in (rows.validation, rows.test)])
+    best = max(scores, key=lambda pair: pair[0])[0]
+    chosen = [1, 2, 3, 8].index(outcome.chosen["estimator__max_depth"])
+    assert scores[chosen][0] == best
+    assert outcome.metrics["accuracy"] == scores[chosen][1]
+
+
+def test_a_grid_that_fails_fails_the_task():
+    outcome = execute(task("SMVMED", grid={"alpha": [0.5, 1.0]}), PROBLEM)
+    assert outcome.status == "failed"
+    assert "alpha must be below 1" in outcome.error
+
+
+def test_alterations():
+    condition = Condition(train_size=30, label_noise=0.2, missing=0.3)
+    t = task(condition=condition)
+    parts = cut(t, PROBLEM)
+    assert len(parts.rows.train) == 30
+    assert (parts.train_labels != Y[parts.rows.train]).sum() == 6
+    assert (~parts.data.present).sum() == round(0.3 * 360)
+    np.testing.assert_array_equal(parts.target, Y)  # test labels are never touched
+    again = cut(t, PROBLEM)
+    np.testing.assert_array_equal(parts.train_labels, again.train_labels)
+    np.testing.assert_array_equal(parts.data.present, again.data.present)
+    assert str(condition) == "train_size = 30, label_noise = 0.2, missing = 0.3"
+    # the same rows are tested whatever is done to the others
+    np.testing.assert_array_equal(parts.numbers, cut(task(), PROBLEM).numbers)
+
+
+def test_sample():
+    t = task(sample=60)
+    parts = cut(t, PROBLEM)
+    assert len(parts.target) == 60
+    np.testing.assert_array_equal(Y[parts.numbers], parts.target[parts.rows.test])
+    other = cut(replace(t, index=2), PROBLEM)
+    assert set(parts.numbers) != set(other.numbers)
+
+
+def test_warnings_are_noted():
+    data, y = make_multiview_classification(60, random_state=0)
+    outcome = execute(task("SMVMED", settings={"alpha": 0.995}), Problem(data, y))
+    assert any("alpha = 0.995 is close to 1" in note for note in outcome.notes)
+
+
+def test_address_is_of_the_content():
+    first = task()
+    assert address(first) == address(task())
+    assert address(first) == address(replace(first, method_label="a", dataset_label="b"))
+    assert address(first) == address(replace(first, split=Holdout(50, 0.25)))  # more repeats
+    others = [
+        replace(first, seed=1),
+        replace(first, index=2),
+        replace(first, method="Mono"),
+        replace(first, settings={"estimator__max_depth": 2}),
+        replace(first, condition=Condition(missing=0.1)),
+        replace(first, split=Holdout(5, 0.3)),
+        replace(first, positive=0),
+        replace(first, content=PROBLEM.fingerprint()),
+        replace(first, keep=True),
+        described(replace(first, settings={"estimator": DecisionTreeClassifier(max_depth=2)})),
+    ]
+    addresses = {address(replace(t, settings={}) if t is others[-1] else t) for t in others}
+    assert len(addresses | {address(first)}) == len(others) + 1
+
+
+def test_fingerprint_is_of_the_content():
+    same = Problem(DATA[np.arange(120)], Y.copy())
+    assert Problem(DATA, Y).fingerprint() == same.fingerprint()
+    changed = Y.copy()
+    changed[0] = 2 - changed[0] if changed[0] != 1 else 0
+    assert Problem(DATA, changed).fingerprint() != same.fingerprint()
+    assert Problem(DATA.select(["view1", "view0", "view2"]), Y).fingerprint() != same.fingerprint()
+
+
+def test_short_names_of_parameters():
+    model = RECIPES["SMVMED"].build(0)
+    assert parameter_name(model, "alpha") == "smvmedclassifier__alpha"
+    assert parameter_name(model, "viewtransformer") == "viewtransformer"
+    with pytest.raises(ValueError, match="SMVMEDClassifier has no parameter 'depth'; it has alpha"):
+        parameter_name(model, "depth")
+
+
+def test_problems_are_loaded_once():
+    problems = Problems({"mine": PROBLEM})
+    assert problems.get("mine", {}) is PROBLEM
+    first = problems.get("synthetic", {"random_state": 0})
+    assert problems.get("synthetic", {"random_state": 0}) is first
+    assert problems.get("synthetic", {"random_state": 1}) is not first
+
+
+def test_disturbed_views_show_the_other_class():
+    data, y = make_disturbed_views(4000, disturbed=[0.5, 0.0, 0.2], strength=8.0, random_state=0)
+    for view, share in zip(("view0", "view1", "view2"), (0.5, 0.0, 0.2), strict=True):
+        model = DecisionTreeClassifier(max_depth=8, random_state=0)
+        if share < 0.5:
+            score = model.fit(data[view][:3000], y[:3000]).score(data[view][3000:], y[3000:])
+            assert score == pytest.approx(1 - share, abs=0.06)
+    with pytest.raises(ValueError, match="2 entries for 3 views"):
+        make_disturbed_views(disturbed=[0.1, 0.2])
+
+
+def test_folds_of_one_round_share_their_draw():
+    tasks = tasks_on("mine", ["Concat"], n=3)
+    assert [t.repeat for t in tasks] == [0, 0, 0]

@@ -1,0 +1,154 @@
+"""The parts of the default classifier against slow twins."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consilience import MultiViewData
+from consilience._default import _kernel
+from consilience._default._bank import (
+    BankView,
+    complete_distances,
+    filled_distances,
+    joint_distances,
+    make_bank,
+)
+from consilience._default._cache import LIMIT, PatternCache
+from consilience._default._combine import fit_pool
+from consilience._default._components import fit_components, fit_kernel_components
+from consilience._default._forest import FOLDS, assign_folds, grow_forest
+from consilience._default._kernel import fit_kernel_member, landmarks
+from consilience._default._rows import merge_rows, row_keys
+from reference import default as slow
+
+
+def in_turn(function, items):
+    return [function(item) for item in items]
+
+
+@given(seed=st.integers(0, 10_000))
+def test_distances_to_means(seed):
+    """Missing rows at the mean of their donors, from distances alone."""
+    rng = np.random.RandomState(seed)
+    Xs = [rng.randn(25, 3), rng.randn(25, 5)]
+    present = rng.random_sample((25, 2)) < 0.7
+    present[~present.any(axis=1)] = True
+    present[:2] = True
+    held = [np.flatnonzero(present[:, v]) for v in range(2)]
+    Ds = [slow.distances(X[rows], X[rows]) for X, rows in zip(Xs, held, strict=True)]
+    strengths = np.array([0.3, 0.7])
+    views = [
+        BankView(f"v{v}", "features", 1.0, rows=X[rows])
+        for v, (X, rows) in enumerate(zip(Xs, held, strict=True))
+    ]
+    bank = make_bank(views, present, Ds, strengths)
+    joint = joint_distances(Ds, present, strengths)
+    new = MultiViewData({"v0": rng.randn(4, 3), "v1": rng.randn(4, 5)})
+    mapped = {name: new[name] for name in new.view_names}
+    completed = complete_distances(bank, Ds, strengths, new, mapped)
+    for v in range(2):
+        k = min(10, len(held[v]))
+        filled = slow.mean_imputed(Xs[v], present[:, v], joint, k)
+        np.testing.assert_allclose(
+            filled_distances(bank, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
+        )
+        np.testing.assert_allclose(completed[v], slow.distances(new[f"v{v}"], filled), atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (20, 50), (30, 25)])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_components(shape, convert):
+    X = np.random.RandomState(0).randn(*shape) + 3
+    expected = slow.principal_components(X, min(20, shape[1], shape[0] - 1))
+    out = fit_components(convert(X)).apply(convert(X))
+    np.testing.assert_allclose(np.abs(out), np.abs(expected), atol=1e-8)
+    gram = fit_kernel_components(X @ X.T).apply(X @ X.T)
+    np.testing.assert_allclose(np.abs(gram), np.abs(expected), atol=1e-6)
+
+
+def test_out_of_fold_votes_are_those_of_trees_that_left_the_fold_out():
+    rng = np.random.RandomState(0)
+    X, codes = rng.randn(50, 4), np.arange(50) % 3
+    weight, seeds = rng.uniform(0.5, 2, 50), np.arange(2 * FOLDS)
+    forest, votes = grow_forest(X, codes, weight, seeds, 3, in_turn)
+    folds = assign_folds(codes, FOLDS)
+    for fold in range(FOLDS):
+        rows = folds == fold
+        trees = [forest._tree(t) for t in range(len(forest)) if t % FOLDS == fold]
+        starts = [forest.starts[t] for t in range(len(forest)) if t % FOLDS == fold]
+        answers = [
+            forest.shares[s + tree.apply(X[rows])] for s, tree in zip(starts, trees, strict=True)
+        ]
+        np.testing.assert_allclose(votes[rows], np.mean(answers, axis=0))
+
+
+def test_folds_share_out_every_class():
+    codes = np.random.RandomState(0).randint(3, size=97)
+    folds = assign_folds(codes, FOLDS)
+    for k in range(3):
+        counts = np.bincount(folds[codes == k], minlength=FOLDS)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_rows_are_merged_in_any_order():
+    rng = np.random.RandomState(0)
+    A, B = rng.randint(3, size=(30, 2)).astype(float), rng.randint(2, size=(30, 1)) - 0.5
+    codes, weight = rng.randint(2, size=30), np.ones(30)
+    dense = MultiViewData({"a": A, "b": B})
+    sparse = MultiViewData({"a": sp.csr_array(A), "b": sp.csr_array(B)})
+    np.testing.assert_array_equal(row_keys(dense), row_keys(sparse))
+    rows, merged = merge_rows(dense, codes, weight)
+    whole = np.column_stack([A, B, codes])
+    assert len(rows) == len(np.unique(whole, axis=0))
+    assert merged.sum() == 30
+    turn = rng.permutation(30)
+    again, other = merge_rows(dense[turn], codes[turn], weight)
+    np.testing.assert_array_equal(whole[turn][again], whole[rows])
+    np.testing.assert_array_equal(other, merged)
+
+
+def test_pool_is_a_minimum_and_ignores_failing_members():
+    rng = np.random.RandomState(0)
+    codes = np.repeat([0, 1], [160, 40])
+    good = np.eye(2)[codes] * 0.4 + 0.3 + 0.15 * rng.randn(200, 2)
+    junk = np.tile([0.8, 0.2], (200, 1)) + 0.1 * rng.randn(200, 2)
+    weight, prior = np.ones(200), np.array([0.8, 0.2])
+    factors, bias = fit_pool(np.stack([good, junk]), codes, weight, prior)
+    assert factors[0] > 1.5 * factors[1]
+    pooled = np.tensordot(factors, np.stack([good, junk]), axes=1) + bias
+    assert (pooled.argmax(axis=1) == codes).mean() >= (good.argmax(axis=1) == codes).mean() - 0.01
+    alike, _ = fit_pool(np.stack([good, good]), codes, weight, prior)
+    assert alike[0] == pytest.approx(alike[1], rel=1e-3)
+    _, even = fit_pool(np.stack([good, junk]), codes, weight, np.array([0.5, 0.5]))
+    np.testing.assert_array_equal(even, 0)
+
+
+def test_landmarks_keep_the_shares_of_the_classes():
+    codes = np.repeat([0, 1, 2], [800, 150, 50])
+    chosen = landmarks(codes, 100)
+    assert len(np.unique(chosen)) == 100
+    np.testing.assert_allclose(np.bincount(codes[chosen]), [80, 15, 5], atol=1)
+
+
+def test_landmarks_of_all_rows_are_exact(monkeypatch):
+    """With every row a landmark, Nyström regression is kernel ridge."""
+    rng = np.random.RandomState(0)
+    data = MultiViewData({"a": rng.randn(60, 3), "b": rng.randn(60, 4)})
+    mapped = dict(data.items())
+    codes, weight, prior = np.arange(60) % 2, np.ones(60), np.array([0.5, 0.5])
+    exact, left_out, _ = fit_kernel_member(data, mapped, codes, weight, prior)
+    monkeypatch.setattr(_kernel, "landmarks", lambda codes, limit: np.arange(60)[::-1][:59])
+    near, near_left_out, _ = fit_kernel_member(data, mapped, codes, weight, prior)
+    np.testing.assert_allclose(near.predict(data, mapped), exact.predict(data, mapped), atol=0.1)
+    assert np.abs(near_left_out - left_out).mean() < 0.05
+
+
+def test_cache_is_bounded_and_not_saved():
+    cache = PatternCache()
+    for key in range(LIMIT + 5):
+        cache.get(key, lambda key=key: key + 1)
+    assert len(cache._held) == LIMIT
+    assert cache.get(LIMIT, lambda: 1 / 0) == LIMIT + 1
+    assert cache.__getstate__() == {"_held": {}}

@@ -1,0 +1,83 @@
+"""Maps that make views comparable, dense and sparse alike."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from consilience.views._maps import fit_view_map
+
+RNG = np.random.RandomState(0)
+COUNTS = RNG.poisson(0.3, size=(40, 12)).astype(float)
+ONES = np.ones(40)
+
+
+def test_histograms_become_unit_roots():
+    fitted = fit_view_map(COUNTS, ONES)
+    assert fitted.kind == "roots"
+    norms = np.sqrt(COUNTS.sum(axis=1, keepdims=True))
+    expected = np.sqrt(COUNTS) / np.where(norms > 0, norms, 1)
+    np.testing.assert_allclose(fitted.apply(COUNTS), expected)
+    sparse = fit_view_map(sp.csr_array(COUNTS), ONES)
+    assert sp.issparse(sparse.apply(COUNTS))
+    np.testing.assert_allclose(sparse.apply(sp.csr_array(COUNTS)).toarray(), expected)
+
+
+def test_other_columns_are_standardised_by_weight():
+    X, weight = RNG.randn(40, 3) * [1, 100, 0.01], RNG.randint(1, 4, 40).astype(float)
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    expected = np.clip((X - repeated.mean(axis=0)) / repeated.std(axis=0), -3, 3)
+    fitted = fit_view_map(X, weight)
+    assert fitted.kind == "standard"
+    np.testing.assert_allclose(fitted.apply(X), expected)
+    np.testing.assert_allclose(fitted.apply(sp.csr_array(X)), expected)
+
+
+def test_amounts_beside_flags_are_no_histogram():
+    X = np.column_stack([COUNTS > 0, 1e4 * np.exp(RNG.randn(40))]).astype(float)
+    assert (X == 0).mean() > 0.3
+    assert fit_view_map(X[:, :-1], ONES).kind == "roots"
+    wide = np.column_stack([X[:, :6], *[X[:, -1]] * 2])
+    assert fit_view_map(wide, ONES).kind == "standard"
+
+
+def test_constant_columns_are_left_out():
+    X = np.column_stack([np.full(40, 7.0), RNG.randn(40), np.full(40, 1e9) + 1e-9])
+    assert fit_view_map(X, ONES).columns.tolist() == [1]
+    empty = sp.csr_array(np.column_stack([COUNTS, np.zeros(40)]))
+    assert 12 not in fit_view_map(empty, ONES).columns
+    assert fit_view_map(np.zeros((5, 3)), np.ones(5)).width == 0
+
+
+def test_sparse_views_with_negative_values_are_scaled():
+    X = np.where(RNG.random_sample((40, 20)) < 0.1, RNG.randn(40, 20) * 50, 0)
+    fitted = fit_view_map(sp.csr_array(X), ONES)
+    assert fitted.kind == "scaled"
+    out = fitted.apply(sp.csr_array(X)).toarray()
+    X = X[:, fitted.columns]
+    np.testing.assert_allclose(out, X / np.sqrt((X**2).mean(axis=0)))
+
+
+@pytest.mark.parametrize("huge", [1e200, 1e308, 1e-300])
+def test_huge_and_tiny_values(huge):
+    X = RNG.randn(40, 3) / 5 * huge
+    for view in (X, sp.csr_array(np.where(RNG.random_sample(X.shape) < 0.2, X, 0))):
+        out = fit_view_map(view, ONES).apply(view)
+        values = out.data if sp.issparse(out) else out
+        assert np.isfinite(values).all()
+        assert values.std() > 0.1
+
+
+def test_empty_cells_stay_and_are_filled_by_means():
+    X = RNG.randn(40, 3)
+    X[3, 1] = np.nan
+    fitted = fit_view_map(X, ONES)
+    out = fitted.apply(X)
+    assert np.isnan(out).sum() == 1
+    assert fitted.fill(out)[3, 1] == 0
+    counts = COUNTS.copy()
+    counts[5, 0] = np.nan
+    roots = fit_view_map(counts, ONES)
+    assert np.isfinite(roots.fill(roots.apply(counts))).all()
+    sparse = sp.csr_array(counts)
+    held = fit_view_map(sparse, ONES)
+    assert np.isfinite(held.fill(held.apply(sparse)).data).all()
