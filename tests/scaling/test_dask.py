@@ -9,17 +9,17 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from common.estimators import CLASSIFIERS
-from scaling.problems import make, mvlsvm, objective
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from common.estimators import CLASSIFIERS
 from consilience import MultiViewData, as_multiview
 from consilience._solvers import squared_hinge
 from consilience.distributed import BlockSequence, _training
 from consilience.fusion import LateFusionClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
+from scaling.problems import make, mvlsvm, objective
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -132,8 +132,8 @@ def test_container_of_dask_arrays():
     assert data.compute() is data
     with pytest.raises(ValueError, match="different numbers of rows"):
         MultiViewData({"a": lazy(data)["a"], "b": np.ones((3, 2))})
+    unknown = lazy(data)["a"]
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
-        unknown = lazy(data)["a"]
         MultiViewData({"a": unknown[unknown[:, 0] > 0]})
     with pytest.raises(ValueError, match="cannot be lazy"):
         MultiViewData({"a": da.ones((4, 4))}, kinds={"a": "kernel"})
@@ -152,7 +152,7 @@ def test_errors(client):
         SMVMEDClassifier().fit(views)
     bad = data["a"].copy()
     bad[100, 2] = np.nan
-    with pytest.raises(ValueError, match="block 3: .*view 'a' is partly missing in row 29"):
+    with pytest.raises(ValueError, match=r"block 3: .*view 'a' is partly missing in row 29"):
         SMVMEDClassifier().fit({"a": da.from_array(bad, chunks=(CUTS, -1))}, y)
 
 
@@ -223,7 +223,9 @@ for model in (SMVMEDClassifier(), MVLSVMClassifier(5)):
     model.fit(BlockSequence.cut(data, y, rows=20)).predict(data)
 print(*{name.split(".")[0] for name in sys.modules} & {"dask", "distributed"})
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == ""
 
 

@@ -163,9 +163,7 @@ def _open_sequence(estimator, X, n_jobs):
         raise ValueError("the BlockSequence has no rows")
     _numbered(first[0], read_input, estimator, first[1], reset=True)
     stream = Stream(X.open, n_jobs)
-    return stream.map(
-        check, lambda data: read_input(estimator, data, reset=False), *_of(estimator)
-    )
+    return stream.map(check, lambda data: read_input(estimator, data, reset=False), *_of(estimator))
 
 
 def _open_lazy(estimator, X, y, sample_weight, n_jobs):
