@@ -113,7 +113,7 @@ def against_serial(models, n_blocks, rows):
     data, y = in_memory(n_blocks, rows)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):
