@@ -70,13 +70,13 @@ def objective(model, data, y):
     return np.sum(lam * u) / 2 + sum(np.sum(w**2) for w in model.coef_.values()) / 2
 
 
-def timed(function, clients=None):
-    """Wall-clock time, our processor time, and that of every worker."""
-    before = clients.run(time.process_time) if clients else {}
+def timed(function, *args, client=None):
+    """The result, wall-clock time, our processor time, and that of every worker."""
+    before = client.run(time.process_time) if client else {}
     wall, cpu = time.perf_counter(), time.process_time()
-    out = function()
+    out = function(*args)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    after = clients.run(time.process_time) if clients else {}
+    after = client.run(time.process_time) if client else {}
     return out, wall, cpu, [after[w] - before[w] for w in after]
 
 
@@ -113,7 +113,7 @@ def against_serial(models, n_blocks, rows):
     data, y = in_memory(n_blocks, rows)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -123,10 +123,10 @@ def against_serial(models, n_blocks, rows):
         models[0].fit(lazy[: 2 * rows], labels[: 2 * rows])
         for model in models:
             name = type(model).__name__
-            serial, wall, cpu, _ = timed(lambda: model.fit(data, y))
+            serial, wall, cpu, _ = timed(model.fit, data, y)
             value = objective(serial, data, y)
             with Rounds() as rounds:
-                far, wall_far, own, workers = timed(lambda: model.fit(lazy, labels), client)
+                far, wall_far, own, workers = timed(model.fit, lazy, labels, client=client)
             gap = objective(far, data, y) / value - 1
             busiest = own + max(workers)
             print(

@@ -29,7 +29,7 @@ def make(n, n_classes=3, seed=0):
 def landmarks(n=12, seed=5):
     """Landmarks that do not depend on the training rows."""
     data, _, _ = make(n, seed=seed)
-    return MultiViewData({name: view for name, view in data.items()}, present=np.ones((n, 3), bool))
+    return MultiViewData(dict(data.items()), present=np.ones((n, 3), bool))
 
 
 def mvlsvm(**settings):

@@ -155,11 +155,11 @@ def test_errors_say_which_block_and_what_to_do():
     a, b = data["a"].copy(), data["b"]
     a[25, 3] = np.inf
     bad = MultiViewData({"a": a, "b": b}, present=np.ones((60, 2), dtype=bool))
-    with pytest.raises(ValueError, match="block 1: .*infinity: view 'a', row 5, column 3"):
+    with pytest.raises(ValueError, match=r"block 1: .*infinity: view 'a', row 5, column 3"):
         model.fit(BlockSequence.cut(bad, y, rows=20))
-    with pytest.raises(ValueError, match="block 1: .*view 'a' has 4 columns, but had 5"):
+    with pytest.raises(ValueError, match=r"block 1: .*view 'a' has 4 columns, but had 5"):
         model.fit(BlockSequence([({"a": a[:9]}, y[:9]), ({"a": a[:9, :4]}, y[:9])]))
-    with pytest.raises(ValueError, match="block 0: .*X has 9 samples, but y has 8"):
+    with pytest.raises(ValueError, match=r"block 0: .*X has 9 samples, but y has 8"):
         model.fit(BlockSequence([({"a": a[:9]}, y[:8])]))
     with pytest.raises(ValueError, match="block 1: sample_weight is negative"):
         model.fit(BlockSequence.cut(data, y, np.r_[weight[:-1], -1], rows=50))

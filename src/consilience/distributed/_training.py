@@ -58,6 +58,11 @@ class Training:
         """Number of rows."""
         return int(self.sizes.sum())
 
+    def into(self, function, *state):
+        """The blocks changed by a function; the rows as they are now are given up."""
+        blocks, self.blocks = self.blocks.map(function, *state), None
+        return blocks
+
     def sample(self, size, rng):
         """``Rows`` drawn at random, ``size`` at most and all of them in order if they are fewer.
 

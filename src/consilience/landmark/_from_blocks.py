@@ -111,7 +111,7 @@ def exact_means(training, projection, imputer):
 def learn_from_blocks(training, projection, imputer, *, C, intercept, **settings):
     """θ of the squared hinge machines, steps, and whether all converged."""
     n_classes, total = len(training.totals), training.totals.sum()
-    blocks = training.blocks.map(project, projection, imputer, C / total, n_classes, intercept)
+    blocks = training.into(project, projection, imputer, C / total, n_classes, intercept)
     P, d = 1 if n_classes == 2 else n_classes, projection.slices[-1].stop
     rows = BlockRows(blocks, training.sizes, d, P, C)
     found = minimise_squared_hinge(rows, **settings)

@@ -99,7 +99,7 @@ def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
         c,
         max_iter,
     )
-    blocks = training.blocks.map(centre, design.means, n_classes)
+    blocks = training.into(centre, design.means, n_classes)
     found = minimise_sums(
         blocks.sum, design.slices, start, *coupling(c, alpha, V), tol=tol, max_iter=max_iter
     )

@@ -138,7 +138,7 @@ class MultiViewData:
         self._kinds = dict.fromkeys(views, "features")
         self._present = lazy.lazy_present(self._views, present)
         self._sample_ids = (
-            lazy.row_numbers(self._n, self._present.chunks[0])
+            lazy.row_numbers(self._present)
             if sample_ids is None
             else check_ids("sample_ids", sample_ids, self._n)
         )

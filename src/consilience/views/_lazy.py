@@ -84,9 +84,9 @@ def _side_by_side(columns: list[Any]) -> Any:
     return joined.rechunk({1: -1})
 
 
-def row_numbers(n: int, cuts: tuple[int, ...]) -> Any:
-    """0 … n − 1 as a dask array."""
-    return sys.modules["dask.array"].arange(n, chunks=(cuts,))
+def row_numbers(present: Any) -> Any:
+    """0, 1, … as a dask array, with the blocks of ``present``."""
+    return sys.modules["dask.array"].arange(len(present), chunks=(present.chunks[0],))
 
 
 def compute(data: Any) -> Any:
