@@ -60,6 +60,7 @@ OURS = (
     "vote._voters.TreeVoters",
 )
 THEIRS = (
+    "numpy.dtype",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
@@ -147,7 +148,8 @@ def load(path: str | os.PathLike) -> Any:
         raise
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelFileError(f"{path} is refused: it is no model file of consilience ({said})")
+        reason = f"it is no model file of consilience ({said})"
+        raise ModelFileError(f"{path} is refused: {reason}") from None
 
 
 def _skops() -> Any:

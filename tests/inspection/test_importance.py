@@ -100,7 +100,9 @@ def test_missing_and_sparse_views(problem):
     data, y = problem
     present = np.random.default_rng(1).random(data.present.shape) < 0.7
     present[:, 0] |= ~present.any(axis=1)
-    views = {name: sp.csr_array(np.asarray(X)) if i else X for i, (name, X) in enumerate(data.items())}
+    views = {
+        name: sp.csr_array(np.asarray(X)) if i else X for i, (name, X) in enumerate(data.items())
+    }
     gaps = MultiViewData(views, present=present)
     model = LateFusionClassifier().fit(gaps, y)
     found = view_permutation_importance(model, gaps, y, random_state=0)

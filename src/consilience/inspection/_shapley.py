@@ -95,8 +95,8 @@ def view_shapley(
     Returns
     -------
     Bunch
-        ``shapley_values`` (n_views,), ``standard_errors`` (0 where exact), ``exact``, ``view_names``,
-        ``full_score``, ``empty_score``.
+        ``shapley_values`` (n_views,), ``standard_errors`` (0 where exact), ``exact``,
+        ``view_names``, ``full_score``, ``empty_score``.
 
     See Also
     --------

@@ -109,9 +109,7 @@ def read_file(
         **dict.fromkeys(DELIMITERS, lambda: _read_csv(path, delimiter or DELIMITERS[kind])),
         **dict.fromkeys((".parquet", ".pq"), lambda: _read_parquet(path)),
         ".npz": lambda: _read_npz(path),
-        **dict.fromkeys(
-            (".svm", ".svmlight", ".libsvm"), lambda: _read_svmlight(path, n_features)
-        ),
+        **dict.fromkeys((".svm", ".svmlight", ".libsvm"), lambda: _read_svmlight(path, n_features)),
     }
     if kind not in readers:
         raise TableError(
@@ -255,7 +253,9 @@ def _read_svmlight(path: Path, n_features: int | None) -> Table:
     if n_features is not None:
         if matrix.shape[1] > n_features:
             raise TableError(f"{path} has {matrix.shape[1]} features, but {n_features} are known")
-        matrix = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), (len(labels), n_features))
+        matrix = sp.csr_array(
+            (matrix.data, matrix.indices, matrix.indptr), (len(labels), n_features)
+        )
     columns = {LABEL: labels, **({QUERY: queries} if np.any(queries) else {})}
     return Table(str(path), pa.table(columns), sp.csr_array(matrix))
 

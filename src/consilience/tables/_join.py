@@ -105,7 +105,9 @@ def sample_rows(
         counts = {name: table.n_rows for name, table in tables.items()}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{tables[n].path} has {count}" for n, count in counts.items())
-            raise TableError(f"the files have different numbers of rows ({said}); join them by --on")
+            raise TableError(
+                f"the files have different numbers of rows ({said}); join them by --on"
+            )
         n = next(iter(counts.values()))
         return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
     keys = {name: _keys(table, on) for name, table in tables.items()}
@@ -300,8 +302,10 @@ def _labels(cells: list[str | None], target: str) -> np.ndarray:
         numbers = [float(text) for text in different]
     except ValueError:
         return np.array(texts, dtype=str)
-    whole = all(number.is_integer() and str(int(number)) == text
-                for number, text in zip(numbers, different, strict=True))
+    whole = all(
+        number.is_integer() and str(int(number)) == text
+        for number, text in zip(numbers, different, strict=True)
+    )
     if not whole and len(different) > MAX_CLASSES_OF_NUMBERS:
         raise TableError(
             f"--target {target} has {len(different)} different numbers; this is classification, "
@@ -316,5 +320,7 @@ def _missing_share(data: MultiViewData, v: int) -> float:
         return 0.0
     if storage.is_dataframe(view):
         part = storage.take_rows(view, np.flatnonzero(there))
-        return sum(column.null_count for column in part.columns) / (part.num_rows * part.num_columns)
+        return sum(column.null_count for column in part.columns) / (
+            part.num_rows * part.num_columns
+        )
     return float(np.isnan(view[there]).mean())

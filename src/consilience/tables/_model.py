@@ -115,7 +115,8 @@ class TableModel:
     >>> from consilience.tables import assemble, Table, TableModel, preparation
     >>> from consilience.fusion import LateFusionClassifier
     >>> from sklearn.pipeline import make_pipeline
-    >>> table = pa.table({"a": [0.0, 1, 0, 1], "b": ["x", "y", "x", "y"], "ill": ["n", "j", "n", "j"]})
+    >>> columns = {"a": [0.0, 1, 0, 1], "b": ["x", "y", "x", "y"], "ill": ["n", "j", "n", "j"]}
+    >>> table = pa.table(columns)
     >>> read = assemble({"t": Table("t.csv", table)}, target="ill", views={"v": ["a"], "w": ["b"]})
     >>> pipeline = make_pipeline(preparation(read.data), LateFusionClassifier())
     >>> pipeline = pipeline.fit(read.data, read.target)
