@@ -181,7 +181,7 @@ def run_stages(
     do(main_tasks(run))
     found = stages(run, store.records())
     if found.best is not None and found.n_splits == found.n_planned:
-        for tasks in later_tasks(run, found.main):
-            do(tasks)
+        importance, curve = later_tasks(run, found.main)
+        do(importance + curve)
         found = stages(run, store.records())
     return found

@@ -136,7 +136,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 
 def _seconds(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.3g}"
+    return "–" if np.isnan(value) else f"{value:.{1 if value >= 100 else 2 if value >= 1 else 3}f}"
 
 
 def _percent(value: float) -> str:

@@ -220,7 +220,8 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_npz(path: Path) -> Table | dict[str, Table]:
     pa = arrow()
-    with np.load(path, allow_pickle=False) as file:
+    # np.load leaves a broken file open
+    with open(path, "rb") as content, np.load(content, allow_pickle=False) as file:
         sparse = "format" in file.files and "shape" in file.files
         arrays = {} if sparse else {name: file[name] for name in file.files}
     if sparse:

@@ -46,7 +46,7 @@ class TableView:
             return table.matrix
         lacking = [name for name in self.columns if name not in set(table.columns)]
         if lacking:
-            raise TableError(f"{table.path} lacks the columns {storage.shown(map(repr, lacking))}")
+            raise TableError(f"{table.path} lacks the columns {storage.shown(lacking)}")
         return view_values(table, self.columns, set(self.texts))[0]
 
 
