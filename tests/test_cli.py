@@ -18,6 +18,7 @@ def run(capsys, *arguments):
 
 def test_compare_ranks_methods(capsys):
     arguments = ["compare", "digits", "--methods", "Mono,Early fusion", "--cv", "2"]
+    arguments += ["--repeats", "1", "--jobs", "1"]
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert out.index("Early fusion") < out.index("Mono")

@@ -148,14 +148,14 @@ def test_full_disk(tmp_path):
     (tmp_path / "a.csv").write_text("x,z,y\n" + "1,2,a\n2,1,b\n" * 20)
     # no file may grow beyond this: what a full disk looks like to a process
     script = (
-        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, SIZE)); "
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, BYTES)); "
         "from consilience.cli import main; main()"
     )
     command = ["compare", "a.csv", "--target", "y", "--views", "u=x,v=z", "--out", "study",
                "--methods", "Late fusion", "--cv", "2", "--repeats", "1"]  # fmt: skip
     for limit in (100, 50_000):  # in the way of the settings, and of the store
         done = subprocess.run(
-            [sys.executable, "-c", script.replace("SIZE", str(limit)), *command],
+            [sys.executable, "-c", script.replace("BYTES", str(limit)), *command],
             capture_output=True, text=True, cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 2, done.stderr
