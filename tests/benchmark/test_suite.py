@@ -104,7 +104,10 @@ def changed(old, new):
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
         (changed('"accuracy"', '"accurracy"'), "unknown metric 'accurracy'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
-        (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience, Best view"),
+        (
+            changed('"Late fusion"', '"Duo"'),
+            "unknown method 'Duo'; known are Consilience, Best view",
+        ),
         (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),
         (changed('"MwMvC2"', '"MwMvC2"\nsettings = { depth = 3 }'), "no parameter 'depth'"),
         (changed('"MwMvC2"', '"MwMvC2"\ndatasets = ["x"]'), "unknown data set of 'MwMvC2' 'x'"),
