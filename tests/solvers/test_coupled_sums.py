@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from margin.problems import problems
 
 from consilience._solvers import coupled_sums
 from consilience._solvers.blocks import Blocks
@@ -22,6 +21,7 @@ from consilience._solvers.coupled_sums import (
 )
 from consilience._solvers.newton import homotopy
 from consilience._solvers.water_filling import coupling
+from margin.problems import problems
 
 
 def block_of(problem, sparse=False):
@@ -53,9 +53,7 @@ def test_derivatives(problem, sparse):
     total = total_over(pieces(block, 5))
     _, g, _ = total(loss_and_gradient, theta, which, a, b)
     step = 1e-6
-    ahead, behind = (
-        total(loss_and_gradient, theta + s * step * p, which, a, b) for s in (1, -1)
-    )
+    ahead, behind = (total(loss_and_gradient, theta + s * step * p, which, a, b) for s in (1, -1))
     slope = (ahead[0] - behind[0]) / (2 * step)
     scale = 1 + np.abs(g).max() * np.abs(p).max()
     np.testing.assert_allclose(slope, np.einsum("ij,ij->j", g, p), atol=1e-5 * scale)
