@@ -96,7 +96,10 @@ def test_rows_of_nan_are_missing_and_one_array_has_views():
 )
 def test_predictions_are_lazy(name):
     data, y, _ = make(sum(CUTS))
-    model = clone(CLASSIFIERS[name]).fit(data, y)
+    model = clone(CLASSIFIERS[name])
+    if "n_landmarks" in model.get_params():
+        model.set_params(n_landmarks=5)
+    model.fit(data, y)
     views = MultiViewData(lazy(data), present=data.present)
     methods = {"predict": (500,), "decision_function": (500, 3), "predict_proba": (500, 3)}
     for method, shape in methods.items():

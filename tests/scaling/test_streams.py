@@ -23,9 +23,9 @@ RAGGED = [1, 130, 0, 2, 211, 700]
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of rows that are smaller than the data."""
-    monkeypatch.setattr(squared_hinge, "LEAST", 60)
+    monkeypatch.setattr(squared_hinge, "LEAST", 30)
     monkeypatch.setattr(squared_hinge, "SAMPLE", 1)
-    monkeypatch.setattr(smvmed_blocks, "LEAST", 60)
+    monkeypatch.setattr(smvmed_blocks, "LEAST", 30)
     monkeypatch.setattr(smvmed_blocks, "SAMPLE", 1)
 
 
