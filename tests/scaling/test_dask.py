@@ -96,7 +96,10 @@ def test_rows_of_nan_are_missing_and_one_array_has_views():
 )
 def test_predictions_are_lazy(name):
     data, y, _ = make(sum(CUTS))
-    model = clone(CLASSIFIERS[name]).fit(data, y)
+    model = clone(CLASSIFIERS[name])
+    if "n_landmarks" in model.get_params():
+        model.set_params(n_landmarks=5)
+    model.fit(data, y)
     views = MultiViewData(lazy(data), present=data.present)
     methods = {"predict": (500,), "decision_function": (500, 3), "predict_proba": (500, 3)}
     for method, shape in methods.items():
@@ -108,7 +111,7 @@ def test_predictions_are_lazy(name):
         assert found.numblocks[0] == 4  # dask drops the empty one
         np.testing.assert_allclose(
             *(v if v.dtype.kind == "f" else model.classes_.searchsorted(v) for v in
-              (found.compute(), getattr(model, method)(data))), atol=1e-12,
+              (found.compute(), getattr(model, method)(data))), atol=1e-6,
         )  # fmt: skip
     # a container may lack a view, but not bring an unknown one or another width
     part = model.predict({"a": lazy(data)["a"]}).compute()

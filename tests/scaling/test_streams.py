@@ -23,9 +23,9 @@ RAGGED = [1, 130, 0, 2, 211, 700]
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of rows that are smaller than the data."""
-    monkeypatch.setattr(squared_hinge, "LEAST", 60)
+    monkeypatch.setattr(squared_hinge, "LEAST", 30)
     monkeypatch.setattr(squared_hinge, "SAMPLE", 1)
-    monkeypatch.setattr(smvmed_blocks, "LEAST", 60)
+    monkeypatch.setattr(smvmed_blocks, "LEAST", 30)
     monkeypatch.setattr(smvmed_blocks, "SAMPLE", 1)
 
 
@@ -52,7 +52,7 @@ def test_blocks_agree_with_memory(name, blocks, small_samples, monkeypatch):
         pytest.skip("small blocks are slow, and the others take the same way")
     for constant, value in constants.items():
         monkeypatch.setattr(coupled_sums, constant, value)
-    n = {1: 130, 7: 250}.get(blocks, sum(RAGGED))
+    n = {1: 80, 7: 180}.get(blocks, sum(RAGGED))
     data, y, weight = make(n)
     weights = weight
     if model.class_weight == "balanced":
@@ -126,8 +126,8 @@ def streamed(n_blocks):
 @pytest.mark.parametrize("model", [SMVMEDClassifier(c=0.1), MVLSVMClassifier(5, random_state=0)])
 def test_peak_memory_does_not_grow_with_the_rows(model):
     peaks = []
-    for n_blocks in (8, 24):
-        model.fit(streamed(8))  # what is kept from the first run is there for both
+    model.fit(streamed(6))  # what is kept from the first run is there for both
+    for n_blocks in (6, 15):
         tracemalloc.start()
         model.fit(streamed(n_blocks))
         peaks.append(tracemalloc.get_traced_memory()[1])
