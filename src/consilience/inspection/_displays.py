@@ -179,7 +179,10 @@ class ViewImportanceDisplay:
         -------
         ViewImportanceDisplay
         """
-        functions = {"permutation": view_permutation_importance, "shapley": view_shapley}
+        functions: dict[str, Callable] = {
+            "permutation": view_permutation_importance,
+            "shapley": view_shapley,
+        }
         if kind not in functions:
             raise ValueError(f"kind must be 'permutation' or 'shapley', got {kind!r}")
         found = functions[kind](estimator, X, y, scoring=scoring, random_state=random_state)

@@ -33,7 +33,7 @@ BLUE, ORANGE, TEAL = "#3f7fd0", "#d9822b", "#2a9d8f"
 COLOURS = (BLUE, ORANGE, TEAL)
 WIDTH = 4.9  # inches; narrow, so that text is readable on a phone
 SHOWN = 26  # letters of a name
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 9,
