@@ -40,7 +40,7 @@ def test_every_recipe_comes_back(tmp_path, problem, name):
     model = RECIPES[name].build(0)
     size = [p for p in model.get_params() if p.endswith("n_estimators")]
     model = make_pipeline(
-        ViewTransformer("passthrough"), model.set_params(**dict.fromkeys(size, 5))
+        ViewTransformer("passthrough"), model.set_params(**dict.fromkeys(size, 10))
     )
     save(model.fit(data, y), tmp_path / "m.skops")
     again = load(tmp_path / "m.skops")

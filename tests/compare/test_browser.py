@@ -50,9 +50,9 @@ def test_page_in_a_browser(tmp_path, width):
 
 
 def browse(path, width, folder, *options):
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu",
-               f"--window-size={width},1000", f"--user-data-dir={folder}/profile",
-               "--virtual-time-budget=2000", *options,
-               *([] if "--dump-dom" in options else [f"--screenshot={folder}/page.png"]),
-               path.as_uri()]  # fmt: skip
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu"]
+    command += [f"--window-size={width},1000", f"--user-data-dir={folder}/profile"]
+    command += ["--virtual-time-budget=2000", *options]
+    command += [] if "--dump-dom" in options else [f"--screenshot={folder}/page.png"]
+    command.append(path.as_uri())
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

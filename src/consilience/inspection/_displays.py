@@ -179,7 +179,7 @@ class ViewImportanceDisplay:
         -------
         ViewImportanceDisplay
         """
-        functions: dict[str, Any] = {
+        functions: dict[str, Callable] = {
             "permutation": view_permutation_importance,
             "shapley": view_shapley,
         }
