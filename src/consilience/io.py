@@ -67,6 +67,7 @@ OURS = (
     "margin._amvmed.AMVMEDClassifier",
     "margin._base.Solved",
     "margin._machine.FeatureExpansion",
+    "margin._machine.KernelSpec",
     "margin._machine.LinearExpansion",
     "margin._machine.Machine",
     "margin._machine.PairwiseExpansion",
