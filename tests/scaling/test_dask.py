@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import joblib
 import numpy as np
@@ -182,6 +183,15 @@ def test_grid_search_with_the_dask_backend(client):
     np.testing.assert_array_equal(found, expected)
 
 
+def bounded(function, *args, seconds=300):
+    """Call a function, or give up."""
+    done = []
+    thread = threading.Thread(target=lambda: done.append(function(*args)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert done, f"not done in {seconds} s"
+
+
 def test_a_lost_worker_changes_nothing(monkeypatch):
     """A worker process is killed in the middle of a fit; a nanny may or may not start another."""
     data, y, weight = make(sum(CUTS))
@@ -206,7 +216,7 @@ def test_a_lost_worker_changes_nothing(monkeypatch):
             return plain(blocks, function, *state)
 
         monkeypatch.setattr(DaskBlocks, "sum", interrupted)
-        model.fit(views, y, weight)
+        bounded(model.fit, views, y, weight)
         assert killed
         assert len(passes) > 3
     np.testing.assert_array_equal(model.decision_function(data), whole)
