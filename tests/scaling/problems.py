@@ -9,13 +9,16 @@ from consilience._targets import one_vs_rest_signs
 from consilience.landmark import MVLSVMClassifier
 
 
-def make(n, n_classes=3, seed=0):
-    """Views a (dense), b (float32) and c (sparse), labels, weights (some of them 0)."""
+def make(n, n_classes=3, seed=0, dtype=np.float64):
+    """Views a (dense), b (of the dtype) and c (sparse), labels, weights (some of them 0).
+
+    Similarities of float32 rows round at 1e-7, by the number of rows that are multiplied at once.
+    """
     rng = np.random.RandomState(seed)
     codes = rng.randint(n_classes, size=n)
     codes[:n_classes] = np.arange(n_classes)
     a = rng.randn(n, 5) + 0.7 * codes[:, None]
-    b = (rng.randn(n, 4) + (codes == 1)[:, None]).astype(np.float32)
+    b = (rng.randn(n, 4) + (codes == 1)[:, None]).astype(dtype)
     c = (rng.rand(n, 8) < 0.3) * (rng.rand(n, 8) + 0.3 * codes[:, None])
     present = rng.rand(n, 3) > 0.2
     present[~present.any(axis=1), 0] = True
