@@ -27,7 +27,10 @@ def test_compare_ranks_methods(capsys):
     ("arguments", "sentence"),
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
-        (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience, Best view"),
+        (
+            ["compare", "digits", "--methods", "Duo"],
+            "unknown method 'Duo'; known are Consilience, Best view",
+        ),
         (["compare", "digits", "--cv", "1"], "--cv must lie between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
         (["compare", "digits", "--seed", "-1"], "--seed must lie between 0"),
