@@ -55,6 +55,7 @@ SETS = {
 CACHE = Path(os.environ.get("CONSILIENCE_CACHE", Path(__file__).parents[1] / ".cache")) / "default"
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 SPLITS = 5
+MARKER = "## Tables"
 
 
 class Mapped(TransformerMixin, BaseEstimator):
@@ -210,9 +211,13 @@ def change(data, y, train, kind, seed):
     return data, y_train
 
 
+def path_of(key):
+    return CACHE / (key.replace("/", "_").replace(" ", "_") + ".json")
+
+
 def cached(key, compute):
     CACHE.mkdir(parents=True, exist_ok=True)
-    path = CACHE / (key.replace("/", "_").replace(" ", "_") + ".json")
+    path = path_of(key)
     if path.exists():
         return json.loads(path.read_text())
     value = compute()
@@ -320,8 +325,7 @@ def results():
     for setting, (_, _, methods) in SETTINGS.items():
         for name in SETS:
             for method in methods:
-                keys = [f"{setting}-{name}-{method}-{seed}" for seed in range(SPLITS)]
-                paths = [CACHE / (k.replace("/", "_").replace(" ", "_") + ".json") for k in keys]
+                paths = [path_of(f"{setting}-{name}-{method}-{s}") for s in range(SPLITS)]
                 if all(path.exists() for path in paths):
                     runs = [json.loads(path.read_text()) for path in paths]
                     mean = tuple(float(np.mean([r[k] for r in runs])) for k in ("accuracy", "fit"))
@@ -329,13 +333,27 @@ def results():
     return out
 
 
+def family_rows():
+    """Name, accuracies of ours, ET and LR, and of the best member of ours."""
+    rows = []
+    for name in FAMILIES:
+        runs = {}
+        for method in ("ours", "ET concat", "LR concat"):
+            paths = [path_of(f"family-{name}-{method}-{seed}") for seed in range(SPLITS)]
+            if all(path.exists() for path in paths):
+                runs[method] = [json.loads(path.read_text()) for path in paths]
+        if len(runs) == 3:
+            means = [float(np.mean([run["accuracy"] for run in r])) for r in runs.values()]
+            best = np.mean([run["members"] for run in runs["ours"]], axis=0).max()
+            rows.append((name, *means, float(best)))
+    return rows
+
+
 def table():
-    found = results()
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    where = (
-        f"{date.today()}, Python {platform.python_version()}, scikit-learn {sklearn.__version__}, "
-    )
-    where += f"NumPy {np.__version__}, {os.cpu_count()} cores"
+    """Writes the tables below the marker of docs/results/default.md, and all runs as csv."""
+    found, lines = results(), []
+    lines.append(f"{date.today()}, Python {platform.python_version()}, scikit-learn ")
+    lines[0] += f"{sklearn.__version__}, NumPy {np.__version__}, {os.cpu_count()} cores."
     with open(RESULTS / "default.csv", "w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["setting", "data", "method", "accuracy", "fit_seconds"])
@@ -343,17 +361,29 @@ def table():
             for name, methods in sets.items():
                 for method, (accuracy, seconds) in methods.items():
                     out.writerow([setting, name, method, f"{accuracy:.4f}", f"{seconds:.3f}"])
-    lines = [where, ""]
+        for name, *accuracies, _ in family_rows():
+            for method, accuracy in zip(
+                ("ours", "ET concat", "LR concat"), accuracies, strict=True
+            ):
+                out.writerow(["family", name, method, f"{accuracy:.4f}", ""])
     for setting, sets in found.items():
         methods = [m for m in SETTINGS[setting][2] if all(m in row for row in sets.values())]
-        lines += [f"### {setting}", "", "| data | " + " | ".join(methods) + " |"]
+        lines += ["", f"### {setting}", "", "| data | " + " | ".join(methods) + " |"]
         lines.append("|---" * (len(methods) + 1) + "|")
         for name, row in sets.items():
             lines.append(f"| {name} | " + " | ".join(f"{row[m][0]:.3f}" for m in methods) + " |")
         means = [np.mean([row[m][0] for row in sets.values()]) for m in methods]
-        lines += ["| mean | " + " | ".join(f"{mean:.3f}" for mean in means) + " |", ""]
-    (RESULTS / "default_tables.md").write_text("\n".join(lines))
-    print("\n".join(lines))
+        lines.append("| mean | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+    lines += ["", "### Synthetic families (100 training rows, 2000 test rows)", ""]
+    lines += ["| family | ours | ET concat | LR concat | ours − better | ours − its best member |"]
+    lines.append("|---" * 6 + "|")
+    for name, ours, trees, linear, best in family_rows():
+        lines.append(
+            f"| {name} | {ours:.3f} | {trees:.3f} | {linear:.3f} | "
+            f"{ours - max(trees, linear):+.3f} | {ours - best:+.3f} |"
+        )
+    page = (RESULTS / "default.md").read_text().split(MARKER)[0]
+    (RESULTS / "default.md").write_text(page + MARKER + "\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
