@@ -10,7 +10,7 @@ PYTEST := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pyth
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.cli
-	$(BIN)/consilience compare digits
+	$(BIN)/consilience compare digits --out demo
 
 # about a tenth of the random examples; test-all has the full counts
 test: $(VENV)/.test

@@ -36,13 +36,19 @@ ALLOWED = {
     "_base": ["_compat", "_targets", "distributed", "views"],
     **dict.fromkeys(FAMILIES, BELOW_FAMILIES),
     "datasets": ["views"],
-    "benchmark": ["datasets", "views", *FAMILIES],
-    "cli": ["benchmark", "datasets"],
+    "inspection": ["views"],
+    "io": [],
+    "tables": ["views"],
+    "benchmark": ["datasets", "inspection", "views", *FAMILIES],
+    "compare": ["benchmark", "datasets", "io", "tables", "views"],
+    "report": ["benchmark", "compare"],
+    "cli": ["benchmark", "compare", "datasets", "io", "report", "tables"],
     "_binned_tree": ["_core", "_targets"],
     "__init__": ["views"],
 }
 PACKAGES_OF_EXTRAS = {
-    "dask", "distributed", "matplotlib", "msgspec", "pandas", "polars", "pyarrow", "rich", "typer",
+    "dask", "distributed", "jinja2", "matplotlib", "msgspec", "pandas", "polars", "pyarrow", "rich",
+    "skops", "tomli_w", "typer",
 }  # fmt: skip
 # only downloads need these
 PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
@@ -50,7 +56,12 @@ PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
 MAY_USE_EXTRAS = {
     "benchmark": {"msgspec"},
     "cli": PACKAGES_OF_EXTRAS,
+    "compare": {"msgspec"},
     "distributed": {"dask", "distributed"},
+    "inspection": {"matplotlib"},
+    "io": {"skops"},
+    "report": {"jinja2", "matplotlib"},
+    "tables": {"pyarrow"},
 }
 DRAWS = ("benchmark/figures.py", "benchmark/publish.py")
 NEEDS_NO_EXTRA = ("benchmark/__init__.py", "benchmark/recipes.py", "benchmark/statistics.py")

@@ -1,4 +1,4 @@
-"""The command line: ``consilience compare``, ``bench``, and lists of what they know.
+"""The command line: ``consilience compare``, ``predict``, ``report``, ``bench``, and lists.
 
 Mistakes of the caller end with one sentence on standard error and exit code 2.
 """
@@ -6,9 +6,12 @@ Mistakes of the caller end with one sentence on standard error and exit code 2.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -26,18 +29,26 @@ except ImportError as error:
         f"consilience: the command line needs {error.name}; pip install 'consilience[cli]'"
     ) from None
 
+from consilience import io
 from consilience.benchmark.markdown import shown, shown_paper
 from consilience.benchmark.planning import plan, select
 from consilience.benchmark.progress import Forecast, duration
-from consilience.benchmark.protocol import Folds
 from consilience.benchmark.publish import raw_csv, write_file, write_results
 from consilience.benchmark.recipes import RECIPES, get_recipes
-from consilience.benchmark.results import Key, Place, Results, collect, rank
+from consilience.benchmark.results import Key, Results, collect
 from consilience.benchmark.run import pending, run_tasks
 from consilience.benchmark.store import Record, Store, StoreError
 from consilience.benchmark.suite import Suite, load_suite, suite_names
-from consilience.benchmark.tasks import Task, cross_validation
+from consilience.benchmark.tasks import Task
+from consilience.compare.defaults import METRICS, default_methods
+from consilience.compare.inputs import Compared, parse_files, read_data_set, read_tables
+from consilience.compare.predict import load_model, predict_files
+from consilience.compare.record import Options, Run, read_run
+from consilience.compare.study import Stages, check_design, refit, run_stages, stages
 from consilience.datasets import DATASETS, DatasetError, load_dataset
+from consilience.report import write_report
+from consilience.report.tables import ranking
+from consilience.tables import TableModel
 
 __all__ = ["app", "main"]
 
@@ -56,36 +67,243 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Plain lines for a log, no 
 
 @app.command()
 def compare(
-    dataset: Annotated[str, typer.Argument(help="Name of a data set; see 'datasets'.")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="A data set by name (see 'datasets'), or files: path or view=path."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of report, results and model; none by default.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Key column to join files by; by row order without it.")
+    ] = None,
+    views: Annotated[
+        str | None,
+        typer.Option(help="Views within one file, such as 'blood=hb:crp,x7,image=f1:f64'."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of samples that must stay together.")
+    ] = None,
+    categorical: Annotated[
+        str | None, typer.Option(help="Columns whose numbers are names, separated by commas.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Between the cells of csv files.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods, separated by commas; all of them by default.")
+        str | None,
+        typer.Option(help="Methods, separated by commas, or 'all'; a good set by default."),
     ] = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Rounds of folds.")] = 2,
+    metric: Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")] = "accuracy",
+    tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
+    time_budget: Annotated[
+        str | None, typer.Option(help="Begin no fit after this time, such as 90s, 10m or 2h.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of folds and methods.")] = 0,
-    jobs: Jobs = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of worker processes; one per core by default.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Cross-validate methods on a data set and print their ranking."""
-    if dataset not in DATASETS:
-        raise ValueError(f"unknown data set {dataset!r}; known are {', '.join(DATASETS)}")
-    recipes = get_recipes([name.strip() for name in methods.split(",")] if methods else None)
-    bunch = load_dataset(dataset)
-    smallest = int(np.unique(bunch.target, return_counts=True)[1].min())
-    if not 2 <= cv <= smallest:
-        raise ValueError(f"--cv must lie between 2 and {smallest}, the size of the least class")
+    """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
+    jobs = _cores() if jobs is None else jobs
     _check_seed_and_jobs(seed, jobs)
+    if metric not in METRICS:
+        raise ValueError(f"--metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    names = None if methods == "all" else _split(methods) or default_methods()
+    recipes = [recipe.name for recipe in get_recipes(names)]
+    budget = _budget(time_budget)
+    table_options = {
+        "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
+        "categorical": _split(categorical),
+    }  # fmt: skip
+    compared = _read_inputs(inputs, table_options)
+    run = Run(
+        version=version("consilience"),
+        command=["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else [],
+        options=Options(recipes, cv, repeats, metric, seed, tune),
+        data=compared.summary,
+        inputs=compared.inputs,
+        target=target or "",
+    )
+    check_design(run, compared.problem)
+    if out is not None:
+        _make_folder(out)
     console = Console()
-    console.print(f"[bold]{dataset}[/]: {len(np.unique(bunch.target))} classes")
-    console.print(repr(bunch.data), highlight=False, markup=False)
-    tasks = cross_validation(dataset, [recipe.name for recipe in recipes], Folds(cv), seed=seed)
-    with Store(":memory:") as store:
-        _follow(run_tasks(tasks, store, jobs=jobs), tasks, jobs, quiet)
-        results = collect(tasks, store.records())
-    ranked = rank(results, dataset)
-    console.print(_ranking_table(ranked, f"Accuracy, {cv}-fold cross-validation"))
-    _print_failures(console, results)
-    if all(place.failed for place in ranked):
+    console.print(repr(compared.problem.data), highlight=False, markup=False)
+    for note in compared.summary.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+    try:
+        found = _compare(run, compared, out, jobs, budget, quiet, console)
+    except StoreError as error:
+        raise ValueError(str(error)) from None
+    if found.best is None:
         raise typer.Exit(1)
+
+
+def _compare(
+    run: Run,
+    compared: Compared,
+    out: Path | None,
+    jobs: int,
+    budget: float | None,
+    quiet: bool,
+    console: Console,
+) -> Stages:
+    """Run the study, write what it found, and print the ranking."""
+    end = None if budget is None else time.monotonic() + budget
+    problems = {run.data.name: compared.problem}
+
+    def do(tasks: list[Task]) -> None:
+        left = list(pending(tasks, store).values())
+        rest = None if end is None else max(0.0, end - time.monotonic())
+        _follow(
+            run_tasks(left, store, problems=problems, jobs=jobs, budget=rest),
+            left,
+            jobs,
+            quiet,
+            done=len(tasks) - len(left),
+        )
+
+    with Store(":memory:" if out is None else out / "results.sqlite") as store:
+        if out is not None:
+            run.write(out)
+        try:
+            found = run_stages(run, store, do)
+        except KeyboardInterrupt:
+            said = "" if out is None else "; the same command goes on from here"
+            print(f"consilience: stopped{said}", file=sys.stderr)
+            raise typer.Exit(1) from None
+        if found.n_splits:
+            console.print(_ranking(run, found))
+        _print_failures(console, found.main)
+        if found.n_splits < found.n_planned:
+            said = f"the time was up: {found.n_splits} of {found.n_planned} splits are complete"
+            run.notes.append(said)
+            console.print(said + ("; the same command goes on" if out else ""), highlight=False)
+        if out is None:
+            console.print("nothing was written; --out FOLDER leaves a report and a model")
+        else:
+            _write_outputs(run, compared, found, store, out, console)
+    return found
+
+
+def _write_outputs(
+    run: Run, compared: Compared, found: Stages, store: Store, out: Path, console: Console
+) -> None:
+    write_file(out / "results.csv", raw_csv(found.main))
+    if found.best is not None:
+        fitted = refit(run, compared.problem, found.best)
+        model = TableModel(fitted, compared.views, found.best, run.target, compared.one_file)
+        io.save(model, out / "model.skops")
+        run.best = found.best
+    run.write(out)
+    page = write_report(run, found, store, out)
+    console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
+    if run.best:
+        console.print(f"model:  {out / 'model.skops'} ({run.best})", highlight=False, markup=False)
+
+
+def _read_inputs(inputs: list[str], options: dict[str, Any]) -> Compared:
+    if len(inputs) == 1 and not Path(inputs[0]).exists():
+        name = inputs[0]
+        if name in DATASETS:
+            given = [f"--{key}" for key, value in options.items() if value]
+            if given:
+                raise ValueError(f"{', '.join(given)} is for files, and {name} is a data set")
+            return read_data_set(name)
+        if not Path(name).suffix:
+            raise ValueError(
+                f"unknown data set {name!r}; known are {', '.join(DATASETS)}; nor is it a file"
+            )
+    return read_tables(parse_files(inputs), **options)
+
+
+def _ranking(run: Run, found: Stages) -> Table:
+    """The ranking with intervals, as in the report."""
+    metric = run.options.metric.replace("_", " ")
+    table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")
+    for column in ("rank", "method", metric, "95 % interval", "p", "fit seconds"):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for number, row in enumerate(ranking(run, found.main), start=1):
+        if not row.complete:
+            table.add_row("-", escape(row.method), "no score", "", "", "")
+            continue
+        p = "" if np.isnan(row.p_value) else f"{row.p_value:.3f}"
+        interval = "" if np.isnan(row.low) else f"{row.low:.3f} – {row.high:.3f}"
+        values = f"{row.score:.4f}", interval, p, f"{row.fit_seconds:.2f}"
+        table.add_row(str(number), escape(row.method), *values)
+    return table
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def _budget(text: str | None) -> float | None:
+    """Seconds of ``90``, ``90s``, ``10m`` or ``2h``."""
+    if text is None:
+        return None
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"--time-budget must be positive, got {text!r}")
+    return seconds
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="model.skops of a comparison.")],
+    files: Annotated[list[str], typer.Argument(help="Files: path or view=path.")],
+    on: Annotated[
+        str | None, typer.Option(help="Key column to join files by; by row order without it.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File of the predictions; standard output by default.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Between the cells of csv files.")] = None,
+) -> None:
+    """Predict the labels of new samples; views that no file has are missing."""
+    fitted = load_model(model)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
+        found = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if out is None:
+        print(found.to_csv(), end="")
+        return
+    _make_folder(out.parent)
+    write_file(out, found.to_csv())
+    print(f"{len(found.ids)} predictions: {out}")
+
+
+@app.command("report")
+def rebuild_report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a comparison.")],
+) -> None:
+    """Write the page of a comparison again from its results."""
+    run = read_run(folder)
+    database = folder / "results.sqlite"
+    if not database.exists():
+        raise ValueError(f"{folder} holds no results: there is no {database.name} in it")
+    try:
+        with Store(database) as store:
+            path = write_report(run, stages(run, store.records()), store, folder)
+    except StoreError as error:
+        raise ValueError(str(error)) from None
+    print(f"report: {path}")
 
 
 @app.command()
@@ -252,19 +470,6 @@ def _follow(
                 console.print(f"{done} of {total} fits, {left} left", highlight=False)
 
 
-def _ranking_table(ranked: list[Place], title: str) -> Table:
-    table = Table(title=title)
-    for column in ("rank", "method", "accuracy", "± between folds", "fit seconds"):
-        table.add_column(column, justify="left" if column == "method" else "right")
-    for number, place in enumerate(ranked, start=1):
-        if place.failed:
-            table.add_row("-", place.method, "failed", "", "")
-        else:
-            values = f"{place.score:.4f}", f"{place.deviation:.4f}", f"{place.fit_seconds:.2f}"
-            table.add_row(str(number), place.method, *values)
-    return table
-
-
 def _suite_table(study: Suite, found: Results, dataset: str) -> Table:
     """Means of one data set, the paper's in brackets."""
     table = Table("method", title=escape(dataset))
@@ -308,8 +513,10 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error))
     except (DatasetError, StoreError) as error:
         _fail(str(error), code=1)
-    except OSError as error:  # a full disk, a file that must not be written
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code=1)
+    except OSError as error:
+        if error.filename is None and error.strerror is None:
+            raise
+        _fail(f"{error.filename or 'writing'}: {error.strerror}")
     except Exception as error:
         # click's usage errors, whichever package typer takes them from
         if hasattr(error, "format_message"):

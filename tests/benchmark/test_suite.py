@@ -87,7 +87,7 @@ def changed(old, new):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (changed("metrics =", "metrix ="), "unknown field `metrix`"),
+        (changed("metrics =", "measures ="), "unknown field `measures`"),
         (changed("train_size", "trainsize"), r"unknown field `trainsize` - at `\$.protocol`"),
         (changed("seeded", "seeeded"), r"unknown field `seeeded` - at `\$.datasets"),
         (changed("repeats = 8", "repeats = 8, rows = 3"), "unknown field `rows`"),
@@ -102,9 +102,9 @@ def changed(old, new):
         ("title = 'a'\ntitle = '''b\nc'''\n", "the key 'title' is given twice"),
         (SUITE + "\n[protocol]\n", "'protocol'"),
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
-        (changed('"accuracy"', '"accurracy"'), "unknown metric 'accurracy'; known are accuracy"),
+        (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
-        (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience, Best view"),
+        (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience,"),
         (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),
         (changed('"MwMvC2"', '"MwMvC2"\nsettings = { depth = 3 }'), "no parameter 'depth'"),
         (changed('"MwMvC2"', '"MwMvC2"\ndatasets = ["x"]'), "unknown data set of 'MwMvC2' 'x'"),

@@ -169,7 +169,8 @@ def test_sparse_views_stay_sparse():
 def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
     data, y = problem(500, missing_rate=rate)
     exact = model().fit(data[:300], y[:300])
-    monkeypatch.setattr(_kernel, "EXACT", 100)
+    monkeypatch.setattr(_kernel, "EXACT", 200)
+    monkeypatch.setattr(_kernel, "LANDMARKS", 100)
     monkeypatch.setattr(_kernel, "TUNING", 60)
     monkeypatch.setattr(_kernel, "BLOCK", 64)
     monkeypatch.setattr(_columns, "CELLS", 100)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -17,7 +18,12 @@ from sklearn.svm import SVC
 from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.kernel import LaplacianCompletion, MKLClassifier
-from consilience.kernel._mkl_steps import curvature, learn_weights, solve_machines
+from consilience.kernel._mkl_steps import (
+    curvature,
+    learn_weights,
+    solve_machines,
+    solve_positive,
+)
 from reference import mkl as reference
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
@@ -253,6 +259,24 @@ def test_constant_views_say_nothing(norm):
     assert np.isfinite(nothing.decision_function([np.ones((90, 2)), np.zeros((90, 1))])).all()
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_kernels_that_are_not_positive(norm):
+    data, y = problem()
+    model = MKLClassifier(norm, kernel="sigmoid", gamma=0.5, coef0=-1.0, normalize=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert np.isfinite(model.fit(data, y).decision_function(data)).all()
+    A = np.arange(6.0).reshape(3, 2)
+    solved = solve_positive(np.diag([1.0, 2.0, -1.0]), A)
+    np.testing.assert_allclose(solved[:2], A[:2] / [[1.0], [2.0]])
+
+
+def test_views_that_hardly_vary():
+    data, y = problem(n_views=1)
+    with pytest.raises(ValueError, match=r"view 'view0' varies too little.*StandardScaler"):
+        MKLClassifier().fit(data["view0"] * 1e-160, y)
+
+
 def test_steps_that_do_not_suffice():
     data, y = problem()
     with pytest.warns(
@@ -269,6 +293,7 @@ def test_steps_that_do_not_suffice():
         ({"C": 0}, "C must be a number > 0, got 0"),
         ({"C": np.nan}, "C must be a number > 0"),
         ({"tol": -1}, "tol must be a number > 0"),
+        ({"cache_size": 0.1}, "4 kernel matrices of 90 samples take 0 MB, cache_size is 0.1"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
         ({"normalize": "unit"}, "normalize must be 'centred', 'trace' or None, got 'unit'"),
         ({"kernel": {"view0": "rbf"}}, "kernel must have one entry for each of the views.*lacks"),

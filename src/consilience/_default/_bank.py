@@ -197,6 +197,8 @@ def complete_distances(bank, Ds, strengths, data, mapped):
     ``Ds`` are the distances between the rows of the bank that have each view.
     """
     n, m = len(data), len(bank)
+    if data.present.all() and bank.present.all():
+        return [view.distances(data, mapped.get(view.name)) for view in bank.views]
     total, share = np.zeros((n, m)), np.zeros((n, m))
     known = []
     for v, view in enumerate(bank.views):

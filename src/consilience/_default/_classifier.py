@@ -96,7 +96,7 @@ class ConsilienceClassifier(MultiViewClassifier):
     -----
     The evidence is in ``docs/results/default.md``. Equal rows with equal labels count as one row of
     their summed weight, so a row is never judged by its copy. Above 2000 rows the kernel is
-    approximated on 2000 landmarks. Training rows are kept (2000 at most), because the kernel
+    approximated on 1000 landmarks. Training rows are kept (2000 at most), because the kernel
     member predicts by them.
 
     Examples

@@ -6,8 +6,8 @@ is the share of the labels' variance that kernel ridge on exp(−D_v) explains i
     K = ½ [ Σ_v w_v exp(−f D_v) + exp(−f Σ_v w_v D_v) ],
 
 one kernel in which views are alternatives and one in which they must agree. The width f and the
-penalty are those of least leave-one-out error. Above ``EXACT`` rows, K is replaced by its
-Nyström approximation on landmarks. Rows that lack views are predicted by the same
+penalty are those of least leave-one-out error. Above ``EXACT`` rows, K is replaced by
+its Nyström approximation on ``LANDMARKS`` of them. Rows that lack views are predicted by the same
 regression on the views they have, solved once for every pattern of views.
 """
 
@@ -35,9 +35,10 @@ from consilience._solvers.kernel_ridge import feature_ridge, kernel_ridge, solve
 
 __all__ = ["KernelMember", "fit_kernel_member"]
 
-EXACT = 2000  # rows up to which the kernel matrix is used as it is; else the number of landmarks
+EXACT = 2000  # rows up to which the kernel matrix is used as it is
+LANDMARKS = 1000  # rows that stand for all others where there are more
 TUNING = 1000  # rows for the strengths of the views and the width of the kernel
-BLOCK = 4096  # rows compared with the landmarks at once
+BLOCK = 1024  # rows compared with the landmarks at once
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
 WIDTHS = (0.5, 1.0, 2.0)
 LEAST = 0.01  # strength of a view that explains nothing: it may still help others
@@ -139,7 +140,7 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
         Shares of the classes.
     """
     Y = np.eye(len(prior))[codes] - prior
-    chosen = landmarks(codes, EXACT)
+    chosen = np.arange(len(codes)) if len(codes) <= EXACT else landmarks(codes, LANDMARKS)
     part = data[chosen]
     views, Ds = zip(
         *(bank_view(part, name, mapped, chosen) for name in data.view_names), strict=True
@@ -181,9 +182,7 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
 
 
 def landmarks(codes, limit):
-    """Rows to compare with: all, or ``limit`` of them with the classes in their shares."""
-    if len(codes) <= limit:
-        return np.arange(len(codes))
+    """``limit`` rows with the classes in their shares."""
     order = np.argsort(codes, kind="stable")
     return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 

@@ -21,7 +21,7 @@ from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
 from consilience.benchmark.work import COSTS
 
-__all__ = ["raw_csv", "summary_csv", "write_file", "write_results"]
+__all__ = ["csv_text", "raw_csv", "summary_csv", "write_file", "write_results"]
 
 ALTERATIONS = Condition.__struct_fields__
 
@@ -73,7 +73,7 @@ def summary_csv(suite: Suite, results: Results) -> str:
             paper = suite.reported(key.dataset, key.condition, key.method, metric) or ("", "")
             numbers = [_number(cell.mean), _number(cell.deviation), len(cell.scores), cell.n_failed]
             rows.append([key.dataset, *altered, key.method, metric, *numbers, *paper])
-    return _csv([*head, "paper_mean", "paper_deviation"], rows)
+    return csv_text([*head, "paper_mean", "paper_deviation"], rows)
 
 
 def raw_csv(results: Results) -> str:
@@ -87,13 +87,14 @@ def raw_csv(results: Results) -> str:
         values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
         place = [task.positive, task.index, task.who, outcome.status]
         rows.append([task.where, *altered, *place, *values, outcome.error])
-    return _csv(head, rows)
+    return csv_text(head, rows)
 
 
-def _csv(head: list[str], rows: Iterable[list]) -> str:
+def csv_text(head: list[str], rows: Iterable[list]) -> str:
+    """A csv file in which no cell is a formula."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(head)
+    writer.writerow([_harmless(value) for value in head])
     writer.writerows([_harmless(value) for value in row] for row in rows)
     return buffer.getvalue()
 

@@ -40,6 +40,7 @@ from consilience.benchmark.protocol import (
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
 from consilience.datasets import make_multiview_classification
+from consilience.inspection import view_permutation_importance, view_shapley
 from consilience.views import MultiViewData
 
 __all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "warm_up"]
@@ -55,6 +56,7 @@ COSTS = (
 )
 METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COSTS)
 MAX_NOTES = 10
+PROBE_ROWS = 1000
 
 
 class Outcome(Struct, kw_only=True):
@@ -231,6 +233,27 @@ def _missing_views(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[s
     return found
 
 
+def _permutation(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[str, float]:
+    """Accuracy lost when a view is shuffled among the test rows."""
+    rows = _some_rows(truth)
+    found = view_permutation_importance(model, test[rows], truth[rows], random_state=0)
+    return dict(zip(found.view_names, found.importances_mean.tolist(), strict=True))
+
+
+def _shapley(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[str, float]:
+    """Shares of the views in the accuracy on the test rows."""
+    rows = _some_rows(truth)
+    found = view_shapley(model, test[rows], truth[rows], n_orders=20, random_state=0)
+    return dict(zip(found.view_names, found.shapley_values.tolist(), strict=True))
+
+
+def _some_rows(truth: np.ndarray) -> np.ndarray:
+    """At most so many test rows, since they are predicted for many sets of views."""
+    return np.random.default_rng(0).permutation(len(truth))[:PROBE_ROWS]
+
+
 PROBES: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
-    "missing_views": _missing_views
+    "missing_views": _missing_views,
+    "permutation": _permutation,
+    "shapley": _shapley,
 }

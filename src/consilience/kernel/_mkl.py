@@ -62,6 +62,9 @@ class MKLClassifier(MultiViewClassifier):
         Duality gap to reach, relative to the objective.
     max_iter : int, default=200
         Most changes of the weights.
+    cache_size : float, default=4000
+        MB that the kernels between training samples, one more than there are views, may take; a
+        fit that needs more is refused.
     warm_start : bool, default=False
         Start from the weights and multipliers of the last fit, if its training rows were as many.
     views : None, list or dict, default=None
@@ -137,6 +140,7 @@ class MKLClassifier(MultiViewClassifier):
         normalize="centred",
         tol=1e-5,
         max_iter=200,
+        cache_size=4000,
         warm_start=False,
         views=None,
         class_weight=None,
@@ -151,6 +155,7 @@ class MKLClassifier(MultiViewClassifier):
         self.normalize = normalize
         self.tol = tol
         self.max_iter = max_iter
+        self.cache_size = cache_size
         self.warm_start = warm_start
         self.views = views
         self.class_weight = class_weight
@@ -197,6 +202,7 @@ class MKLClassifier(MultiViewClassifier):
         settings = check_kernels(self, data.view_names)
         warn_of_silent(data)
         learned = [n for v, n in enumerate(data.view_names) if data.present[:, v].any()]
+        self._refuse_too_large(len(data), len(learned) + 1)
 
         def compute(name):
             kernel = ViewKernel.of(self, data, name, weight, *settings[name])
@@ -272,11 +278,20 @@ class MKLClassifier(MultiViewClassifier):
             decisions += machine.decide(data)
         return one_vs_rest_scores(decisions)
 
+    def _refuse_too_large(self, n_samples, n_matrices):
+        need = n_matrices * n_samples**2 * 8 / 2**20
+        if need > self.cache_size:
+            raise ValueError(
+                f"{n_matrices} kernel matrices of {n_samples} samples take {need:.0f} MB, "
+                f"cache_size is {self.cache_size}: raise it, fit on fewer rows, or use "
+                "MVMLClassifier, whose landmarks need little memory"
+            )
+
     def _check_parameters(self):
         number = isinstance(self.norm, numbers.Real) and not isinstance(self.norm, bool)
         if not (number and 1 <= self.norm < np.inf) and self.norm != "mean":
             raise ValueError(f"norm must be a number >= 1 or 'mean', got {self.norm!r}")
-        for name in ("C", "tol"):
+        for name in ("C", "tol", "cache_size"):
             check_positive(name, getattr(self, name))
         check_count("max_iter", self.max_iter)
         if self.normalize not in NORMALIZE:

@@ -15,19 +15,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from consilience._solvers.simplex import minimise_on_simplex
 from consilience._solvers.smo import solve_hinge
 
 __all__ = ["Machines", "combine", "learn_weights", "start_weights"]
 
-# the machines may be responsible for this share of the gap
-SHARE = 0.1
+# if the machines are responsible for more than the first share of the gap they are solved to more
+# digits, and if for more than the second, with the weights as they are
+SHARE, MOST = 0.1, 0.5
 # a Newton step leaves at least this share of a weight
 KEPT = 0.05
 # KKT gaps of the machines, first and last
-LOOSE, TIGHT = 1e-3, 1e-10
+LOOSE, TIGHT = 1e-3, 1e-11
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Machines:
         q_v = Σ_k gᵀK_v g.
     primal, dual, bound : float
         J(μ) from above and from below, and what no weights can go below.
+    products : array of shape (V, P, n)
+        K_v g.
     free : list of int arrays
         Samples of each problem with 0 < α < C.
     """
@@ -57,6 +60,7 @@ class Machines:
     primal: float
     dual: float
     bound: float
+    products: np.ndarray
     free: list
 
     @property
@@ -88,34 +92,30 @@ def dual_norm(q, p):
 
 
 def solve_machines(Ks, mu, signs, bounds, p, tol, starts=None):
-    """All machines at μ, from the multipliers ``starts`` (P x n) if given."""
+    """All machines at μ, from the signed multipliers ``starts`` (P x n) if given."""
     K = combine(Ks, mu)
-    duals, biases, free, primal, total = [], [], [], 0.0, 0.0
+    found = []
     for k, y in enumerate(signs):
         start = None if starts is None else y * starts[k]
-        found = solve_hinge(K, y, bounds, tol=tol, alpha0=start)
-        g = y * found.dual
-        used = np.flatnonzero(g)
-        f = g[used] @ K[used]
-        # half of each gᵀKg is the norm; the rest of the primal are slacks
-        primal += g @ f / 2 + bounds @ np.maximum(0.0, 1 - y * (f + found.bias))
-        total += found.dual.sum()
-        duals.append(g)
-        biases.append(found.bias)
-        free.append(np.flatnonzero((found.dual > 0) & (found.dual < bounds)))
-    squares = np.array([kernel_square(M, duals) for M in Ks])
-    dual = total - mu @ squares / 2
-    bound = dual if p is None else total - dual_norm(squares, p) / 2
-    return Machines(mu, np.array(duals), np.array(biases), squares, primal, dual, bound, free)
-
-
-def kernel_square(K, duals):
-    """q_v = Σ_k gᵀK_v g."""
-    total = 0.0
-    for g in duals:
-        used = np.flatnonzero(g)
-        total += g[used] @ K[np.ix_(used, used)] @ g[used]
-    return max(total, 0.0)
+        found.append(solve_hinge(K, y, bounds, tol=tol, alpha0=start))
+    alphas, biases = np.array([f.dual for f in found]), np.array([f.bias for f in found])
+    duals = signs * alphas
+    products = np.array([duals @ M for M in Ks])
+    squares = np.maximum((products * duals).sum(axis=(1, 2)), 0.0)
+    slacks = np.maximum(0.0, 1 - signs * (np.tensordot(mu, products, 1) + biases[:, None]))
+    norm, total = mu @ squares / 2, alphas.sum()
+    free = (alphas > 0) & (alphas < bounds)
+    return Machines(
+        mu=mu,
+        duals=duals,
+        biases=biases,
+        squares=squares,
+        primal=norm + (slacks @ bounds).sum(),
+        dual=total - norm,
+        bound=total - (norm if p is None else dual_norm(squares, p) / 2),
+        products=products,
+        free=[np.flatnonzero(mask) for mask in free],
+    )
 
 
 def alternate(machines, p):
@@ -133,17 +133,26 @@ def curvature(Ks, machines):
     On the free samples K dg + db = −Σ_v dμ_v K_v g with Σ dg = 0, and ∂J/∂μ_v = −½ gᵀK_v g.
     """
     H = np.zeros((len(Ks), len(Ks)))
-    for g, free in zip(machines.duals, machines.free, strict=True):
+    for j, free in enumerate(machines.free):
         if len(free) < 2:
             continue
-        used = np.flatnonzero(g)
-        R = np.column_stack([K[np.ix_(free, used)] @ g[used] for K in Ks])
+        R = machines.products[:, j, free].T
         inner = combine([K[np.ix_(free, free)] for K in Ks], machines.mu)
-        inner[np.diag_indices(len(free))] += 1e-10 * max(np.trace(inner) / len(free), 1e-300)
-        solved = cho_solve(cho_factor(inner), np.column_stack([R, np.ones(len(free))]))
+        solved = solve_positive(inner, np.column_stack([R, np.ones(len(free))]))
         ones = solved[:, -1]
         H += R.T @ (solved[:, :-1] - np.outer(ones, ones @ R) / ones.sum())
     return (H + H.T) / 2
+
+
+def solve_positive(A, B, least=1e-10):
+    """A⁻¹B with a small ridge; kernels that are not positive lose their negative part."""
+    ridge = least * max(np.trace(A) / len(A), 1e-300)
+    try:
+        return cho_solve(cho_factor(A + ridge * np.eye(len(A))), B)
+    except LinAlgError:
+        values, vectors = eigh(A)
+        values = np.maximum(values, least * max(values[-1], 1e-300))
+        return vectors @ (vectors.T @ B / values[:, None])
 
 
 def newton(Ks, machines):
@@ -238,15 +247,18 @@ def learn_weights(
 
     now, n_iter = solve(mu, inner, duals), 0
     while now.gap > tol and n_iter < max_iter:
-        if now.primal - now.dual > SHARE * (now.primal - now.bound):
+        unsolved = (now.primal - now.dual) / (now.primal - now.bound)
+        if unsolved > SHARE:
             if inner < TIGHT:
                 break  # rounding: bounds are too large for the gap that is wanted
             inner /= 10
         then = None
-        if p == 1 and len(Ks) > 1:
+        if p is None or unsolved > MOST:
+            then = solve(now.mu, inner, now.duals)
+        elif p == 1 and len(Ks) > 1:
             then = newton_step(now, newton(Ks, now), solve, inner)
         if then is None:
-            then = solve(now.mu if p is None else alternate(now, p), inner, now.duals)
+            then = solve(alternate(now, p), inner, now.duals)
         now, n_iter = then, n_iter + 1
         if tick is not None and tick():
             break

@@ -97,7 +97,13 @@ class ViewKernel:
         columns = present if columns is None else columns
         if kind == "features":
             X = data[name]
-            gamma = kernel_gamma(gamma, X[present], weight[present])
+            with np.errstate(over="ignore", divide="ignore"):
+                gamma = kernel_gamma(gamma, X[present], weight[present])
+            if not np.isfinite(gamma):
+                raise ValueError(
+                    f"view {name!r} varies too little for gamma to be a number; scale its columns, "
+                    "e.g. by ViewTransformer(StandardScaler())"
+                )
             numbers = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
             return cls(name, kind, KernelTo(X[columns], kernel, **numbers), gamma)
         if kind == "kernel":

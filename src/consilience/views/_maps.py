@@ -18,7 +18,7 @@ __all__ = ["ViewMap", "fit_view_map"]
 
 # shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
 ZEROS = 0.3
-UNITS = 30.0  # columns of a histogram have non-zero values of one order, give or take this factor
+UNITS = 100.0  # columns of a histogram have non-zero values of one order, give or take this factor
 CLIP = 3.0
 DENSE = 0.3  # share of stored cells above which a sparse view is made dense
 

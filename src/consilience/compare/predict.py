@@ -1,0 +1,170 @@
+"""Apply a saved model to new files: find the view of each file, join, predict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from consilience import io
+from consilience.benchmark.publish import csv_text
+from consilience.compare.inputs import FileChoice
+from consilience.tables import Table, TableError, TableModel, read_file
+from consilience.tables._join import sample_rows
+from consilience.tables._model import spread_rows
+from consilience.views import MultiViewData
+from consilience.views import _storage as storage
+from consilience.views._storage import shown
+
+__all__ = ["Predicted", "load_model", "predict_files"]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Samples, their labels and, where the model has them, probabilities; and remarks."""
+
+    ids: list[str]
+    labels: np.ndarray
+    probabilities: np.ndarray | None
+    classes: list[str]
+    key: str
+    notes: list[str]
+
+    def to_csv(self) -> str:
+        """One row for each sample."""
+        head = [self.key, "predicted"]
+        rows: list[list[Any]] = [
+            [key, str(label)] for key, label in zip(self.ids, self.labels, strict=True)
+        ]
+        if self.probabilities is not None:
+            head += [f"p({name})" for name in self.classes]
+            for row, shares in zip(rows, self.probabilities, strict=True):
+                row += [f"{share:.6g}" for share in shares]
+        return csv_text(head, rows)
+
+
+def load_model(path: Path) -> TableModel:
+    """A model that ``consilience compare`` wrote."""
+    try:
+        model = io.load(path)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    if not isinstance(model, TableModel):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__} without the tables it was fitted on; load it "
+            "with consilience.io.load"
+        )
+    return model
+
+
+def predict_files(
+    model: TableModel,
+    files: Sequence[FileChoice],
+    *,
+    on: str | None = None,
+    delimiter: str | None = None,
+) -> Predicted:
+    """Labels of the samples in the files; views that no file has are missing."""
+    notes: list[str] = []
+    tables: dict[str, Table] = {}
+    for choice in files:
+        for view, table in _matched(model, choice, delimiter).items():
+            if view in tables:
+                raise TableError(f"{tables[view].path} and {table.path} are both view {view!r}")
+            tables[view] = table
+    _note_unknown_columns(model, tables, on, notes)
+    ids, rows = sample_rows(tables, on)
+    views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
+    for v, (name, table) in enumerate(tables.items()):
+        views[name] = spread_rows(_values(model, name, table), rows[name])
+        present[:, v] = (rows[name] >= 0) & ~storage.absent_rows(views[name])
+    absent = [name for name in model.views if name not in tables]
+    if absent:
+        notes.append(f"missing for all samples: {shown(absent)}")
+    empty = int((~present.any(axis=1)).sum())
+    if empty:
+        notes.append(f"{empty} samples have no view at all and get the most frequent class")
+    data = MultiViewData(views, present=present)
+    probabilities = model.predict_proba(data) if model.has_probabilities else None
+    return Predicted(
+        ids,
+        model.predict(data),
+        probabilities,
+        [str(c) for c in model.classes_],
+        "row" if on is None else on,
+        notes,
+    )
+
+
+def _values(model: TableModel, name: str, table: Table) -> Any:
+    try:
+        return model.views[name].values(table)
+    except TableError as error:
+        raise TableError(f"view {name!r}: {error}") from None
+
+
+def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> dict[str, Table]:
+    """The views that a file has: as it is told, by its name, or by its columns."""
+    name = choice.view if choice.view is not None else choice.path.stem
+    known = model.views.get(name)
+    width = known.width if known is not None and known.columns is None else None
+    tables = read_file(choice.path, delimiter=delimiter, n_features=width)
+    if len(tables) > 1:
+        prefix = "" if choice.view is None else f"{choice.view}."
+        found = {f"{prefix}{array}": table for array, table in tables.items()}
+        unknown = [array for array in found if array not in model.views]
+        if unknown:
+            raise TableError(
+                f"{choice.path} has the arrays {shown(unknown)}, but the model has the views "
+                f"{shown(model.views)}"
+            )
+        return found
+    table = next(iter(tables.values()))
+    if name in model.views and not (model.one_file and choice.view is None):
+        return {name: table}
+    if choice.view is not None:
+        raise TableError(f"the model has no view {choice.view!r}; it has {shown(model.views)}")
+    columns = set(table.columns)
+    fitting = [
+        view
+        for view, own in model.views.items()
+        if own.columns is not None and columns >= set(own.columns)
+    ]
+    if len(fitting) == 1 or (fitting and model.one_file):
+        return dict.fromkeys(fitting, table)
+    if fitting:
+        raise TableError(
+            f"{choice.path} has the columns of several views ({shown(fitting)}); write view=path"
+        )
+    raise TableError(
+        f"{choice.path} is none of the views {shown(model.views)}{_near(model, columns)}"
+    )
+
+
+def _near(model: TableModel, columns: set[str]) -> str:
+    """What the view that comes nearest lacks."""
+    lacks = {
+        view: [c for c in own.columns if c not in columns]
+        for view, own in model.views.items()
+        if own.columns is not None and columns & set(own.columns)
+    }
+    if not lacks:
+        return "; write view=path"
+    view = min(lacks, key=lambda name: len(lacks[name]))
+    return f"; for {view!r} it lacks the columns {shown(lacks[view])}"
+
+
+def _note_unknown_columns(
+    model: TableModel, tables: dict[str, Table], on: str | None, notes: list[str]
+) -> None:
+    used = {on, model.target}
+    used |= {c for own in model.views.values() for c in own.columns or []}
+    for path in dict.fromkeys(table.path for table in tables.values()):
+        table = next(t for t in tables.values() if t.path == path)
+        unknown = [c for c in table.columns if c not in used and table.matrix is None]
+        views = [model.views[view] for view, t in tables.items() if t.path == path]
+        if unknown and all(view.columns is not None for view in views):
+            notes.append(f"{path}: columns that the model does not know: {shown(unknown)}")

@@ -1,0 +1,187 @@
+"""The study: which fits are done, in which order, and what is read off them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from consilience.benchmark.problems import Problem
+from consilience.benchmark.protocol import Folds
+from consilience.benchmark.results import Results, collect, rank
+from consilience.benchmark.store import Record, Store
+from consilience.benchmark.tasks import (
+    Condition,
+    Task,
+    address,
+    build_method,
+    cross_validation,
+    parameter_name,
+)
+from consilience.compare.defaults import GRIDS
+from consilience.compare.record import Run
+
+__all__ = [
+    "Stages",
+    "check_design",
+    "later_tasks",
+    "main_tasks",
+    "refit",
+    "run_stages",
+    "stages",
+]
+
+CURVE_METHODS = 3
+CURVE_POINTS = 4
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Results of the comparison, of the views' importance, and of growing training sets."""
+
+    main: Results
+    importance: Results
+    curve: Results
+    n_splits: int  # that every method was tried on
+    n_planned: int
+    best: str | None
+
+
+def check_design(run: Run, problem: Problem) -> None:
+    """Whether these samples can be split like that; an error says what could."""
+    counts = dict(zip(run.data.classes, run.data.counts, strict=True))
+    rare = min(counts, key=lambda name: counts[name])
+    options = run.options
+    if not 2 <= options.cv <= counts[rare]:
+        raise ValueError(
+            f"--cv must lie between 2 and {counts[rare]}, the number of samples of class {rare!r}, "
+            f"got {options.cv}"
+            if counts[rare] > 1
+            else f"class {rare!r} has one sample only; leave it out"
+        )
+    if options.repeats < 1:
+        raise ValueError(f"--repeats must be at least 1, got {options.repeats}")
+    if problem.groups is not None:
+        n_groups = len(np.unique(problem.groups))
+        if n_groups < options.cv:
+            raise ValueError(f"--cv {options.cv} needs as many groups, but there are {n_groups}")
+        for label in np.unique(problem.target):
+            if len(np.unique(problem.groups[problem.target == label])) < 2:
+                raise ValueError(
+                    f"class {str(label)!r} is in one group only, so it cannot be learned from "
+                    "others; leave it out or group otherwise"
+                )
+    if options.metric == "roc_auc" and len(counts) > 2:
+        raise ValueError("--metric roc_auc is for two classes; use log_loss or balanced_accuracy")
+
+
+def main_tasks(run: Run) -> list[Task]:
+    """Every method on every split."""
+    options = run.options
+    return cross_validation(
+        run.data.name,
+        options.methods,
+        Folds(options.cv, options.repeats),
+        seed=options.seed,
+        content=run.data.content,
+        grids=GRIDS if options.tune else None,
+        keep=True,
+        probes=("missing_views",),
+    )
+
+
+def stages(run: Run, records: Iterable[Record]) -> Stages:
+    """Sort stored results; splits that not all methods were tried on are left out."""
+    records = list(records)
+    known = {record.address for record in records}
+    tasks = main_tasks(run)
+    open_splits = {task.index for task in tasks if address(task) not in known}
+    main = collect([task for task in tasks if task.index not in open_splits], records)
+    n_planned = run.options.cv * run.options.repeats
+    importance, curve = later_tasks(run, main)
+    best = ranked(run, main)[0] if ranked(run, main) else None
+    return Stages(
+        main,
+        collect(importance, records),
+        collect([task for task in curve if address(task) in known], records),
+        n_planned - len(open_splits),
+        n_planned,
+        best,
+    )
+
+
+def ranked(run: Run, main: Results) -> list[str]:
+    """Methods that did all splits, the best first."""
+    if not main.methods:
+        return []
+    places = rank(main, run.data.name, run.options.metric)
+    return [place.method for place in places if not np.isnan(place.score)]
+
+
+def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
+    """What is done once the ranking is known: views of the best method, training sizes of three."""
+    names = ranked(run, main)
+    first = {task.method: task for task in main_tasks(run)[: len(run.options.methods)]}
+    folds = range(run.options.cv)
+    importance = [
+        replace(first[name], index=index, keep=False, probes=("permutation", "shapley"))
+        for name in names[:1]
+        for index in folds
+    ]
+    curve = [
+        replace(
+            first[name], index=index, keep=False, probes=(), condition=Condition(train_size=size)
+        )
+        for index in folds
+        for size in curve_sizes(run)
+        for name in names[:CURVE_METHODS]
+    ]
+    return importance, curve
+
+
+def curve_sizes(run: Run) -> list[int]:
+    """Training sizes, each twice the one before, up to what balanced classes allow."""
+    counts, folds = run.data.counts, run.options.cv
+    each = min(counts) * (folds - 1) // folds
+    shares = [each / 2**k for k in range(1, CURVE_POINTS + 1)]
+    least = 4 if run.options.tune else 2
+    return sorted({len(counts) * int(share) for share in shares if share >= least})
+
+
+def refit(run: Run, problem: Problem, method: str) -> Any:
+    """The method on all samples, with its preparation; tuned if the study was."""
+    task = next(task for task in main_tasks(run) if task.method == method)
+    model = make_pipeline(clone(problem.prepare), build_method(task, run.options.seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the folds have said what there is to say
+        if task.grid:
+            grid = {parameter_name(model, name): values for name, values in task.grid.items()}
+            folds = StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
+            return (
+                GridSearchCV(model, grid, cv=folds)
+                .fit(problem.data, problem.target)
+                .best_estimator_
+            )
+        return model.fit(problem.data, problem.target)
+
+
+def run_stages(
+    run: Run,
+    store: Store,
+    do: Callable[[list[Task]], None],
+) -> Stages:
+    """Do the comparison, then what depends on its ranking."""
+    do(main_tasks(run))
+    found = stages(run, store.records())
+    if found.best is not None and found.n_splits == found.n_planned:
+        importance, curve = later_tasks(run, found.main)
+        do(importance + curve)
+        found = stages(run, store.records())
+    return found

@@ -1,0 +1,331 @@
+"""Plots of what a model makes of its views, after the conventions of scikit-learn's displays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Bunch
+
+from consilience.inspection._permutation import view_permutation_importance
+from consilience.inspection._shapley import view_shapley
+
+__all__ = ["StagedScoreDisplay", "ViewImportanceDisplay", "ViewWeightsDisplay"]
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib; pip install 'consilience[report]'") from None
+    return plt.subplots()[1]
+
+
+def _bars(ax: Any, names: list[str], values: np.ndarray, errors: Any, **style: Any) -> None:
+    """Horizontal bars, the largest on top."""
+    order = np.argsort(values, kind="stable")
+    errors = None if errors is None else np.asarray(errors)[order]
+    ax.barh(range(len(order)), np.asarray(values)[order], xerr=errors, **style)
+    # a dollar sign in a name is no mathematics
+    labels = [names[v] for v in order]
+    ax.set_yticks(range(len(order)), labels, parse_math=False)
+
+
+class ViewWeightsDisplay:
+    """Bars of ``view_weights_``: the share of the decision that each view carries.
+
+    Parameters
+    ----------
+    view_weights : array of shape (n_views,)
+        The shares.
+    view_names : list of str
+        Names of the views.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from consilience.boosting import MuMBoClassifier
+    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.inspection import ViewWeightsDisplay
+    >>> data, y = load_digits_views(return_X_y=True)
+    >>> model = MuMBoClassifier(n_estimators=10, random_state=0).fit(data, y)
+    >>> display = ViewWeightsDisplay.from_estimator(model)
+    >>> display.ax_.get_xlabel()
+    'share of the decision'
+    """
+
+    def __init__(self, *, view_weights: Any, view_names: list[str]) -> None:
+        self.view_weights = view_weights
+        self.view_names = view_names
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> ViewWeightsDisplay:
+        """Draw the weights of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            One that has ``view_weights_``.
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        **style : dict
+            Passed on to ``barh``.
+
+        Returns
+        -------
+        ViewWeightsDisplay
+        """
+        display = cls(
+            view_weights=np.asarray(estimator.view_weights_), view_names=list(estimator.view_names_)
+        )
+        return display.plot(ax=ax, **style)
+
+    def plot(self, *, ax: Any = None, **style: Any) -> ViewWeightsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        **style : dict
+            Passed on to ``barh``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        _bars(self.ax_, list(self.view_names), self.view_weights, None, **style)
+        self.ax_.set_xlabel("share of the decision")
+        return self
+
+
+class ViewImportanceDisplay:
+    """Bars of importances of views, by permutation or Shapley values, with their errors.
+
+    Parameters
+    ----------
+    importances : array of shape (n_views,)
+        One number for each view.
+    errors : array of shape (n_views,) or None
+        Standard errors.
+    view_names : list of str
+        Names of the views.
+    label : str
+        What the numbers are.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    def __init__(self, *, importances: Any, errors: Any, view_names: list[str], label: str) -> None:
+        self.importances = importances
+        self.errors = errors
+        self.view_names = view_names
+        self.label = label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        kind: str = "permutation",
+        scoring: Any = None,
+        random_state: Any = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> ViewImportanceDisplay:
+        """Compute importances and draw them.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            A classifier of this package.
+        X : MultiViewData, matrix or any multi-view input
+            Samples, better not those of fit.
+        y : array of shape (n_samples,)
+            Labels.
+        kind : {"permutation", "shapley"}, default="permutation"
+            Which importances.
+        scoring : str or callable, optional
+            As in scikit-learn.
+        random_state : int, RandomState or None, default=None
+            Seed.
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        **style : dict
+            Passed on to ``barh``.
+
+        Returns
+        -------
+        ViewImportanceDisplay
+        """
+        functions: dict[str, Callable] = {
+            "permutation": view_permutation_importance,
+            "shapley": view_shapley,
+        }
+        if kind not in functions:
+            raise ValueError(f"kind must be 'permutation' or 'shapley', got {kind!r}")
+        found = functions[kind](estimator, X, y, scoring=scoring, random_state=random_state)
+        return cls.from_result(found, ax=ax, **style)
+
+    @classmethod
+    def from_result(cls, result: Bunch, *, ax: Any = None, **style: Any) -> ViewImportanceDisplay:
+        """Draw what ``view_permutation_importance`` or ``view_shapley`` returned.
+
+        Parameters
+        ----------
+        result : Bunch
+            The result.
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        **style : dict
+            Passed on to ``barh``.
+
+        Returns
+        -------
+        ViewImportanceDisplay
+        """
+        if "importances_mean" in result:
+            repeats = result.importances.shape[1]
+            errors = result.importances_std / np.sqrt(repeats)
+            values, label = result.importances_mean, "score lost when the view is shuffled"
+        else:
+            values, errors = result.shapley_values, result.standard_errors
+            label = "share of the score (Shapley value)"
+        display = cls(importances=values, errors=errors, view_names=result.view_names, label=label)
+        return display.plot(ax=ax, **style)
+
+    def plot(self, *, ax: Any = None, **style: Any) -> ViewImportanceDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        **style : dict
+            Passed on to ``barh``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        _bars(self.ax_, list(self.view_names), self.importances, self.errors, **style)
+        self.ax_.set_xlabel(self.label)
+        return self
+
+
+class StagedScoreDisplay:
+    """Score of a boosted classifier after every round.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rounds,)
+        Score after each round.
+    score_name : str
+        What the score is.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    line_ : matplotlib Line2D
+        The curve.
+    """
+
+    def __init__(self, *, scores: Any, score_name: str = "accuracy") -> None:
+        self.scores = scores
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        metric: Callable[[Any, Any], float] = accuracy_score,
+        ax: Any = None,
+        name: str | None = None,
+        **style: Any,
+    ) -> StagedScoreDisplay:
+        """Score the rounds of a fitted classifier on samples and draw the curve.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            One that has ``staged_predict``.
+        X : MultiViewData, matrix or any multi-view input
+            Samples.
+        y : array of shape (n_samples,)
+            Labels.
+        metric : callable, default=accuracy_score
+            ``metric(y, predicted labels)``.
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        name : str, optional
+            Label of the curve.
+        **style : dict
+            Passed on to ``plot``.
+
+        Returns
+        -------
+        StagedScoreDisplay
+        """
+        if not hasattr(estimator, "staged_predict"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no staged_predict; boosting methods have"
+            )
+        scores = np.array([metric(y, labels) for labels in estimator.staged_predict(X)])
+        label = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
+        return cls(scores=scores, score_name=label).plot(ax=ax, name=name, **style)
+
+    def plot(self, *, ax: Any = None, name: str | None = None, **style: Any) -> StagedScoreDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new ones by default.
+        name : str, optional
+            Label of the curve.
+        **style : dict
+            Passed on to ``plot``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        rounds = np.arange(1, len(self.scores) + 1)
+        (self.line_,) = self.ax_.plot(rounds, self.scores, label=name, **style)
+        self.ax_.set_xlabel("round")
+        self.ax_.set_ylabel(self.score_name)
+        if name is not None:
+            for text in self.ax_.legend().get_texts():
+                text.set_parse_math(False)
+        return self

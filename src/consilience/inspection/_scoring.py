@@ -1,0 +1,64 @@
+"""Views of X as the estimator knows them, copies with other views, and their scores."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
+
+from consilience.views import MultiViewData, as_multiview
+from consilience.views import _storage as storage
+from consilience.views._convert import is_matrix, split_columns
+
+__all__ = ["Scorer", "check_labels", "with_presence"]
+
+
+def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
+    """The same views with another mask of what is there."""
+    return MultiViewData(
+        dict(data.items()),
+        present=present,
+        sample_ids=data.sample_ids,
+        kinds=data.kinds,
+        column_ids=data.column_ids,
+    )
+
+
+class Scorer:
+    """Scores an estimator on variants of the same samples."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, scoring: Any) -> None:
+        self.data = _views_of(X, estimator)
+        self.y = check_labels(y, len(self.data))
+        self._estimator = estimator
+        self._score = check_scoring(estimator, scoring=scoring)
+
+    def __call__(self, data: MultiViewData) -> float:
+        """The score; rows that have lost all views get the class prior without a warning."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
+            return float(self._score(self._estimator, data, self.y))
+
+    def without(self, kept: np.ndarray) -> float:
+        """The score when only the views in the mask ``kept`` are there."""
+        return self(with_presence(self.data, self.data.present & kept))
+
+
+def _views_of(X: Any, estimator: Any) -> MultiViewData:
+    """Views of X; one matrix is cut by the ``views`` of the estimator or of its first such step."""
+    if not is_matrix(X):
+        return as_multiview(X)
+    steps = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    views = next((step.views for step in steps if hasattr(step, "views")), None)
+    return split_columns(X, views, storage.column_names(X))
+
+
+def check_labels(y: Any, n: int) -> np.ndarray:
+    """Labels as an array, one for each sample."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"y must have one label for each of the {n} samples, got shape {y.shape}")
+    return y

@@ -1,0 +1,244 @@
+"""What the page shows, as plain rows: ranking with intervals and tests, views, notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from consilience.benchmark.predictions import Predictions
+from consilience.benchmark.recipes import RECIPES
+from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
+from consilience.benchmark.statistics import holm, paired_t
+from consilience.benchmark.store import Store
+from consilience.benchmark.tasks import Condition
+from consilience.compare.record import Run
+from consilience.compare.study import Stages
+
+__all__ = [
+    "Calibration",
+    "Curve",
+    "Row",
+    "calibration",
+    "confusion",
+    "corrected_interval",
+    "curves",
+    "importance",
+    "missing_views",
+    "out_of_fold",
+    "ranking",
+    "remarks",
+]
+
+REST = Condition()
+N_BINS = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method in the ranking; ``p_value`` is of no difference from the best."""
+
+    method: str
+    summary: str
+    source: str
+    score: float
+    low: float
+    high: float
+    p_value: float
+    fit_seconds: float
+    predict_seconds: float
+    scores: np.ndarray
+
+    @property
+    def complete(self) -> bool:
+        """Whether every fit gave a score."""
+        return not np.isnan(self.score)
+
+
+def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, float]:
+    """95 % interval of the mean over folds that share training rows (Nadeau & Bengio 2003)."""
+    n = len(scores)
+    if n < 2:
+        return np.nan, np.nan
+    error = np.sqrt(scores.var(ddof=1) * (1 / n + test_share / (1 - test_share)))
+    reach = stats.t.ppf(0.975, n - 1) * error
+    return float(scores.mean() - reach), float(scores.mean() + reach)
+
+
+def ranking(run: Run, main: Results) -> list[Row]:
+    """Methods, the best first; those without a score last."""
+    metric, share = run.options.metric, 1 / run.options.cv
+    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    rows = []
+    for method in main.methods:
+        key = Key(run.data.name, REST, method)
+        cell = main.cell(key, metric)
+        complete = not np.isnan(cell.mean)
+        low, high = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
+        rows.append(
+            Row(
+                method=method,
+                summary=RECIPES[method].summary if method in RECIPES else "",
+                source=RECIPES[method].source if method in RECIPES else "",
+                score=cell.mean,
+                low=low,
+                high=high,
+                p_value=np.nan,
+                fit_seconds=_mean(main.cell(key, "fit_seconds").scores),
+                predict_seconds=_mean(main.cell(key, "predict_seconds").scores),
+                scores=cell.scores,
+            )
+        )
+    rows.sort(key=lambda row: (not row.complete, -sign * np.nan_to_num(row.score), row.method))
+    return _with_tests(rows, share)
+
+
+def _with_tests(rows: list[Row], share: float) -> list[Row]:
+    """p-values against the first row, adjusted for their number."""
+    others = [row for row in rows[1:] if row.complete]
+    if not others or len(rows[0].scores) < 2:
+        return rows
+    raw = np.array([paired_t(rows[0].scores, row.scores, share).p_value for row in others])
+    adjusted = dict(zip([row.method for row in others], holm(raw), strict=True))
+    return [
+        Row(**{**row.__dict__, "p_value": float(adjusted.get(row.method, np.nan))}) for row in rows
+    ]
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+# -- views -----------------------------------------------------------------------------------
+
+
+def importance(stages: Stages, probe: str) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation over folds of a probe of the best method, by view."""
+    found: dict[str, list[float]] = {}
+    for record in stages.importance.records:
+        for view, value in record.outcome.probes.get(probe, {}).items():
+            found.setdefault(view, []).append(np.nan if value is None else value)
+    return {
+        view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
+        for view, v in found.items()
+    }
+
+
+def missing_views(main: Results, methods: list[str]) -> dict[str, dict[str, float]]:
+    """Accuracy of each method when a view is missing at prediction, by method and view."""
+    sums: dict[str, dict[str, list[float]]] = {}
+    for record in main.records:
+        if record.task.who in methods and record.done:
+            own = sums.setdefault(record.task.who, {})
+            for view, value in record.outcome.probes.get("missing_views", {}).items():
+                own.setdefault(view, []).append(np.nan if value is None else value)
+    return {
+        method: {view: float(np.mean(values)) for view, values in sums[method].items()}
+        for method in methods
+        if method in sums
+    }
+
+
+# -- predictions -----------------------------------------------------------------------------
+
+
+def out_of_fold(run: Run, store: Store, main: Results, method: str) -> list[Predictions]:
+    """Predictions of a method for every sample, from the first round of folds."""
+    found = []
+    for record in main.records:
+        if record.task.who == method and record.done and record.task.repeat == 0:
+            kept = store.predictions(record.address)
+            if kept is not None:
+                found.append(kept)
+    return found
+
+
+def confusion(run: Run, parts: list[Predictions]) -> np.ndarray:
+    """Samples by true (rows) and predicted class."""
+    place = {name: i for i, name in enumerate(run.data.classes)}
+    table = np.zeros((len(place), len(place)), dtype=int)
+    for part in parts:
+        codes = np.array([place[str(c)] for c in part.classes])
+        known = part.truth >= 0
+        np.add.at(table, (codes[part.truth[known]], codes[part.said[known]]), 1)
+    return table
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Mean confidence and accuracy in bins of confidence, and how far they are apart on average."""
+
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    samples: np.ndarray
+    error: float
+
+
+def calibration(parts: list[Predictions]) -> Calibration | None:
+    """Confidence of the predicted class against how often it is right; None without any."""
+    if not parts or any(part.kind != "probability" for part in parts):
+        return None
+    confidence = np.concatenate([part.scores.max(axis=1) for part in parts])
+    right = np.concatenate([part.truth == part.said for part in parts])
+    bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
+    used = np.unique(bins)
+    mean = np.array([confidence[bins == b].mean() for b in used])
+    share = np.array([right[bins == b].mean() for b in used])
+    size = np.array([(bins == b).sum() for b in used])
+    return Calibration(mean, share, size, float((size * np.abs(mean - share)).sum() / size.sum()))
+
+
+# -- learning curve --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Scores of a method by number of training samples."""
+
+    method: str
+    sizes: list[int]
+    means: list[float]
+    deviations: list[float]
+
+
+def curves(run: Run, stages: Stages) -> list[Curve]:
+    """Learning curves; their last point is the comparison itself."""
+    found = []
+    full = run.data.samples * (run.options.cv - 1) // run.options.cv
+    conditions = sorted(stages.curve.conditions, key=lambda c: c.train_size or 0)
+    for method in stages.curve.methods:
+        points = []
+        for condition in conditions:
+            cell = stages.curve.cell(Key(run.data.name, condition, method), run.options.metric)
+            points.append((condition.train_size, cell.mean, cell.deviation))
+        cell = stages.main.cell(Key(run.data.name, REST, method), run.options.metric)
+        points.append((full, cell.mean, cell.deviation))
+        known = [point for point in points if point[0] is not None and not np.isnan(point[1])]
+        if len(known) > 1:
+            found.append(Curve(method, *map(list, zip(*known, strict=True))))
+    return found
+
+
+# -- remarks ---------------------------------------------------------------------------------
+
+
+def remarks(main: Results) -> list[dict[str, Any]]:
+    """Warnings and tuned settings by method, with the number of fits they were seen in."""
+    found = []
+    for method in main.methods:
+        records = [record for record in main.records if record.task.who == method]
+        notes = Counter(note.splitlines()[0] for r in records for note in r.outcome.notes if note)
+        chosen = Counter(
+            ", ".join(f"{name} = {value}" for name, value in r.outcome.chosen.items())
+            for r in records
+            if r.outcome.chosen
+        )
+        if notes or chosen:
+            found.append(
+                {"method": method, "notes": notes.most_common(), "chosen": chosen.most_common()}
+            )
+    return found

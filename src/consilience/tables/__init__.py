@@ -1,0 +1,21 @@
+"""A user's own tables: files to views, preparation inside cross-validation, models that know both.
+
+The only code that reads files of tables. It needs the extra ``tables``.
+"""
+
+from consilience.tables._encode import TableEncoder, preparation
+from consilience.tables._files import Table, TableError, read_file
+from consilience.tables._join import Assembled, assemble
+from consilience.tables._model import TableModel, TableView
+
+__all__ = [
+    "Assembled",
+    "Table",
+    "TableEncoder",
+    "TableError",
+    "TableModel",
+    "TableView",
+    "assemble",
+    "preparation",
+    "read_file",
+]

@@ -1,0 +1,145 @@
+"""Preparation of tables inside cross-validation: missing cells, scales, categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from consilience.views import MultiViewData, ViewTransformer
+from consilience.views import _storage as storage
+
+__all__ = ["TableEncoder", "preparation"]
+
+MAX_CATEGORIES = 40  # of one column; rarer ones are taken together
+
+
+def scaled_numbers() -> Any:
+    """Missing cells by the mean, columns to mean 0 and variance 1."""
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+
+
+def preparation(data: MultiViewData) -> ViewTransformer:
+    """The unfitted transformer that suits each view: by its storage, never by its values."""
+    return ViewTransformer({name: _suited(data, name) for name in data.view_names})
+
+
+def _suited(data: MultiViewData, name: str) -> Any:
+    if data.kinds[name] != "features":
+        return "passthrough"
+    view = data[name]
+    if storage.is_dataframe(view):
+        return TableEncoder()
+    # zeros of a sparse view stay zeros
+    return MaxAbsScaler() if sp.issparse(view) else scaled_numbers()
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode a table with columns of numbers and of text.
+
+    Numbers are scaled to mean 0 and variance 1 and missing ones replaced by the mean; a text is a
+    category and becomes indicator columns, with rare categories taken together, missing ones a
+    category of their own and unknown ones none.
+
+    Parameters
+    ----------
+    max_categories : int, default=40
+        Largest number of indicator columns of one text column.
+
+    Attributes
+    ----------
+    numbers_, texts_ : list of str
+        Columns of numbers and of text.
+    scaler_ : Pipeline or None
+        For the numbers.
+    encoder_ : OneHotEncoder or None
+        For the texts.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from consilience.tables import TableEncoder
+    >>> table = pa.table({"age": [20.0, None, 40.0], "site": ["a", "b", "a"]})
+    >>> TableEncoder().fit_transform(table).round(1)
+    array([[-1.2,  1. ,  0. ],
+           [ 0. ,  0. ,  1. ],
+           [ 1.2,  1. ,  0. ]])
+    """
+
+    def __init__(self, max_categories: int = MAX_CATEGORIES) -> None:
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Learn means, scales and categories.
+
+        Parameters
+        ----------
+        X : dataframe
+            Training rows.
+        y : ignored
+            For the convention.
+
+        Returns
+        -------
+        self
+        """
+        frame = nw.from_native(X, eager_only=True)
+        self.texts_ = [name for name in frame.columns if not frame[name].dtype.is_numeric()]
+        self.numbers_ = [name for name in frame.columns if name not in set(self.texts_)]
+        self.scaler_ = self.encoder_ = None
+        if self.numbers_:
+            self.scaler_ = scaled_numbers().fit(self._numbers(frame))
+        if self.texts_:
+            self.encoder_ = OneHotEncoder(
+                handle_unknown="infrequent_if_exist",
+                max_categories=self.max_categories,
+                sparse_output=False,
+            ).fit(self._texts(frame))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : dataframe
+            Rows with the columns seen in fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+        """
+        check_is_fitted(self)
+        frame = nw.from_native(X, eager_only=True)
+        blocks = []
+        if self.scaler_ is not None:
+            blocks.append(self.scaler_.transform(self._numbers(frame)))
+        if self.encoder_ is not None:
+            blocks.append(self.encoder_.transform(self._texts(frame)))
+        return np.hstack(blocks)
+
+    def _numbers(self, frame: nw.DataFrame) -> np.ndarray:
+        columns = [frame[name].cast(nw.Float64).to_numpy() for name in self.numbers_]
+        return np.column_stack(columns).astype(np.float64)
+
+    def _texts(self, frame: nw.DataFrame) -> np.ndarray:
+        """Text cells; a missing one is the empty text."""
+        cells = np.empty((len(frame), len(self.texts_)), dtype=object)
+        for j, name in enumerate(self.texts_):
+            cells[:, j] = ["" if value is None else str(value) for value in frame[name].to_list()]
+        return cells
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

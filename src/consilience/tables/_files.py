@@ -1,0 +1,336 @@
+"""Files of tables: csv, tsv, parquet, npz and svmlight, read as a frame, a matrix, or both.
+
+Whatever is wrong with a file is one sentence that names it. Cells of a csv stay text until it is
+known what they are for: a key must not lose its leading zeros.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["Table", "TableError", "number_column", "read_file", "text_column"]
+
+# what people write for "not known"
+NULLS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+MAX_HEADER = 64 * 2**20  # characters
+LABEL, QUERY = "label", "qid"  # names of the two columns that an svmlight file has beside features
+
+
+class TableError(ValueError):
+    """A table that cannot be used; the message names it and says what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one file holds: named columns (an Arrow table) and perhaps a matrix of features."""
+
+    path: str
+    frame: Any
+    matrix: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.frame.num_rows if self.matrix is None else self.matrix.shape[0]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that have one."""
+        return list(self.frame.column_names)
+
+    def only(self, columns: list[str]) -> Table:
+        """These columns of the frame, without the matrix."""
+        return Table(self.path, self.frame.select(columns))
+
+
+def arrow() -> Any:
+    """pyarrow, or a sentence about what is lacking."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("tables need pyarrow; pip install 'consilience[tables]'") from None
+    return pyarrow
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Whatever a reader raises becomes one sentence that names the file."""
+    try:
+        yield
+    except TableError:
+        raise
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise TableError(
+            f"{path} is not written in UTF-8 (byte {byte:#04x} at {error.start}); save it as UTF-8"
+        ) from None
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise TableError(f"{path} cannot be read: {reason}") from None
+    except (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0][:300]
+        if "invalid UTF8" in said:
+            raise TableError(f"{path} is not written in UTF-8; save it as UTF-8") from None
+        raise TableError(f"{path} cannot be read: {said}") from None
+
+
+def read_file(
+    path: str | Path, *, delimiter: str | None = None, n_features: int | None = None
+) -> dict[str, Table]:
+    """Tables of a file by name: the stem of the file, or the names of several matrices in an npz.
+
+    Parameters
+    ----------
+    path : str or path
+        A file whose name ends in .csv, .tsv, .tab, .parquet, .npz, .svm, .svmlight or .libsvm.
+    delimiter : str, optional
+        Between the cells of a csv; by default by the ending of the name.
+    n_features : int, optional
+        Width of an svmlight file, which does not know it.
+
+    Returns
+    -------
+    dict of str -> Table
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    readers: dict[str, Callable[[], Table | dict[str, Table]]] = {
+        **dict.fromkeys(DELIMITERS, lambda: _read_csv(path, delimiter or DELIMITERS[kind])),
+        **dict.fromkeys((".parquet", ".pq"), lambda: _read_parquet(path)),
+        ".npz": lambda: _read_npz(path),
+        **dict.fromkeys((".svm", ".svmlight", ".libsvm"), lambda: _read_svmlight(path, n_features)),
+    }
+    if kind not in readers:
+        raise TableError(
+            f"{path} is of no known kind; the name must end in {', '.join(sorted(readers))}"
+        )
+    with _explained(path):
+        if path.is_dir():
+            raise TableError(f"{path} is a folder, not a file")
+        if path.stat().st_size == 0:
+            raise TableError(f"{path} is empty")
+        found = readers[kind]()
+    tables = found if isinstance(found, dict) else {path.stem: found}
+    for table in tables.values():
+        if table.n_rows == 0:
+            raise TableError(f"{path} has no rows")
+    return tables
+
+
+# -- csv -------------------------------------------------------------------------------------
+
+
+def _read_csv(path: Path, delimiter: str) -> Table:
+    pa = arrow()
+    from pyarrow import csv as pacsv
+
+    if len(delimiter) != 1 or delimiter in '"\n\r':
+        raise TableError(f"the delimiter must be one character, got {delimiter!r}")
+    header, lines = _header(path, delimiter)
+    _check_header(path, header, delimiter)
+    places = [f"f{i}" for i in range(len(header))]
+    table = pacsv.read_csv(
+        path,
+        read_options=pacsv.ReadOptions(
+            column_names=places,
+            skip_rows=lines,
+            # no row may be longer than a block
+            block_size=min(2**31 - 1, max(2**24, 1000 * len(header))),
+        ),
+        parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            column_types=dict.fromkeys(places, pa.string()),
+            null_values=NULLS,
+            strings_can_be_null=True,
+        ),
+    )
+    return Table(str(path), table.rename_columns(header))
+
+
+def _header(path: Path, delimiter: str) -> tuple[list[str], int]:
+    """Names in the first line, and the number of lines they take."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+
+        def lines() -> Iterator[str]:
+            total = 0
+            while line := file.readline(MAX_HEADER + 1):
+                total += len(line)
+                if total > MAX_HEADER:
+                    raise TableError(f"{path} has a header of more than {MAX_HEADER >> 20} MB")
+                yield line
+
+        reader = csv.reader(lines(), delimiter=delimiter)
+        header = next(reader, [])
+        return [name.strip() for name in header], reader.line_num
+
+
+def _check_header(path: Path, header: list[str], delimiter: str) -> None:
+    if not any(header):
+        raise TableError(f"{path} has no header: its first line must name the columns")
+    if len(header) == 1:
+        other = next((d for d in ";\t,|" if d != delimiter and d in header[0]), None)
+        if other is not None:
+            raise TableError(
+                f"{path} has one column only, {header[0][:60]!r}; is it separated by {other!r}? "
+                f"Then say --delimiter {other!r}"
+            )
+    unnamed = [i for i, name in enumerate(header, start=1) if not name]
+    if unnamed == [1]:
+        header[0] = "index"  # as other tools write row names
+    elif unnamed:
+        raise TableError(f"{path} has no name for column {unnamed[0]} in its first line")
+    twice = sorted({name for name in header if header.count(name) > 1}) if _repeats(header) else []
+    if twice:
+        raise TableError(f"{path} has several columns named {', '.join(map(repr, twice[:5]))}")
+
+
+def _repeats(names: list[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+# -- other formats ---------------------------------------------------------------------------
+
+
+def _read_parquet(path: Path) -> Table:
+    pa = arrow()
+    from pyarrow import parquet
+
+    frame = parquet.read_table(path)
+    for name, kind in zip(frame.column_names, frame.schema.types, strict=True):
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            raise TableError(f"{path}: column {name!r} holds {kind}, neither numbers nor text")
+    names = [str(name).strip() for name in frame.column_names]
+    if _repeats(names):
+        raise TableError(f"{path} has several columns of the same name")
+    if "__index_level_0__" in names:  # row numbers that pandas wrote
+        frame = frame.drop_columns(["__index_level_0__"])
+    return Table(str(path), frame)
+
+
+def _read_npz(path: Path) -> Table | dict[str, Table]:
+    pa = arrow()
+    # np.load leaves a broken file open
+    with open(path, "rb") as content, np.load(content, allow_pickle=False) as file:
+        sparse = "format" in file.files and "shape" in file.files
+        arrays = {} if sparse else {name: file[name] for name in file.files}
+    if sparse:
+        return Table(str(path), pa.table({}), sp.csr_array(sp.load_npz(path)))
+    matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
+    columns = {name: array for name, array in arrays.items() if array.ndim == 1}
+    if len(matrices) + len(columns) < len(arrays):
+        odd = next(n for n in arrays if n not in matrices and n not in columns)
+        raise TableError(f"{path}: array {odd!r} has {arrays[odd].ndim} dimensions, not 1 or 2")
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise TableError(f"the arrays of {path} have different numbers of rows")
+    frame = pa.table({name: pa.array(array.tolist()) for name, array in columns.items()})
+    if not matrices:
+        return Table(str(path), frame)
+    tables = {}
+    for name, array in matrices.items():
+        if array.dtype.kind not in "biuf":
+            raise TableError(f"{path}: array {name!r} holds {array.dtype}, not numbers")
+        tables[name] = Table(str(path), frame, array.astype(np.float64))
+    return tables if len(tables) > 1 else next(iter(tables.values()))
+
+
+def _read_svmlight(path: Path, n_features: int | None) -> Table:
+    from sklearn.datasets import load_svmlight_file
+
+    pa = arrow()
+    # sniffing is for the whole file: indices from 1 unless a 0 is seen
+    found = load_svmlight_file(str(path), query_id=True)
+    matrix, labels, queries = found
+    if n_features is not None:
+        if matrix.shape[1] > n_features:
+            raise TableError(f"{path} has {matrix.shape[1]} features, but {n_features} are known")
+        matrix = sp.csr_array(
+            (matrix.data, matrix.indices, matrix.indptr), (len(labels), n_features)
+        )
+    columns = {LABEL: labels, **({QUERY: queries} if np.any(queries) else {})}
+    return Table(str(path), pa.table(columns), sp.csr_array(matrix))
+
+
+# -- columns ---------------------------------------------------------------------------------
+
+
+def text_column(table: Table, name: str) -> list[str | None]:
+    """Cells as text, None where missing; whole numbers are written without a point."""
+    column = table.frame[name]
+    if str(column.type) in ("string", "large_string"):
+        return [None if v is None else v.strip() for v in column.to_pylist()]
+    return [_as_text(value) for value in column.to_pylist()]
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def number_column(table: Table, name: str, *, required: bool = False) -> np.ndarray | None:
+    """Cells as floats, NaN where missing; None if the column is text, an error if it is unclear.
+
+    A column most of whose cells are numbers is not taken for categories because of a slip.
+    """
+    pa = arrow()
+    import pyarrow.compute as pc
+
+    column = table.frame[name]
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        trimmed = pc.utf8_trim_whitespace(column)
+        try:
+            values = trimmed.cast(pa.float64())
+        except pa.ArrowInvalid:
+            _refuse_mixed(table, name, trimmed.to_pylist(), required)
+            return None
+    elif pa.types.is_boolean(kind):
+        values = column.cast(pa.int8()).cast(pa.float64())
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = column.cast(pa.float64(), safe=False)
+    elif required:
+        raise TableError(f"{table.path}: column {name!r} holds {kind}, but numbers were expected")
+    else:
+        return None
+    found = values.to_numpy(zero_copy_only=False) if hasattr(values, "chunks") else values
+    found = np.asarray(found, dtype=np.float64)
+    if np.isinf(found).any():
+        row = int(np.flatnonzero(np.isinf(found))[0])
+        raise TableError(f"{table.path}: column {name!r} is infinite in row {row + 1}")
+    return found
+
+
+def _refuse_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
+    known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
+    words = [(row, cell) for row, cell in known if not _is_number(cell)]
+    if required or 2 * len(words) <= len(known):
+        row, cell = words[0] if words else known[0]
+        advice = "" if required else ", or say --categorical if the numbers are names"
+        raise TableError(
+            f"{table.path}: column {name!r} holds numbers, but {cell[:60]!r} in row {row}; correct "
+            f"it or leave the cell empty{advice}"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,326 @@
+"""Tables to views and labels: joined by a key or by the order of their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience.tables._files import LABEL, QUERY, Table, TableError, text_column
+from consilience.tables._model import TableView, spread_rows, view_values
+from consilience.views import MultiViewData
+from consilience.views import _storage as storage
+from consilience.views._storage import shown
+
+__all__ = ["Assembled", "assemble", "sample_rows"]
+
+MAX_CLASSES_OF_NUMBERS = 20  # more different fractions are a measurement, not classes
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Views, labels and groups of the samples, the columns of the views, and what was left out."""
+
+    data: MultiViewData
+    target: np.ndarray
+    groups: np.ndarray | None
+    views: dict[str, TableView]
+    notes: list[str]
+    missing_cells: dict[str, float]  # share of the cells of present rows
+
+
+def assemble(
+    tables: Mapping[str, Table],
+    *,
+    target: str,
+    on: str | None = None,
+    groups: str | None = None,
+    views: Mapping[str, Sequence[str]] | None = None,
+    categorical: Collection[str] = (),
+) -> Assembled:
+    """Join tables into views with labels.
+
+    Parameters
+    ----------
+    tables : dict of name -> Table
+        One view each, unless ``views`` divides the columns of a single one.
+    target : str
+        Column of the labels, in any of the tables.
+    on : str, optional
+        Key column; without it, row i of every table is sample i.
+    groups : str, optional
+        Column that says which samples belong together.
+    views : dict of name -> columns, optional
+        Views within one table.
+    categorical : collection of str
+        Columns whose numbers are names of categories.
+
+    Returns
+    -------
+    Assembled
+    """
+    notes: list[str] = []
+    special = {name for name in (on, target, groups) if name is not None}
+    _check_names(tables, special, categorical)
+    ids, rows = sample_rows(tables, on)
+    labels = _column(tables, rows, target, "--target")
+    members = None if groups is None else _column(tables, rows, groups, "--groups")
+    parts = _parts(tables, special, views, notes)
+    if not parts:
+        raise TableError("no file has a column besides the key, the target and the groups")
+    if on is not None:
+        _check_overlap(tables, parts, rows, on)
+    found: dict[str, TableView] = {}
+    values, present = {}, np.zeros((len(ids), len(parts)), dtype=bool)
+    for v, (name, (source, columns)) in enumerate(parts.items()):
+        table = tables[source]
+        content, found[name] = _view(table, columns, categorical)
+        values[name] = spread_rows(content, rows[source])
+        present[:, v] = (rows[source] >= 0) & ~storage.absent_rows(values[name])
+    kept = _kept(ids, present, labels, members, on, notes)
+    data = MultiViewData(
+        {name: storage.take_rows(view, kept) for name, view in values.items()},
+        present=present[kept],
+        sample_ids=np.array(ids, dtype=str)[kept] if on is not None else None,
+    )
+    y = _labels([labels[i] for i in kept], target)
+    return Assembled(
+        data,
+        y,
+        None if members is None else np.array([members[i] for i in kept], dtype=str),
+        found,
+        notes,
+        {name: _missing_share(data, v) for v, name in enumerate(data.view_names)},
+    )
+
+
+def sample_rows(
+    tables: Mapping[str, Table], on: str | None
+) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Names of the samples, and the row of each in every table (−1 where it has none)."""
+    if on is None:
+        counts = {name: table.n_rows for name, table in tables.items()}
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{tables[n].path} has {count}" for n, count in counts.items())
+            raise TableError(
+                f"the files have different numbers of rows ({said}); join them by --on"
+            )
+        n = next(iter(counts.values()))
+        return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
+    keys = {name: _keys(table, on) for name, table in tables.items()}
+    ids = list(dict.fromkeys(key for own in keys.values() for key in own))
+    rows = {}
+    for name, own in keys.items():
+        place = {key: row for row, key in enumerate(own)}
+        rows[name] = np.array([place.get(key, -1) for key in ids])
+    return ids, rows
+
+
+def _check_names(
+    tables: Mapping[str, Table], special: set[str], categorical: Collection[str]
+) -> None:
+    known = {column for table in tables.values() for column in table.columns}
+    for name in [*special, *categorical]:
+        if name not in known:
+            raise TableError(
+                f"no file has a column {name!r}; there are {shown(sorted(known), limit=12)}"
+            )
+
+
+def _keys(table: Table, on: str) -> list[str]:
+    if on not in table.columns:
+        raise TableError(
+            f"{table.path} has no column {on!r} to join by; it has {shown(table.columns, limit=12)}"
+        )
+    keys = text_column(table, on)
+    empty = next((row for row, key in enumerate(keys, start=1) if not key), None)
+    if empty is not None:
+        raise TableError(f"{table.path} has no {on!r} in row {empty}")
+    found = [key for key in keys if key is not None]
+    twice = [key for key, count in Counter(found).items() if count > 1]
+    if twice:
+        raise TableError(f"{table.path} has several rows with {on!r} = {shown(twice)}")
+    return found
+
+
+def _column(
+    tables: Mapping[str, Table], rows: Mapping[str, np.ndarray], column: str, option: str
+) -> list[str | None]:
+    """The column over all samples, from whichever tables have it; they must agree."""
+    merged: list[str | None] = []
+    seen: set[str] = set()
+    for name, table in tables.items():
+        if column not in table.columns or table.path in seen:
+            continue
+        seen.add(table.path)
+        cells = text_column(table, column)
+        own = [cells[row] if row >= 0 else None for row in rows[name]]
+        if not merged:
+            merged = own
+            continue
+        for i, (old, new) in enumerate(zip(merged, own, strict=True)):
+            if old is not None and new is not None and old != new:
+                raise TableError(
+                    f"{option} {column}: the files disagree, one says {old!r} and {table.path} "
+                    f"{new!r} for the same sample"
+                )
+            merged[i] = old if new is None else new
+    return merged
+
+
+def _parts(
+    tables: Mapping[str, Table],
+    special: set[str],
+    views: Mapping[str, Sequence[str]] | None,
+    notes: list[str],
+) -> dict[str, tuple[str, list[str] | None]]:
+    """For each view the table it comes from and its columns (None: the matrix)."""
+    if views is not None:
+        return _divided(tables, special, views, notes)
+    parts: dict[str, tuple[str, list[str] | None]] = {}
+    for name, table in tables.items():
+        if table.matrix is not None:
+            parts[name] = name, None
+            unused = set(table.columns) - special - {LABEL, QUERY}
+            if unused:
+                notes.append(f"{table.path}: not used are {shown(sorted(unused))}")
+            continue
+        columns = [column for column in table.columns if column not in special]
+        if columns:
+            parts[name] = name, columns
+    return parts
+
+
+def _divided(
+    tables: Mapping[str, Table],
+    special: set[str],
+    views: Mapping[str, Sequence[str]],
+    notes: list[str],
+) -> dict[str, tuple[str, list[str] | None]]:
+    """Views within the one table that has columns to divide."""
+    sources = [n for n, table in tables.items() if set(table.columns) - special]
+    if len(sources) != 1 or tables[sources[0]].matrix is not None:
+        raise TableError("--views divides the columns of one table; give one file of columns")
+    table = tables[sources[0]]
+    used = Counter(column for columns in views.values() for column in columns)
+    for name, columns in views.items():
+        wrong = [column for column in columns if column not in table.columns]
+        if wrong:
+            raise TableError(f"--views {name}: {table.path} has no column {shown(wrong)}")
+        taken = [column for column in columns if column in special]
+        if taken:
+            raise TableError(f"--views {name} has {shown(taken)}, which is no feature")
+    twice = [column for column, count in used.items() if count > 1]
+    if twice:
+        raise TableError(f"--views uses {shown(twice)} more than once")
+    unused = [c for c in table.columns if c not in used and c not in special]
+    if unused:
+        notes.append(f"{len(unused)} columns are in no view: {shown(unused)}")
+    return {name: (sources[0], list(columns)) for name, columns in views.items()}
+
+
+def _view(
+    table: Table, columns: list[str] | None, categorical: Collection[str]
+) -> tuple[object, TableView]:
+    if columns is None:
+        matrix = table.matrix
+        bad = ~np.isfinite(matrix.data) if sp.issparse(matrix) else np.isinf(matrix)
+        if bad.any():
+            raise TableError(f"{table.path} holds values that are infinite or not a number")
+        return matrix, TableView(None, [], matrix.shape[1], sp.issparse(matrix))
+    forced = [column for column in columns if column in set(categorical)]
+    if not forced:
+        values, texts = view_values(table, columns, None)
+    else:
+        # kinds of the other columns first
+        rest = [column for column in columns if column not in forced]
+        texts = view_values(table, rest, None)[1] if rest else []
+        texts = [column for column in columns if column in forced or column in texts]
+        values, texts = view_values(table, columns, set(texts))
+    return values, TableView(columns, texts, len(columns))
+
+
+def _check_overlap(
+    tables: Mapping[str, Table],
+    parts: Mapping[str, tuple[str, list[str] | None]],
+    rows: Mapping[str, np.ndarray],
+    on: str,
+) -> None:
+    """Keys that never meet are a mistake: of their writing, or of the files."""
+    sources = list(dict.fromkeys(source for source, _ in parts.values()))
+    sources += [name for name in tables if name not in sources]
+    if len(sources) < 2:
+        return
+    for name in sources:
+        own = rows[name] >= 0
+        if not any((own & (rows[other] >= 0)).any() for other in sources if other != name):
+            raise TableError(
+                f"no {on!r} of {tables[name].path} is in another file; its first is "
+                f"{text_column(tables[name], on)[0]!r}"
+            )
+
+
+def _kept(
+    ids: list[str],
+    present: np.ndarray,
+    labels: list[str | None],
+    members: list[str | None] | None,
+    on: str | None,
+    notes: list[str],
+) -> np.ndarray:
+    """Samples that can be used; what is left out is noted."""
+    has_view = present.any(axis=1)
+    has_label = np.array([label is not None for label in labels])
+    has_group = np.array([m is not None for m in members]) if members else np.ones(len(ids), bool)
+    for mask, reason in (
+        (~has_view, "have no view"),
+        (has_view & ~has_label, "have no label"),
+        (has_view & has_label & ~has_group, "have no group"),
+    ):
+        if mask.any():
+            which = [ids[i] for i in np.flatnonzero(mask)]
+            word = "samples" if on else "rows"
+            notes.append(f"{mask.sum()} {word} {reason} and are left out: {shown(which)}")
+    kept = np.flatnonzero(has_view & has_label & has_group)
+    if not len(kept):
+        raise TableError("no sample has both a view and a label")
+    return kept
+
+
+def _labels(cells: list[str | None], target: str) -> np.ndarray:
+    """Labels: whole numbers if all are, otherwise text."""
+    texts = [cell for cell in cells if cell is not None]
+    different = sorted(set(texts))
+    if len(different) < 2:
+        raise TableError(
+            f"--target {target} has one class only, {different[0]!r}; a comparison needs two"
+        )
+    try:
+        numbers = [float(text) for text in different]
+    except ValueError:
+        return np.array(texts, dtype=str)
+    whole = all(
+        number.is_integer() and str(int(number)) == text
+        for number, text in zip(numbers, different, strict=True)
+    )
+    if not whole and len(different) > MAX_CLASSES_OF_NUMBERS:
+        raise TableError(
+            f"--target {target} has {len(different)} different numbers; this is classification, "
+            "and labels must be classes"
+        )
+    return np.array(texts, dtype=str).astype(np.int64) if whole else np.array(texts, dtype=str)
+
+
+def _missing_share(data: MultiViewData, v: int) -> float:
+    view, there = data[data.view_names[v]], data.present[:, v]
+    if sp.issparse(view) or not there.any():
+        return 0.0
+    if storage.is_dataframe(view):
+        part = storage.take_rows(view, np.flatnonzero(there))
+        return sum(column.null_count for column in part.columns) / (
+            part.num_rows * part.num_columns
+        )
+    return float(np.isnan(view[there]).mean())
