@@ -104,8 +104,8 @@ class ConsilienceClassifier(MultiViewClassifier):
     >>> from consilience import ConsilienceClassifier
     >>> from consilience.datasets import load_digits_views
     >>> digits = load_digits_views()
-    >>> model = ConsilienceClassifier(random_state=0).fit(digits.data[:200], digits.target[:200])
-    >>> model.score(digits.data[200:], digits.target[200:])
+    >>> model = ConsilienceClassifier(random_state=0).fit(digits.data[:500], digits.target[:500])
+    >>> model.score(digits.data[500:], digits.target[500:])
     0.9...
     """
 
