@@ -95,9 +95,8 @@ def _as_dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
-def _hist_gradient_boosting() -> Any:
-    dense = FunctionTransformer(_as_dense, accept_sparse=True)
-    return make_pipeline(dense, HistGradientBoostingClassifier())
+def _on_dense(model: Any) -> Any:
+    return make_pipeline(FunctionTransformer(_as_dense, accept_sparse=True), model)
 
 
 _ALL = [
@@ -147,7 +146,9 @@ _ALL = [
         "HistGradientBoosting",
         "gradient boosting on binned columns of all views side by side",
         "plain comparison",
-        lambda seed: EarlyFusionClassifier(_hist_gradient_boosting(), random_state=seed),
+        lambda seed: EarlyFusionClassifier(
+            _on_dense(HistGradientBoostingClassifier()), random_state=seed
+        ),
     ),
     Recipe(
         "Mono",
@@ -227,19 +228,23 @@ _ALL = [
         "ShareBoost-NB",
         "150 rounds of ShareBoost with naive Bayes",
         PENG,
-        lambda seed: ShareBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+        lambda seed: ShareBoostClassifier(
+            _on_dense(GaussianNB()), n_estimators=150, random_state=seed
+        ),
     ),
     Recipe(
         "rShareBoost-NB",
         "150 rounds of rShareBoost with naive Bayes",
         PENG,
-        lambda seed: RShareBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+        lambda seed: RShareBoostClassifier(
+            _on_dense(GaussianNB()), n_estimators=150, random_state=seed
+        ),
     ),
     Recipe(
         "iBoost-NB",
         "150 rounds of iBoost with naive Bayes",
         PENG,
-        lambda seed: IBoostClassifier(GaussianNB(), n_estimators=150, random_state=seed),
+        lambda seed: IBoostClassifier(_on_dense(GaussianNB()), n_estimators=150, random_state=seed),
     ),
     Recipe(
         "MwMvC2",
