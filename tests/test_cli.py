@@ -115,7 +115,7 @@ def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monke
     monkeypatch.setattr("consilience.cli.write_file", full)
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
     code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
-    assert code == 1
+    assert code == 2
     assert err.endswith("consilience: results.csv: No space left on device\n")
 
 
