@@ -17,7 +17,6 @@ from consilience.benchmark.work import Outcome
 PAPER = """
 [[paper]]
 dataset = "synthetic"
-at = { train_size = 60 }
 [paper.results]
 "Early fusion" = { accuracy = [0.5, 0.01] }
 "Late fusion" = { accuracy = 0.61 }

@@ -213,11 +213,11 @@ def _elsewhere(suite: Suite, results: Results) -> list[str]:
     rows = []
     for entry in suite.paper:
         for method, metrics in entry.results.items():
-            key = Key(entry.dataset, entry.at, method)
+            key = Key(entry.dataset, suite.condition_of(entry), method)
             for metric in metrics:
                 if metric not in suite.metrics or not results.cell(key, metric).n_tasks:
                     number = shown_paper(suite, key, metric)
-                    rows.append([entry.dataset, str(entry.at), method, metric, number])
+                    rows.append([entry.dataset, str(key.condition), method, metric, number])
     if not rows:
         return []
     title = "## Reported by the paper, not run here"

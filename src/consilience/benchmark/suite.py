@@ -96,7 +96,7 @@ class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the paper reports for one data set: method -> metric -> value or [mean, deviation]."""
 
     dataset: str
-    at: Condition = Condition()
+    at: Condition | None = None  # None: the only condition of the suite, or none of them
     results: dict[str, dict[str, float | list[float]]]
 
 
@@ -116,12 +116,19 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     paper: list[Reported] = []
     name: str = ""
 
+    def condition_of(self, entry: Reported) -> Condition:
+        """The condition that a number of the paper is for."""
+        if entry.at is not None:
+            return entry.at
+        conditions = self.protocol.conditions()
+        return conditions[0] if len(conditions) == 1 else Condition()
+
     def reported(
         self, dataset: str, condition: Condition, method: str, metric: str
     ) -> tuple[float, float | None] | None:
         """The paper's mean and deviation, if it gives them."""
         for entry in self.paper:
-            if entry.dataset == dataset and entry.at == condition:
+            if entry.dataset == dataset and self.condition_of(entry) == condition:
                 value = entry.results.get(method, {}).get(metric)
                 if value is not None:
                     pair = value if isinstance(value, list) else [value]
