@@ -1,5 +1,12 @@
 """Compiled kernels behind one nanobind module: loops only, plain arrays in and out."""
 
-from consilience._core._core import rbf_epilogue, smo_joint, smo_pair, sparse_gram
+from consilience._core._core import (
+    MarginRows,
+    MarginWay,
+    rbf_epilogue,
+    smo_joint,
+    smo_pair,
+    sparse_gram,
+)
 
-__all__ = ["rbf_epilogue", "smo_joint", "smo_pair", "sparse_gram"]
+__all__ = ["MarginRows", "MarginWay", "rbf_epilogue", "smo_joint", "smo_pair", "sparse_gram"]

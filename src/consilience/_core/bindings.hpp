@@ -48,5 +48,6 @@ void bind_trees(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_sparse_gram(nb::module_& m);
+void bind_margin_rows(nb::module_& m);
 
 }  // namespace consilience

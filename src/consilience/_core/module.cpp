@@ -42,4 +42,5 @@ NB_MODULE(_core, m) {
     consilience::bind_predict(m);
     consilience::bind_smo(m);
     consilience::bind_sparse_gram(m);
+    consilience::bind_margin_rows(m);
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from consilience._solvers.interior_point import Constraints, Linear, solve_margins
+from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 
 __all__ = ["minimise_by_liblinear", "minimise_hinge"]
 
@@ -57,7 +57,7 @@ def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
         final=np.zeros(2),
     )
     rows = Rows(np.asarray(X, dtype=np.float64), intercept)
-    loss = Linear([mean])
+    loss = Loss.linear([mean])
     return solve_margins(rows, y, cost / mean, loss, constraints, tol=tol, max_iter=max_iter)
 
 

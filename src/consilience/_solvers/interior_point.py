@@ -1,12 +1,12 @@
 """Primal-dual interior point method for margins with kinks: hinge losses and worst views.
 
-    min_{θ, ξ}  ½ Σ_v |w_v|² + Σ_t ω_t Σ_k q_k(ξ_tk)
+    min_{θ, ξ}  ½ Σ_v |w_v|² + Σ_t ω_t Σ_k q_k(ξ_tk),   q_k(ξ) = slope_k ξ + bend_k ξ²/2
     such that   s_tj = ξ_{t,k(j)} + Σ_v H_jv z_tv − h_j ≥ 0,   z_tv = y_t (w_v·x_tv + b_v)
 
-Every constraint j has one slack variable k(j), so ξ is eliminated sample by sample and each step
-solves one system in θ = (w, b). Multipliers and barrier are per unit of weight: a sample of
-weight 2 is, to rounding, two samples. Inside, arrays are p x n, k x n and V x n: what belongs to
-one constraint lies together.
+Every constraint j has one slack variable k(j), so ξ is eliminated sample by sample (``_core``'s
+MarginRows) and each step solves one system in θ = (w, b). Multipliers and barrier are per unit of
+weight: a sample of weight 2 is, to rounding, two samples. Inside, arrays are p x n, k x n and
+V x n: what belongs to one constraint lies together.
 
 References: S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM
 Journal on Optimization 2 (1992); J. Gondzio, "Multiple centrality corrections in a primal-dual
@@ -16,13 +16,14 @@ method for linear programming", Computational Optimization and Applications 6 (1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement
 
 import numpy as np
 
+from consilience._core import MarginRows, MarginWay
 from consilience._solvers.newton import Solution, solve_posdef
 
-__all__ = ["Constraints", "Linear", "Quadratic", "solve_margins"]
+__all__ = ["Constraints", "Loss", "solve_margins"]
 
 # how much of the way to the boundary a step may go
 SHORT = 0.99
@@ -33,6 +34,8 @@ CORRECTIONS, FARTHER, ALIKE = 1, 0.3, (0.1, 10.0)
 STALL = 5
 # where rounding may end the progress: good enough
 ROUNDING = 1e-7
+# residual below which the conditions of θ are computed anew instead of from the last step
+NEAR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -50,56 +53,42 @@ class Constraints:
     final: np.ndarray
 
 
-class Linear:
-    """q_k(ξ) = C_k ξ: the hinge loss with ξ ≥ 0, an exponential prior with − log ξ."""
+@dataclass(frozen=True)
+class Loss:
+    """q_k(ξ) = slope_k ξ + bend_k ξ²/2: the hinge loss with ξ ≥ 0, a prior with − log ξ, c²ξ²/2."""
 
-    def __init__(self, costs):
-        self.costs = np.asarray(costs, dtype=np.float64)[:, None]
+    slope: np.ndarray
+    bend: np.ndarray
 
-    def __call__(self, xi):
-        """q, q', q'' at ξ (k x n)."""
-        return xi * self.costs, np.broadcast_to(self.costs, xi.shape), np.zeros_like(xi)
+    @classmethod
+    def linear(cls, costs):
+        """Σ_k cost_k ξ_k."""
+        return cls(np.array(costs, dtype=np.float64), np.zeros(len(costs)))
 
-
-class Quadratic:
-    """q(ξ) = c²ξ²/2."""
-
-    def __init__(self, c):
-        self.c = c
-
-    def __call__(self, xi):
-        """q, q', q'' at ξ (1 x n)."""
-        square = self.c**2
-        return square * xi**2 / 2, square * xi, np.full_like(xi, square)
+    @classmethod
+    def quadratic(cls, c):
+        """c²ξ²/2."""
+        return cls(np.zeros(1), np.array([float(c) ** 2]))
 
 
 @dataclass
 class _Point:
-    """An iterate: parameters, z, slack variables, distances to the constraints, multipliers."""
+    """An iterate: parameters, slack variables, distances to the constraints, multipliers."""
 
     theta: np.ndarray
-    z: np.ndarray
     xi: np.ndarray
     s: np.ndarray
     lam: np.ndarray
 
-    def moved(self, direction, t):
-        pairs = zip(vars(self).values(), vars(direction).values(), strict=True)
-        return _Point(*(x + t * dx for x, dx in pairs))
 
-    def room(self, direction):
-        """The largest step that keeps s and λ positive."""
-        return min(_room(self.s, direction.s), _room(self.lam, direction.lam))
+@dataclass
+class _State:
+    """An iterate, what its conditions of θ lack, the duality gap, and the relative size of all."""
 
-    def products(self, direction, t):
-        """λs after a step."""
-        return (self.lam + t * direction.lam) * (self.s + t * direction.s)
-
-
-def _room(x, dx):
-    with np.errstate(invalid="ignore"):  # 0/0 where a constraint is not imposed, skipped by fmin
-        worst = np.fmin.reduce(dx / x, axis=None, initial=0.0)
-    return -1 / worst if worst < 0 else np.inf
+    point: _Point
+    w: np.ndarray
+    gap: float
+    size: float
 
 
 def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
@@ -111,8 +100,8 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         Views.
     y, weight : arrays of shape (n,)
         Labels ±1, weights ω > 0.
-    loss : Linear or Quadratic
-        q and its derivatives.
+    loss : Loss
+        slope, bend.
     constraints : Constraints
         slot, H, h, on, final.
     tol : float
@@ -126,159 +115,88 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         ``lam`` holds Hᵀλ ω, the multipliers by view (n x V).
     """
     problem = _Problem(blocks, y, weight, loss, constraints)
-    point, best = problem.start(), None
+    state = problem.start()
+    best, since = state, 0
     for step in range(max_iter + 1):
-        state = problem.residuals(point)
-        if best is None or state.size < best[1].size:
-            best = point, state, step
-        since = step - best[2]
-        stuck = since > (0 if best[1].size < 1e-9 else STALL) and best[1].size < 1e-6
+        since = 0 if state.size < best.size else since + 1
+        best = state if since == 0 else best
+        stuck = since > (0 if best.size < 1e-9 else STALL) and best.size < 1e-6
         if state.size <= tol or step == max_iter or stuck:
             break
-        direction, t = problem.direction(point, state)
-        if direction is None:
+        newton = _Newton(problem, state)
+        if newton.factor is None:
             break  # rounding: the system can be no better conditioned
-        point = point.moved(direction, t)
-    point, state, _ = best
-    by_view = (weight * problem.to_views(point.lam)).T
-    return Solution(point.theta, by_view, step, state.size, bool(state.size <= max(tol, ROUNDING)))
-
-
-@dataclass
-class _State:
-    """Residuals of the optimality conditions at an iterate, and their relative size."""
-
-    w: np.ndarray
-    xi: np.ndarray
-    s: np.ndarray
-    mu: float
-    curvature: np.ndarray
-    size: float
+        state = newton.next()
+    by_view = (weight * (constraints.H.T @ best.point.lam)).T
+    return Solution(
+        best.point.theta, by_view, step, best.size, bool(best.size <= max(tol, ROUNDING))
+    )
 
 
 class _Problem:
     def __init__(self, blocks, y, weight, loss, constraints):
-        self.blocks, self.y, self.weight, self.loss = blocks, y, weight, loss
-        self.slot, self.H, self.h = constraints.slot, constraints.H, constraints.h[:, None]
-        self.final = constraints.final[:, None]
-        self.on = np.ascontiguousarray(constraints.on.T)
-        self.off = None if self.on.all() else ~self.on
-        self.counted = self.on & (self.final == 0)
-        self.mass = weight * self.counted
-        self.total = self.mass.sum()
+        self.blocks, self.y = blocks, np.asarray(y, dtype=np.float64)
+        self.loss, self.constraints = loss, constraints
+        self.p, self.k, self.V = len(constraints.slot), len(loss.slope), blocks.V
+        self.final = np.asarray(constraints.final, dtype=np.float64)
+        self.on = constraints.on.T
+        self.counted = self.on & (self.final == 0)[:, None]
+        self.total = float((weight * self.counted).sum())
+        self.rows = MarginRows(
+            np.asarray(constraints.slot, dtype=np.int64),
+            np.ascontiguousarray(constraints.H, dtype=np.float64),
+            self.final,
+            loss.slope,
+            loss.bend,
+            self.y,
+            np.asarray(weight, dtype=np.float64),
+            None if self.on.all() else np.ascontiguousarray(self.on, dtype=np.float64),
+        )
 
-    def to_slots(self, x):
-        """Σ over the constraints of each slack variable, p x n -> k x n."""
-        out = np.zeros((self.slot.max() + 1, x.shape[1]))
-        for j, k in enumerate(self.slot):
-            out[k] += x[j]
-        return out
-
-    def to_views(self, x):
-        """Hᵀx, p x n -> V x n."""
-        return self.H.T @ x
+    def empty(self, *heights):
+        """Arrays of so many rows."""
+        return (np.empty((height, self.blocks.n)) for height in heights)
 
     def decisions(self, theta):
         """z of θ, V x n."""
         return self.y * self.blocks.apply(theta).T
 
-    def pull(self, x):
-        """The adjoint of z for weighted samples."""
-        return self.blocks.pull((self.y * self.weight * self.to_views(x)).T)
-
-    def where_on(self, x):
-        """Zero where a constraint is not imposed, in place."""
-        if self.off is not None:
-            x[self.off] = 0.0
-        return x
-
     def start(self):
-        """w = 0, ξ = 2, every constraint with room, and multipliers that add up to q'."""
-        xi = np.full((self.slot.max() + 1, self.blocks.n), 2.0)
-        s = np.where(self.on, np.maximum(xi[self.slot] - self.h, 1.0), 1.0)
-        lam = np.where(self.on, self.final / s, 0.0)
-        share = self.loss(xi)[1] - self.to_slots(lam)
-        share /= np.maximum(self.to_slots(self.counted), 1)
-        lam = np.where(self.counted, share[self.slot], lam)
-        z = np.zeros((self.blocks.V, self.blocks.n))
-        return _Point(np.zeros(self.blocks.size), z, xi, s, lam)
+        """w = 0, ξ = 2, and multipliers that add up to q'."""
+        slot, h = self.constraints.slot, self.constraints.h[:, None]
+        xi = np.full((self.k, self.blocks.n), 2.0)
+        s = np.where(self.on, xi[slot] - h, 1.0)
+        lam = np.where(self.on, self.final[:, None] / s, 0.0)
+        share = self.loss.slope[:, None] + self.loss.bend[:, None] * xi
+        np.subtract.at(share, slot, lam)
+        number = np.zeros_like(share)
+        np.add.at(number, slot, self.counted)
+        lam = np.where(self.counted, (share / np.maximum(number, 1))[slot], lam)
+        point = _Point(np.zeros(self.blocks.size), xi, s, lam)
+        return self.after(point, _Direction(self, point), 0.0)
 
-    def residuals(self, point):
-        d, lam, s = self.blocks.d, point.lam, point.s
-        q, q1, q2 = self.loss(point.xi)
-        r_w = -self.pull(lam)
-        dual = np.linalg.norm(r_w[:d])
-        r_w[:d] += point.theta[:d]
-        r_xi = q1 - self.to_slots(lam)
-        bound = self.H @ point.z
-        bound += point.xi[self.slot] - self.h
-        r_s = self.where_on(s - bound)
-        products = lam * s
-        gap = np.vdot(self.mass, products)
-        off = np.abs(products[self.final[:, 0] > 0] - 1)
-        value = point.theta[:d] @ point.theta[:d] / 2 + (self.weight * np.abs(q)).sum()
+    def after(self, point, direction, t, left=None):
+        """The state after t times a step; ``left`` says what it leaves of the conditions of θ."""
+        new_xi, new_s, new_lam, R = self.empty(self.k, self.p, self.p, self.V)
+        sizes = direction.way.move(direction.dz, t, point.xi, new_xi, new_s, new_lam, R)
+        gap, loss, mass, worst_slack, slope, off = sizes
+        new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
+        d, w = self.blocks.d, new.theta[: self.blocks.d]
+        if left is None:
+            left = -self.blocks.pull(R.T)
+            left[:d] += w
+        value = w @ w / 2 + loss
         size = max(
             100 * gap / value,  # w is only as good as the root of the gap
-            np.linalg.norm(r_w[:d]) / (dual + np.sqrt(value)),
-            np.abs(r_w[d:]).max() / (self.weight * np.abs(self.to_views(lam))).sum(),
-            np.abs(r_s).max(),
-            np.abs(r_xi).max() / np.abs(q1).max(),
-            off.max(initial=0.0),
+            np.linalg.norm(left[:d]) / (np.linalg.norm(w - left[:d]) + np.sqrt(value)),
+            np.abs(left[d:]).max() / mass,
+            worst_slack / slope,
+            off,
         )
-        return _State(r_w, r_xi, r_s, gap / self.total, q2, float(size))
-
-    def mean(self, products):
-        return np.vdot(self.mass, products) / self.total
-
-    def direction(self, point, state):
-        """Predictor and correctors, and how far to go along their sum."""
-        system = _Eliminated(self, point, state.curvature)
-        if system.factor is None:
-            return None, 0.0
-        now = point.lam * point.s
-        # predictor: how far would the step to the final products come?
-        step = system.step(point, state, self.where_on(self.final - now))
-        t = min(1.0, point.room(step))
-        ahead = self.mean(point.products(step, t)) / state.mu
-        goal = np.maximum(self.final, np.clip(ahead**3, 1e-8, 1.0) * state.mu)
-        target = self.where_on(goal - now - step.s * step.lam)
-        step = system.step(point, state, target)
-        t = point.room(step)
-        step, t = self.centred(system, point, state, goal, target, step, t)
-        if t < 0.1:
-            # blocked: a plain step back towards the central path
-            goal = np.maximum(self.final, 0.8 * state.mu)
-            plain = system.step(point, state, self.where_on(goal - now))
-            if point.room(plain) > t:
-                step, t = plain, point.room(plain)
-        t = min(1.0, SHORT * t)
-        for _ in range(4):
-            # products that grow show that the second-order terms mislead; that ends in cycles
-            if self.mean(point.products(step, t)) < (1 - 0.01 * t) * state.mu:
-                break
-            t /= 2
-        return step, t
-
-    def centred(self, system, point, state, goal, target, step, t):
-        """Corrections that pull outlying products towards the goal, while the step gets longer."""
-        for _ in range(CORRECTIONS):
-            if t >= 1:
-                break
-            aim = min(1.0, t + FARTHER)
-            products = point.products(step, aim)
-            change = np.clip(products, ALIKE[0] * goal, ALIKE[1] * goal)
-            change -= products
-            np.maximum(change, -ALIKE[1] * goal, out=change)
-            target = target + self.where_on(change)
-            longer = system.step(point, state, target)
-            room = point.room(longer)
-            if room < t + 0.1 * FARTHER:
-                break
-            step, t = longer, room
-        return step, t
+        return _State(new, left, gap, float(size))
 
 
-class _Eliminated:
+class _Newton:
     """The Newton system of one iterate, reduced to θ.
 
     With Θ = λ/s, M = q'' + EᵀΘE (diagonal, E says which slack variable a constraint has) and
@@ -287,46 +205,88 @@ class _Eliminated:
     D = Σ_{i<j of one slot} Θ_i Θ_j (H_i − H_j)(H_i − H_j)ᵀ / M, q'' counting as a Θ with H = 0.
     """
 
-    def __init__(self, problem, point, q2):
-        self.problem, self.ratio = problem, point.lam / point.s
-        self.M = q2 + problem.to_slots(self.ratio)
-        D = self._curvature(q2)
-        system = problem.blocks.gram(lambda u, v: problem.weight * D[u, v])
-        system[np.diag_indices(problem.blocks.d)] += 1.0
+    def __init__(self, problem, state):
+        self.problem, self.state = problem, state
+        V, blocks = problem.V, problem.blocks
+        (D,) = problem.empty(V * (V + 1) // 2)
+        problem.rows.curvature(state.point.s, state.point.lam, D)
+        which = {pair: k for k, pair in enumerate(combinations_with_replacement(range(V), 2))}
+        system = blocks.gram(lambda u, v: D[which[u, v]])
+        system[np.diag_indices(blocks.d)] += 1.0
         self.factor = solve_posdef(system)
 
-    def _curvature(self, q2):
-        """D[u, v] for u ≤ v, n vectors."""
-        H, slot, ratio = self.problem.H, self.problem.slot, self.ratio
-        terms = [
-            (ratio[j] * (q2[k] / self.M[k]), H[j])
-            for j, k in enumerate(slot)
-            if H[j].any() and q2.any()
-        ]
-        for i, j in combinations(range(len(slot)), 2):
-            if slot[i] == slot[j] and (H[i] != H[j]).any():
-                terms.append((ratio[i] * (ratio[j] / self.M[slot[i]]), H[i] - H[j]))
-        D = {}
-        for u, v in combinations_with_replacement(range(H.shape[1]), 2):
-            D[u, v] = np.zeros(self.M.shape[1])
-            for size, along in terms:
-                if along[u] and along[v]:
-                    D[u, v] += along[u] * along[v] * size
-        return D
+    def next(self):
+        """The state after predictor and correctors."""
+        problem, state = self.problem, self.state
+        direction, mu = _Direction(problem, state.point), state.gap / problem.total
+        # predictor: how far would the step to the final products come?
+        direction.add("plain", problem.final, self)
+        ahead = direction.gap(state.gap, min(1.0, direction.room)) / state.gap
+        goal = np.maximum(problem.final, np.clip(ahead**3, 1e-8, 1.0) * mu)
+        direction.add("second", goal, self)
+        self.centre(direction, goal)
+        if direction.room < 0.1:
+            # blocked: a plain step back towards the central path
+            plain = _Direction(problem, state.point)
+            plain.add("plain", np.maximum(problem.final, 0.8 * mu), self)
+            direction = max(plain, direction, key=lambda way: way.room)
+        t = min(1.0, SHORT * direction.room)
+        for _ in range(4):
+            # products that grow show that the second-order terms mislead; that ends in cycles
+            if direction.gap(state.gap, t) < (1 - 0.01 * t) * state.gap:
+                break
+            t /= 2
+        left = (1 - t) * state.w if state.size > NEAR else None
+        return problem.after(state.point, direction, t, left)
 
-    def step(self, point, state, target):
-        """Δθ, Δz, Δξ, Δs, Δλ for λΔs + sΔλ = target."""
-        problem, slot = self.problem, self.problem.slot
-        given = target / point.s
-        rho = given + self.ratio * state.s
-        e = problem.to_slots(rho) - state.xi
-        rho -= self.ratio * (e / self.M)[slot]
-        dtheta = self.factor(problem.pull(rho) - state.w)
-        dz = problem.decisions(dtheta)
-        ds = problem.H @ dz
-        dxi = (e - problem.to_slots(self.ratio * ds)) / self.M
-        ds += dxi[slot]
-        ds -= state.s
-        problem.where_on(ds)
-        given -= self.ratio * ds
-        return _Point(dtheta, dz, dxi, ds, given)
+    def centre(self, direction, goal):
+        """Corrections that pull outlying products towards the goal, while the step gets longer."""
+        for _ in range(CORRECTIONS):
+            room = direction.room
+            if room >= 1:
+                break
+            direction.add("centred", goal, self, min(1.0, room + FARTHER))
+            if direction.room < room + 0.1 * FARTHER:
+                direction.back()
+                break
+
+    def solve(self, R):
+        """Δθ for what the samples ask of it."""
+        return self.factor(self.problem.blocks.pull(R.T) - self.state.w)
+
+
+class _Direction:
+    """A step from an iterate, built up in stages (``_core``'s MarginWay).
+
+    ``room`` is the largest multiple of it that keeps s and λ positive.
+    """
+
+    def __init__(self, problem, point):
+        self.problem = problem
+        self.way = MarginWay(problem.rows, point.s, point.lam, *ALIKE)
+        self.dz = np.empty((2 + CORRECTIONS, problem.V, problem.blocks.n))
+        self.theta, self.stages = np.zeros_like(point.theta), []
+
+    def add(self, target, goal, newton, aim=1.0):
+        """One more stage: of the products, ``goal`` is wanted."""
+        self.way.add(target, goal, aim)
+        (R,) = self.problem.empty(self.problem.V)
+        self.way.reduce(self.dz, R)
+        theta = newton.solve(R)
+        self.dz[len(self.stages)] = self.problem.decisions(theta)
+        self.stages.append((theta, *self.way.reach(self.dz)))
+        self._read()
+
+    def back(self):
+        """Without the last stage."""
+        self.way.pop()
+        self.stages.pop()
+        self._read()
+
+    def _read(self):
+        self.theta, reach, self.linear, self.square = self.stages[-1]
+        self.room = 1 / reach if reach > 0 else np.inf
+
+    def gap(self, before, t):
+        """The duality gap after a multiple t."""
+        return before + t * (self.linear + t * self.square)

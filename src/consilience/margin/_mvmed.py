@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience._solvers.interior_point import Constraints, Linear, Quadratic, solve_margins
+from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience.margin._base import MarginClassifier, Solved, check_number
 
@@ -40,9 +40,9 @@ def worst_view_and_log(present):
 def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-11, max_iter=100):
     """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q(ξ) = c²ξ²/2 or cξ − log(ξ) from 1/c on."""
     if prior == "gaussian":
-        loss, constraints = Quadratic(c), worst_view(blocks.present)
+        loss, constraints = Loss.quadratic(c), worst_view(blocks.present)
     else:
-        loss, constraints = Linear([c]), worst_view_and_log(blocks.present)
+        loss, constraints = Loss.linear([c]), worst_view_and_log(blocks.present)
     return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 

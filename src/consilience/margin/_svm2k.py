@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from consilience._solvers.interior_point import Constraints, Linear, solve_margins
+from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.newton import Solution
 from consilience._solvers.smo import MAX_ITER, DualSolution, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
@@ -48,7 +48,8 @@ def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
         costs, constraints = C, hinge(blocks.present)
     else:
         costs, constraints = [*C, D], agreement(blocks.present, epsilon)
-    return solve_margins(blocks, y, weight, Linear(costs), constraints, tol=tol, max_iter=max_iter)
+    loss = Loss.linear(costs)
+    return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
 def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
