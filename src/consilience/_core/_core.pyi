@@ -62,9 +62,11 @@ def sparse_gram(
     indices: NDArray[I],
     indptr: NDArray[I],
     weight: NDArray[float64],
+    mean: NDArray[float64],
+    sums: NDArray[float64],
     out: NDArray[float64],
-) -> None:
-    """out += AᵀWA, upper triangle, for a canonical CSR matrix A and W = diag(weight)."""
+) -> float:
+    """out += (A − mean)ᵀW(A − mean), upper triangle; sums = (A − mean)ᵀw; returns Σw."""
 
 @overload
 def sparse_gram(
@@ -75,9 +77,65 @@ def sparse_gram(
     b_indices: NDArray[J],
     b_indptr: NDArray[J],
     weight: NDArray[float64],
+    mean_a: NDArray[float64],
+    mean_b: NDArray[float64],
+    sums_a: NDArray[float64],
+    sums_b: NDArray[float64],
     out: NDArray[float64],
-) -> None:
-    """out += AᵀWB for canonical CSR matrices A and B; rows of weight 0 cost nothing."""
+) -> float:
+    """The same for two canonical CSR matrices A and B; rows of weight 0 cost nothing."""
+
+class MarginRows:
+    """Samples of the interior point method: constraints, costs, labels ±1, weights."""
+
+    def __init__(
+        self,
+        slot: NDArray[int64],
+        H: NDArray[float64],
+        final: NDArray[float64],
+        slope: NDArray[float64],
+        bend: NDArray[float64],
+        label: NDArray[float64],
+        weight: NDArray[float64],
+        on: NDArray[float64] | None,
+    ) -> None: ...
+    def curvature(self, s: NDArray[float64], lam: NDArray[float64], D: NDArray[float64]) -> None:
+        """ω times the curvature in z, D[u, v] for u ≤ v in the rows of ``D``."""
+
+class MarginWay:
+    """A direction from an iterate in stages; ``dz`` (stages x V x n) says where each one leads."""
+
+    def __init__(
+        self,
+        rows: MarginRows,
+        s: NDArray[float64],
+        lam: NDArray[float64],
+        low: float,
+        high: float,
+    ) -> None: ...
+    def add(self, target: str, goal: NDArray[float64], aim: float = 1.0) -> None:
+        """One more stage, with a "plain", "second" or "centred" target."""
+
+    def pop(self) -> None:
+        """The last stage is taken away."""
+
+    def reduce(self, dz: NDArray[float64], R: NDArray[float64]) -> None:
+        """What the last stage asks of θ, to be pulled back, from the dz of those before."""
+
+    def reach(self, dz: NDArray[float64]) -> tuple[float, float, float]:
+        """1 / (largest step), and the terms in t and t² that a step t adds to the gap."""
+
+    def move(
+        self,
+        dz: NDArray[float64],
+        t: float,
+        xi: NDArray[float64],
+        new_xi: NDArray[float64],
+        new_s: NDArray[float64],
+        new_lam: NDArray[float64],
+        R: NDArray[float64],
+    ) -> tuple[float, float, float, float, float, float]:
+        """A step t, y ω Hᵀλ there, and gap, loss, Σ ω|Hᵀλ|, max |q' − Σλ|, |q'|, |λs − 1|."""
 
 # Trees, used through consilience._core.binned.
 #   Limits   least and greatest value of every bin, and where each feature begins (d + 1)

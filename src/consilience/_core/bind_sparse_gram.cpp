@@ -28,48 +28,58 @@ Csr<Index> checked(const Vector<double>& data, const Vector<Index>& indices,
 }
 
 using Block = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;
+using Sums = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::size_t stride_of(const Block& out) {
+    require(out.stride(1) == 1 && out.stride(0) >= 0, "rows of out must be contiguous");
+    return static_cast<std::size_t>(out.stride(0));
+}
+
+void check_means(const Vector<double>& mean, const Sums& sums, std::size_t width) {
+    require(mean.shape(0) == width && sums.shape(0) == width,
+            "means and sums must have an entry for each column");
+}
 
 template <typename I, typename J>
-void gram_of_two(Vector<double> a_data, Vector<I> a_indices, Vector<I> a_indptr,
-                 Vector<double> b_data, Vector<J> b_indices, Vector<J> b_indptr,
-                 Vector<double> weight, Block out) {
-    const std::size_t n = weight.shape(0);
-    require(out.stride(1) == 1 && out.stride(0) >= 0, "rows of out must be contiguous");
-    double* values = out.data();
-    const std::size_t stride = static_cast<std::size_t>(out.stride(0));
+double gram_of_two(Vector<double> a_data, Vector<I> a_indices, Vector<I> a_indptr,
+                   Vector<double> b_data, Vector<J> b_indices, Vector<J> b_indptr,
+                   Vector<double> weight, Vector<double> mean_a, Vector<double> mean_b, Sums sums_a,
+                   Sums sums_b, Block out) {
+    const std::size_t n = weight.shape(0), p = out.shape(0), q = out.shape(1);
+    const std::size_t stride = stride_of(out);
+    check_means(mean_a, sums_a, p);
+    check_means(mean_b, sums_b, q);
     nb::gil_scoped_release release;
-    const auto a = checked(a_data, a_indices, a_indptr, weight, out.shape(0));
-    const auto b = checked(b_data, b_indices, b_indptr, weight, out.shape(1));
-    sparse_gram(a, b, weight.data(), n, values, stride);
+    const auto a = checked(a_data, a_indices, a_indptr, weight, p);
+    const auto b = checked(b_data, b_indices, b_indptr, weight, q);
+    return sparse_gram(a, b, weight.data(), n, mean_a.data(), p, mean_b.data(), q, sums_a.data(),
+                       sums_b.data(), out.data(), stride);
 }
 
 template <typename I>
-void gram_of_one(Vector<double> data, Vector<I> indices, Vector<I> indptr, Vector<double> weight,
-                 Block out) {
-    const std::size_t n = weight.shape(0);
-    require(out.stride(1) == 1 && out.stride(0) >= 0, "rows of out must be contiguous");
-    require(out.shape(0) == out.shape(1), "out must be square");
-    double* values = out.data();
-    const std::size_t stride = static_cast<std::size_t>(out.stride(0));
+double gram_of_one(Vector<double> data, Vector<I> indices, Vector<I> indptr, Vector<double> weight,
+                   Vector<double> mean, Sums sums, Block out) {
+    const std::size_t n = weight.shape(0), p = out.shape(0), stride = stride_of(out);
+    require(p == out.shape(1), "out must be square");
+    check_means(mean, sums, p);
     nb::gil_scoped_release release;
-    const auto a = checked(data, indices, indptr, weight, out.shape(0));
-    sparse_gram(a, weight.data(), n, values, stride);
+    const auto a = checked(data, indices, indptr, weight, p);
+    return sparse_gram(a, weight.data(), n, mean.data(), p, sums.data(), out.data(), stride);
 }
 
 template <typename I, typename J>
 void define_two(nb::module_& m) {
-    m.def("sparse_gram", &gram_of_two<I, J>, nb::arg("a_data").noconvert(),
-          nb::arg("a_indices").noconvert(), nb::arg("a_indptr").noconvert(),
-          nb::arg("b_data").noconvert(), nb::arg("b_indices").noconvert(),
-          nb::arg("b_indptr").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("out").noconvert());
+    const auto array = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("sparse_gram", &gram_of_two<I, J>, array("a_data"), array("a_indices"), array("a_indptr"),
+          array("b_data"), array("b_indices"), array("b_indptr"), array("weight"), array("mean_a"),
+          array("mean_b"), array("sums_a"), array("sums_b"), array("out"));
 }
 
 template <typename I>
 void define_one(nb::module_& m) {
-    m.def("sparse_gram", &gram_of_one<I>, nb::arg("data").noconvert(),
-          nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("out").noconvert());
+    const auto array = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("sparse_gram", &gram_of_one<I>, array("data"), array("indices"), array("indptr"),
+          array("weight"), array("mean"), array("sums"), array("out"));
 }
 
 }  // namespace

@@ -139,17 +139,20 @@ class Blocks:
     def _pair(self, H, u, v, D):
         """Fill the blocks of views u ≤ v: w-w, w-b, b-w and b-b."""
         A, B, mean_a, mean_b = self.Xs[u], self.Xs[v], self.means[u], self.means[v]
-        rows, columns, total = self.slices[u], self.slices[v], D.sum()
-        a = A.T @ D
-        b = a if u == v else B.T @ D
+        rows, columns = self.slices[u], self.slices[v]
         block = H[rows, columns]
-        add_weighted_product(A, B, D, block)
-        if sp.issparse(A):
-            block -= np.outer(mean_a, b)
-            a = a - total * mean_a
-        if sp.issparse(B):
-            block -= np.outer(a, mean_b)
-            b = b - total * mean_b
+        if mostly_zero(A) and mostly_zero(B):
+            a, b, total = add_sparse_product(A, B, mean_a, mean_b, D, block)
+        else:
+            total, a = D.sum(), A.T @ D
+            b = a if u == v else B.T @ D
+            add_weighted_product(A, B, D, block)
+            if sp.issparse(A):
+                block -= np.outer(mean_a, b)
+                a = a - total * mean_a
+            if sp.issparse(B):
+                block -= np.outer(a, mean_b)
+                b = b - total * mean_b
         H[rows, self.d + v] = a
         H[columns, self.d + u] = b
         H[self.d + u, self.d + v] = total
@@ -174,12 +177,25 @@ def _centre(X, there, mean, weight):
     return X, mean
 
 
+def mostly_zero(X):
+    return sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
+
+
+def add_sparse_product(A, B, mean_a, mean_b, D, out):
+    """Add (A − mean)ᵀ diag(D) (B − mean) to ``out``, the upper triangle if A is B.
+
+    Returns the weighted column sums of both, less the means, and ΣD.
+    """
+    parts = [(X.data, X.indices, X.indptr) for X in (A, B)]
+    a = np.empty(A.shape[1])
+    if A is B:
+        return a, a, sparse_gram(*parts[0], D, mean_a, a, out)
+    b = np.empty(B.shape[1])
+    return a, b, sparse_gram(*parts[0], *parts[1], D, mean_a, mean_b, a, b, out)
+
+
 def add_weighted_product(A, B, D, out):
     """Add Aᵀ diag(D) B to ``out``, at least in the upper triangle if A is B; D ≥ 0 then."""
-    if all(sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1] for X in (A, B)):
-        views = (A,) if A is B else (A, B)
-        sparse_gram(*(part for X in views for part in (X.data, X.indices, X.indptr)), D, out)
-        return
     rows = np.flatnonzero(D)
     step = max(1, CHUNK // max(A.shape[1], B.shape[1]))
     for start in range(0, len(rows), step):

@@ -243,7 +243,7 @@ class _Newton:
         """Corrections that pull outlying products towards the goal, while the step gets longer."""
         for _ in range(CORRECTIONS):
             room = direction.room
-            if room >= 1:
+            if room >= 0.9:
                 break
             direction.add("centred", goal, self, min(1.0, room + FARTHER))
             if direction.room < room + 0.1 * FARTHER:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from consilience._solvers.water_filling import curvature, water_fill
 
@@ -207,11 +207,10 @@ def solve_posdef(H):
     H *= scale
     for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
         H[np.diag_indices(len(H))] = 1.0 + ridge
-        try:
-            factor = cholesky(H, lower=False, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return lambda rhs: scale * cho_solve((factor, False), scale * rhs, check_finite=False)
+        # columns of Hᵀ are rows of H: nothing has to be turned around
+        factor, failed = dpotrf(H.T, lower=True, clean=False)
+        if not failed:
+            return lambda rhs: scale * dpotrs(factor, scale * rhs, lower=True)[0]
     return None
 
 
