@@ -257,43 +257,51 @@ MarginSizes margin_move(const MarginRows& rows, const double* xi, const double* 
                         double* new_s, double* new_lam, double* R) {
     const std::size_t n = rows.n;
     const Lanes step = all_lanes(t);
+    const bool moves = !direction.stages.empty();
     Batch batch(rows);
-    Groups rest(rows.k);
+    Groups gradient(rows.k), sum(rows.k);
     Lanes gap = all_lanes(0.0), loss = gap, mass = gap, slack = gap, top = gap, off = gap;
     for (std::size_t i = 0; i < n; i += lanes) {
         batch.read(s, lam, i);
         batch.walk(direction, i, false);
-        const Lanes weight = load(rows.weight, i, n);
+        const Lanes weight = load(rows.weight, i, n), none = all_lanes(0.0);
+        // weights are positive, but 0 after the last sample
+        const Lanes there = if_not_less(none, weight, none, all_lanes(1.0));
         for (std::size_t k = 0; k < rows.k; ++k) {
             const Lanes slope = all_lanes(rows.slope[k]), bend = all_lanes(rows.bend[k]);
             Lanes x = load(xi + k * n, i, n);
-            if (t != 0) x += step * batch.dxi[k];
-            const Lanes gradient = slope + bend * x;
+            if (moves) x += step * batch.dxi[k];
             store(x, new_xi + k * n, i, n);
-            rest.set(k, gradient);
+            gradient.set(k, slope + bend * x);
+            sum.set(k, none);
             loss += weight * absolute(x * (slope + all_lanes(0.5) * bend * x));
-            top = larger(top, absolute(gradient));
+            top = larger(top, there * absolute(gradient[k]));
         }
-        for (std::size_t v = 0; v < rows.V; ++v) batch.pull.set(v, all_lanes(0.0));
         for (std::size_t j = 0; j < rows.p; ++j) {
             Lanes distance = batch.s[j], l = batch.lam[j];
-            if (t != 0) {
+            if (moves) {
                 distance += step * batch.ds[j];
                 l += step * batch.dlam[j];
             }
             store(distance, new_s + j * n, i, n);
+            batch.s.set(j, distance);
+            batch.lam.set(j, l);
+            sum.add(rows.slot[j], l);
+        }
+        for (std::size_t k = 0; k < rows.k; ++k) {
+            slack = larger(slack, there * absolute(gradient[k] - sum[k]));
+            // where a slope says what multipliers add up to, no rounding piles up
+            sum.set(k, rows.bend[k] == 0 ? gradient[k] / sum[k] : all_lanes(1.0));
+        }
+        for (std::size_t v = 0; v < rows.V; ++v) batch.pull.set(v, none);
+        for (std::size_t j = 0; j < rows.p; ++j) {
+            const Lanes distance = batch.s[j], l = batch.lam[j] * sum[rows.slot[j]];
             store(l, new_lam + j * n, i, n);
-            rest.add(rows.slot[j], -l);
             spread(rows, j, l, batch.pull);
             if (rows.final[j] == 0)
                 gap += weight * l * distance;
             else
                 off = larger(off, batch.on[j] * absolute(l * distance - all_lanes(1.0)));
-        }
-        for (std::size_t k = 0; k < rows.k; ++k) {
-            // weights are positive, but 0 after the last sample
-            const Lanes error = if_not_less(all_lanes(0.0), weight, all_lanes(0.0), rest[k]);
-            slack = larger(slack, absolute(error));
         }
         for (std::size_t v = 0; v < rows.V; ++v) mass += weight * absolute(batch.pull[v]);
         batch.write_pull(R, i);

@@ -73,7 +73,8 @@ struct MarginSizes {
     double gap, loss, mass, slack, slope, off;
 };
 
-// A step t of xi, s and lambda (to new_...), and R = y w H' lambda there.
+// A step t of xi, s and lambda (to new_...), and R = y w H' lambda there. Where bend is 0, lambda is
+// made to add up to the slope.
 MarginSizes margin_move(const MarginRows& rows, const double* xi, const double* s,
                         const double* lam, const Direction& direction, double t, double* new_xi,
                         double* new_s, double* new_lam, double* R);

@@ -10,6 +10,7 @@ namespace consilience {
 namespace {
 
 constexpr double infinity = HUGE_VAL;
+constexpr float unlimited = HUGE_VALF;
 constexpr double flat = 1e-12;
 
 struct Square {
@@ -83,9 +84,9 @@ public:
             view.upper = upper + v * n_;
             view.F.assign(padded(n_), 0.0);
             std::copy(F + v * n_, F + (v + 1) * n_, view.F.begin());
-            view.up.assign(padded(n_), -infinity);
-            view.low.assign(padded(n_), infinity);
-            view.diagonal.assign(padded(n_), 1.0);
+            view.up.assign(padded(n_), -unlimited);
+            view.low.assign(padded(n_), unlimited);
+            view.diagonal.assign(padded(n_), 1.0f);
             for (std::size_t k = 0; k < n_; ++k) mu_[k] += view.lam[k];
         }
         for (std::size_t v = 0; v < V_; ++v) {
@@ -120,7 +121,8 @@ private:
     struct View {
         double* lam;
         const double* upper;
-        std::vector<double> F, up, low, diagonal;
+        std::vector<double> F;
+        std::vector<float> up, low, diagonal;  // bounds 0 or inf; curvatures, to choose partners
         Extremes ends;
     };
 
@@ -133,11 +135,12 @@ private:
     void bound(std::size_t v, std::size_t k) {
         View& view = views_[v];
         const bool grows = view.lam[k] < view.upper[k], shrinks = view.lam[k] > 0;
-        view.up[k] = (y_[k] > 0 ? grows : shrinks) ? 0.0 : -infinity;
-        view.low[k] = (y_[k] > 0 ? shrinks : grows) ? 0.0 : infinity;
+        view.up[k] = (y_[k] > 0 ? grows : shrinks) ? 0.0f : -unlimited;
+        view.low[k] = (y_[k] > 0 ? shrinks : grows) ? 0.0f : unlimited;
     }
     void weigh(std::size_t v, std::size_t k) {
-        views_[v].diagonal[k] = kernels_.views[v].diagonal[k] + potential_.curvature(k, mu_[k]);
+        const double whole = kernels_.views[v].diagonal[k] + potential_.curvature(k, mu_[k]);
+        views_[v].diagonal[k] = static_cast<float>(whole);
     }
 
     Row row(std::size_t v, std::size_t k, std::size_t batch) {
@@ -161,7 +164,8 @@ private:
         const double most = std::min(room(view, i, y_[i]), room(view, j, -y_[j]));
         const double* plain = kernels_.views[v].diagonal;
         const double bend = plain[i] + plain[j] - 2 * cross;
-        const double cost = std::max(view.diagonal[i] + view.diagonal[j] - 2 * cross, flat);
+        const double cost = std::max(
+            bend + potential_.curvature(i, mu_[i]) + potential_.curvature(j, mu_[j]), flat);
         const auto derivative = [&](double t, double& steepness) {
             steepness = std::max(bend + potential_.curvature(i, mu_[i] + y_[i] * t) +
                                      potential_.curvature(j, mu_[j] - y_[j] * t),

@@ -68,9 +68,9 @@ struct Largest {
     }
 };
 
-template <bool update, typename A, typename B>
-CONSILIENCE_INLINE Extremes extremes(double* F, const A* row_i, const B* row_j, double step,
-                                     const double* up, const double* low, std::size_t n) {
+template <bool update, typename T, typename Bound>
+CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, double step,
+                                     const Bound* up, const Bound* low, std::size_t n) {
     const Lanes steps = all_lanes(step), eight = all_lanes(lanes);
     Lanes place = first_places();
     Largest rising, falling;
@@ -91,9 +91,9 @@ CONSILIENCE_INLINE Extremes extremes(double* F, const A* row_i, const B* row_j, 
     return out;
 }
 
-template <typename T>
+template <typename T, typename Bound>
 CONSILIENCE_INLINE std::size_t best_partner(const double* F, const T* row_i,
-                                            const double* diagonal, const double* low, double F_i,
+                                            const Bound* diagonal, const Bound* low, double F_i,
                                             double diagonal_i, std::size_t n) {
     const Lanes top = all_lanes(F_i), first = all_lanes(diagonal_i), eight = all_lanes(lanes);
     const Lanes none = all_lanes(0.0), two = all_lanes(2.0), least = all_lanes(flat);
@@ -130,29 +130,35 @@ const float* singles(Row row) {
 
 }  // namespace
 
-CONSILIENCE_CLONES
-Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const double* up,
-                         const double* low, std::size_t n) {
-    if (row_i.single)
-        return extremes<true>(F, singles(row_i), singles(row_j), step, up, low, n);
-    return extremes<true>(F, doubles(row_i), doubles(row_j), step, up, low, n);
-}
+// the compiler clones no templates
+#define CONSILIENCE_SCANS(Bound)                                                                   \
+    template <>                                                                                    \
+    CONSILIENCE_CLONES Extremes update_and_scan(double* F, Row row_i, Row row_j, double step,      \
+                                                const Bound* up, const Bound* low, std::size_t n) { \
+        if (row_i.single)                                                                          \
+            return extremes<true>(F, singles(row_i), singles(row_j), step, up, low, n);            \
+        return extremes<true>(F, doubles(row_i), doubles(row_j), step, up, low, n);                \
+    }                                                                                              \
+    template <>                                                                                    \
+    CONSILIENCE_CLONES Extremes scan(const double* F, const Bound* up, const Bound* low,           \
+                                     std::size_t n) {                                              \
+        return extremes<false>(const_cast<double*>(F), F, F, 0, up, low, n);                       \
+    }                                                                                              \
+    template <>                                                                                    \
+    CONSILIENCE_CLONES std::size_t second_order(const double* F, Row row_i, const Bound* diagonal, \
+                                                const Bound* low, double F_i, double diagonal_i,   \
+                                                std::size_t n) {                                   \
+        return row_i.single                                                                        \
+                   ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)            \
+                   : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);           \
+    }
+CONSILIENCE_SCANS(float)
+CONSILIENCE_SCANS(double)
+#undef CONSILIENCE_SCANS
 
-CONSILIENCE_CLONES
-Extremes scan(const double* F, const double* up, const double* low, std::size_t n) {
-    return extremes<false>(const_cast<double*>(F), F, F, 0, up, low, n);
-}
-
-CONSILIENCE_CLONES
-std::size_t second_order(const double* F, Row row_i, const double* diagonal, const double* low,
-                         double F_i, double diagonal_i, std::size_t n) {
-    return row_i.single
-               ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)
-               : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);
-}
-
+template <typename Bound>
 std::vector<std::int64_t> likely(const Kernels& kernels, std::size_t v, std::size_t k,
-                                 const double* F, const double* up, const double* low,
+                                 const double* F, const Bound* up, const Bound* low,
                                  const Extremes& ends, std::size_t batch) {
     std::vector<std::pair<double, std::int64_t>> found;
     for (std::size_t t = 0; t < kernels.n; ++t) {
@@ -169,5 +175,11 @@ std::vector<std::int64_t> likely(const Kernels& kernels, std::size_t v, std::siz
     std::sort(samples.begin(), samples.end());
     return samples;
 }
+
+template std::vector<std::int64_t> likely(const Kernels&, std::size_t, std::size_t, const double*,
+                                          const float*, const float*, const Extremes&, std::size_t);
+template std::vector<std::int64_t> likely(const Kernels&, std::size_t, std::size_t, const double*,
+                                          const double*, const double*, const Extremes&,
+                                          std::size_t);
 
 }  // namespace consilience

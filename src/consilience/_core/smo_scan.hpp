@@ -18,21 +18,26 @@ struct Extremes {
     double gap() const { return most - least; }
 };
 
-// F −= step (row_i − row_j), then the extremes of F + up (0 or −inf) and F + low (0 or inf).
-Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const double* up,
-                         const double* low, std::size_t n);
+// F −= step (row_i − row_j), then the extremes of F + up (0 or −inf) and F + low (0 or inf). Bounds
+// that are nothing else may be float, which is less to read.
+template <typename Bound>
+Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const Bound* up,
+                         const Bound* low, std::size_t n);
 
 // The extremes alone.
-Extremes scan(const double* F, const double* up, const double* low, std::size_t n);
+template <typename Bound>
+Extremes scan(const double* F, const Bound* up, const Bound* low, std::size_t n);
 
 // The partner j that gains most: (F_i − F_j)² / (diagonal_i + diagonal_j − 2 K_ij), F_j < F_i.
-std::size_t second_order(const double* F, Row row_i, const double* diagonal, const double* low,
+template <typename Bound>
+std::size_t second_order(const double* F, Row row_i, const Bound* diagonal, const Bound* low,
                          double F_i, double diagonal_i, std::size_t n);
 
 // k and up to batch − 1 other samples without a row that violate the conditions most: they will
 // be asked for next.
+template <typename Bound>
 std::vector<std::int64_t> likely(const Kernels& kernels, std::size_t v, std::size_t k,
-                                 const double* F, const double* up, const double* low,
+                                 const double* F, const Bound* up, const Bound* low,
                                  const Extremes& ends, std::size_t batch);
 
 }  // namespace consilience

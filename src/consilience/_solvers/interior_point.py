@@ -128,9 +128,8 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
             break  # rounding: the system can be no better conditioned
         state = newton.next()
     by_view = (weight * (constraints.H.T @ best.point.lam)).T
-    return Solution(
-        best.point.theta, by_view, step, best.size, bool(best.size <= max(tol, ROUNDING))
-    )
+    size = max(best.size, problem.distance_error(best.point))
+    return Solution(best.point.theta, by_view, step, size, bool(size <= max(tol, ROUNDING)))
 
 
 class _Problem:
@@ -160,6 +159,12 @@ class _Problem:
     def decisions(self, theta):
         """z of θ, V x n."""
         return self.y * self.blocks.apply(theta).T
+
+    def distance_error(self, point):
+        """How far s is from its definition: rounding, which all steps add to."""
+        slot, H, h = self.constraints.slot, self.constraints.H, self.constraints.h[:, None]
+        bound = point.xi[slot] + H @ self.decisions(point.theta) - h
+        return float(np.abs(np.where(self.on, point.s - bound, 0.0)).max())
 
     def start(self):
         """w = 0, ξ = 2, and multipliers that add up to q'."""
