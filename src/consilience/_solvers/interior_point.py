@@ -134,7 +134,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
 
 class _Problem:
     def __init__(self, blocks, y, weight, loss, constraints):
-        self.blocks, self.y = blocks, np.asarray(y, dtype=np.float64)
+        self.blocks, self.y = blocks, np.ascontiguousarray(y, dtype=np.float64)
         self.loss, self.constraints = loss, constraints
         self.p, self.k, self.V = len(constraints.slot), len(loss.slope), blocks.V
         self.final = np.asarray(constraints.final, dtype=np.float64)
@@ -148,7 +148,7 @@ class _Problem:
             loss.slope,
             loss.bend,
             self.y,
-            np.asarray(weight, dtype=np.float64),
+            np.ascontiguousarray(weight, dtype=np.float64),
             None if self.on.all() else np.ascontiguousarray(self.on, dtype=np.float64),
         )
 

@@ -24,8 +24,8 @@ __all__ = [
     "shared_hessian",
 ]
 
-# entries of a block of rows
-BLOCK = 1 << 21
+# entries of a block of rows: what a core keeps at hand between two products with it
+BLOCK = 1 << 18
 
 
 @dataclass

@@ -87,7 +87,7 @@ class MarginClassifier(MultiViewClassifier):
 
     _kinds = ("features", "kernel", "distance")
     # what tol and max_iter stand for when None: on columns, and for SMO
-    _column_limits = {"tol": 1e-11, "max_iter": 100}
+    _column_limits = {"tol": 1e-9, "max_iter": 100}
     _kernel_limits = {"tol": 1e-3, "max_iter": MAX_ITER}
     _solvers = ("auto", "primal", "smo")
 

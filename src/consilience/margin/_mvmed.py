@@ -103,7 +103,7 @@ class MVMEDClassifier(MarginClassifier):
         The mean of the views' decisions, or the decision of the view that does best in 5-fold
         cross-validation, or of a given view (the mean of the others where it is missing).
     tol : float or None, default=None
-        Relative duality gap and residuals to reach on columns, None is 1e-11 and 1e-7 will do
+        Relative duality gap and residuals to reach on columns, None is 1e-9 and 1e-7 will do
         where rounding allows no more; gap of the optimality conditions for SMO, None is 1e-3.
     max_iter : int or None, default=None
         Most steps of the solver; None is 100, for SMO 10⁷ pairs.
