@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
-from consilience.kernel import LaplacianCompletion, MKLClassifier
+from consilience.kernel import LaplacianCompletion, MKLClassifier, MVMLClassifier
 from consilience.kernel._mkl_steps import (
     curvature,
     learn_weights,
@@ -309,3 +309,16 @@ def test_bad_path():
     data, y = problem()
     with pytest.raises(ValueError, match="C must be a number > 0, got -1"):
         MKLClassifier().path(data, y, [1.0, -1])
+
+
+@pytest.mark.parametrize("model", [MKLClassifier(), MVMLClassifier()], ids=["mkl", "mvml"])
+def test_matrices_that_cannot_be_between_samples(model):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    lopsided = MultiViewData({"k": rng.random((30, 30))}, kinds={"k": "kernel"})
+    with pytest.raises(ValueError, match="view 'k' is not symmetric between the training"):
+        model.fit(lopsided, y)
+    gaps = rng.random(30)
+    negative = np.abs(gaps[:, None] - gaps) - 0.1
+    with pytest.raises(ValueError, match="view 'k' holds distances, but has -0"):
+        model.fit(MultiViewData({"k": negative}, kinds={"k": "distance"}), y)

@@ -18,6 +18,7 @@ __all__ = [
     "GAMMAS",
     "KERNELS",
     "KernelTo",
+    "check_between_samples",
     "check_kernel",
     "distance_gamma",
     "distance_kernel",
@@ -195,6 +196,21 @@ def chunks(n, width):
     """Slices of n rows with up to CHUNK entries of the width each."""
     step = max(1, CHUNK // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def check_between_samples(K, view, kind):
+    """A kernel or distance between the same samples is symmetric, and no distance is negative."""
+    if kind == "distance" and K.min(initial=0) < 0:
+        raise ValueError(f"view {view!r} holds distances, but has {K.min()} < 0")
+    size = np.abs(K).max(initial=0)
+    for start in range(0, len(K), 512):
+        part = slice(start, start + 512)
+        apart = np.abs(K[part] - K[:, part].T).max(initial=0)
+        if apart > 1e-6 * size:
+            raise ValueError(
+                f"view {view!r} is not symmetric between the training samples: entries differ by "
+                f"up to {apart:.3g}"
+            )
 
 
 def check_kernel(kernel, gamma, degree, coef0, view):

@@ -44,9 +44,9 @@ class TrainingKernel:
     def of(cls, kernel, data, weight, normalize):
         """Compute and normalise."""
         rows = present_rows(data, kernel.name)
-        K = kernel.block(data, rows)
+        K = kernel.square(data, rows)
         if kernel.kind != "features":
-            K = (K + K.T) / 2
+            K = (K + K.T) / 2  # to the last digit
         shares = weight[rows] / weight[rows].sum()
         means = shares @ K if normalize == "centred" else np.zeros(len(rows))
         if normalize == "centred":

@@ -10,6 +10,7 @@ import numpy as np
 
 from consilience._solvers.kernels import (
     KernelTo,
+    check_between_samples,
     check_kernel,
     distance_gamma,
     distance_kernel,
@@ -110,8 +111,17 @@ class ViewKernel:
             return cls(name, kind, data[columns].reference(), None)
         if isinstance(gamma, str):
             D = read_block(data, name, present, data[present].reference())
+            check_between_samples(D, name, kind)
             gamma = distance_gamma(gamma, D, weight[present])
         return cls(name, kind, data[columns].reference(), float(gamma))
+
+    def square(self, data, rows):
+        """k between the rows that the kernel was made for, which has to be symmetric."""
+        if self.kind == "features":
+            return self.block(data, rows)
+        block = read_block(data, self.name, rows, self.to)
+        check_between_samples(block, self.name, self.kind)
+        return block if self.kind == "kernel" else distance_kernel(block, self.gamma)
 
     def block(self, data, rows):
         """k(x, z) for these rows of ``data``, float64, len(rows) x m; others are not read."""

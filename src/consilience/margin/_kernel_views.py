@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from consilience._solvers.kernels import (
+    check_between_samples,
     distance_gamma,
     distance_kernel,
     kernel_diagonal,
@@ -70,11 +71,9 @@ class PairwiseView:
         rows = np.flatnonzero(there)
         part = data if there.all() else data[rows]
         K = part.against(name, part.reference())
-        check_symmetric(check_finite(K, name), name)
+        check_between_samples(check_finite(K, name), name, data.kinds[name])
         self.data, self.gamma = data, None
         if data.kinds[name] == "distance":
-            if K.min(initial=0) < 0:
-                raise ValueError(f"view {name!r} holds distances, but has {K.min()} < 0")
             self.gamma = distance_gamma(spec.gamma, K, weight[there])
             K = distance_kernel(K, self.gamma)
         if not there.all():
@@ -135,15 +134,3 @@ class CentredView:
         g = np.where(self.there, g, 0.0)
         return g - g.sum() * self.shares
 
-
-def check_symmetric(K, name):
-    """A kernel between the training samples must be symmetric."""
-    size = np.abs(K).max(initial=0)
-    for start in range(0, len(K), 512):
-        part = slice(start, start + 512)
-        apart = np.abs(K[part] - K[:, part].T).max(initial=0)
-        if apart > 1e-6 * size:
-            raise ValueError(
-                f"view {name!r} is not symmetric between the training samples: entries differ by "
-                f"up to {apart:.3g}"
-            )
