@@ -133,4 +133,3 @@ class CentredView:
         """Hᵀg: the coefficients of the plain kernel, up to a constant of the decision."""
         g = np.where(self.there, g, 0.0)
         return g - g.sum() * self.shares
-
