@@ -112,7 +112,7 @@ def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monke
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
 
-    monkeypatch.setattr("consilience.cli.write_file", full)
+    monkeypatch.setattr("consilience.cli.suites.write_file", full)
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
     code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
     assert code == 2
