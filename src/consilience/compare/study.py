@@ -40,6 +40,10 @@ __all__ = [
 
 CURVE_METHODS = 3
 CURVE_POINTS = 4
+# importance of views and learning curves are read off whole folds: at least so many, and until
+# they hold so many test samples
+LATER_FOLDS = 3
+LATER_SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,9 @@ def check_design(run: Run, problem: Problem) -> None:
 
 
 def main_tasks(run: Run) -> list[Task]:
-    """Every method on every split."""
+    """Every method on every split; without each view in the first round, once for every sample."""
     options = run.options
-    return cross_validation(
+    tasks = cross_validation(
         run.data.name,
         options.methods,
         Folds(options.cv, options.repeats),
@@ -93,8 +97,8 @@ def main_tasks(run: Run) -> list[Task]:
         content=run.data.content,
         grids=GRIDS if options.tune else None,
         keep=True,
-        probes=("missing_views",),
     )
+    return [task if task.repeat else replace(task, probes=("missing_views",)) for task in tasks]
 
 
 def stages(run: Run, records: Iterable[Record]) -> Stages:
@@ -129,7 +133,7 @@ def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     """What is done once the ranking is known: views of the best method, training sizes of three."""
     names = ranked(run, main)
     first = {task.method: task for task in main_tasks(run)[: len(run.options.methods)]}
-    folds = range(run.options.cv)
+    folds = range(later_folds(run))
     importance = [
         replace(first[name], index=index, keep=False, probes=("permutation", "shapley"))
         for name in names[:1]
@@ -144,6 +148,12 @@ def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
         for name in names[:CURVE_METHODS]
     ]
     return importance, curve
+
+
+def later_folds(run: Run) -> int:
+    """How many folds of the first round are done once more."""
+    enough = -(-LATER_SAMPLES * run.options.cv // run.data.samples)
+    return min(max(LATER_FOLDS, enough), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
