@@ -29,13 +29,13 @@ from consilience.cli.common import (
     make_folder,
     print_failures,
 )
-from consilience.compare.defaults import METRICS, default_methods
+from consilience.compare.defaults import METHODS, METRICS
 from consilience.compare.inputs import Compared, parse_files, read_data_set, read_tables
 from consilience.compare.record import Options, Run
-from consilience.compare.study import Stages, check_design, refit, run_stages
+from consilience.compare.study import Stages, applicable, check_design, refit, run_stages
 from consilience.datasets import DATASETS
 from consilience.report import write_report
-from consilience.report.tables import ranking
+from consilience.report.tables import ranking, shown_p
 from consilience.tables import TableModel
 
 __all__ = ["compare"]
@@ -87,7 +87,7 @@ def compare(
     check_seed_and_jobs(seed, jobs)
     if metric not in METRICS:
         raise ValueError(f"--metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    names = None if methods == "all" else _split(methods) or default_methods()
+    names = None if methods == "all" else _split(methods) or list(METHODS)
     recipes = [recipe.name for recipe in get_recipes(names)]
     budget = _budget(time_budget)
     table_options = {
@@ -95,6 +95,7 @@ def compare(
         "categorical": _split(categorical),
     }  # fmt: skip
     compared = _read_inputs(inputs, table_options)
+    recipes, not_applicable = applicable(recipes, compared.summary, metric)
     run = Run(
         version=version("consilience"),
         command=["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else [],
@@ -102,6 +103,7 @@ def compare(
         data=compared.summary,
         inputs=compared.inputs,
         target=target or "",
+        not_applicable=not_applicable,
     )
     check_design(run, compared.problem)
     if out is not None:
@@ -110,6 +112,9 @@ def compare(
     console.print(repr(compared.problem.data), highlight=False, markup=False)
     for note in compared.summary.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
+    for reason, unfit in run.reasons().items():
+        said = f"not applicable: {', '.join(unfit)}, because {reason}"
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
     try:
         found = _compare(run, compared, out, jobs, budget, quiet, console)
     except StoreError as error:
@@ -206,9 +211,8 @@ def _ranking(run: Run, found: Stages) -> Table:
         if not row.complete:
             table.add_row("-", escape(row.method), "no score", "", "", "")
             continue
-        p = "" if np.isnan(row.p_value) else f"{row.p_value:.3f}"
         interval = "" if np.isnan(row.low) else f"{row.low:.3f} – {row.high:.3f}"
-        values = f"{row.score:.4f}", interval, p, f"{row.fit_seconds:.2f}"
+        values = f"{row.score:.4f}", interval, shown_p(row.p_value), f"{row.fit_seconds:.2f}"
         table.add_row(str(number), escape(row.method), *values)
     return table
 

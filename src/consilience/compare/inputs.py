@@ -148,7 +148,8 @@ def read_data_set(name: str) -> Compared:
     views = {}
     for view, values in data.items():
         columns = storage.column_names(values)
-        views[view] = TableView(columns, [], data.widths[view], sp.issparse(values))
+        stored = data.widths[view], sp.issparse(values), data.kinds[view]
+        views[view] = TableView(columns, [], *stored)
     summary = _summary(name, data, target, views=views)
     problem = Problem(data, target, splits=bunch.splits, prepare=preparation(data))
     summary.content = problem.fingerprint()
@@ -175,10 +176,11 @@ def _summary(
         ViewSummary(
             name=view,
             columns=data.widths[view],
-            stored=_stored(data, view, views[view]),
+            stored=_stored(views[view]),
             text_columns=len(views[view].texts),
             missing_rows=int((~data.present[:, v]).sum()),
             missing_cells=round((missing_cells or {}).get(view, 0.0), 6),
+            kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)
     ]
@@ -195,9 +197,9 @@ def _summary(
     )
 
 
-def _stored(data: MultiViewData, view: str, columns: TableView) -> str:
-    if data.kinds[view] != "features":
-        return data.kinds[view]
+def _stored(columns: TableView) -> str:
+    if columns.kind != "features":
+        return f"{columns.kind} matrix"
     if columns.texts:
         return "text" if len(columns.texts) == columns.width else "numbers and text"
     return "sparse numbers" if columns.sparse else "numbers"

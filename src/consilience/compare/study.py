@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark.problems import Problem
@@ -25,11 +25,13 @@ from consilience.benchmark.tasks import (
     cross_validation,
     parameter_name,
 )
-from consilience.compare.defaults import GRIDS
-from consilience.compare.record import Run
+from consilience.benchmark.work import tuning_folds
+from consilience.compare.defaults import GRIDS, own_scaling_off, reason_against
+from consilience.compare.record import DataSummary, Run
 
 __all__ = [
     "Stages",
+    "applicable",
     "check_design",
     "later_tasks",
     "main_tasks",
@@ -86,6 +88,20 @@ def check_design(run: Run, problem: Problem) -> None:
         raise ValueError("--metric roc_auc is for two classes; use log_loss or balanced_accuracy")
 
 
+def applicable(
+    methods: list[str], data: DataSummary, metric: str
+) -> tuple[list[str], dict[str, str]]:
+    """Methods that can be compared on these views, and the reasons against the others."""
+    kinds = {view.name: view.kind for view in data.views}
+    reasons = {method: reason_against(method, kinds, metric) for method in methods}
+    against = {method: reason for method, reason in reasons.items() if reason}
+    fit = [method for method in methods if method not in against]
+    if not fit:
+        method = methods[0]
+        raise ValueError(f"none of the methods can be compared here; {method}: {against[method]}")
+    return fit, against
+
+
 def main_tasks(run: Run) -> list[Task]:
     """Every method on every split; without each view in the first round, once for every sample."""
     options = run.options
@@ -95,6 +111,7 @@ def main_tasks(run: Run) -> list[Task]:
         Folds(options.cv, options.repeats),
         seed=options.seed,
         content=run.data.content,
+        settings=own_scaling_off(options.methods) if run.data.has_matrices else None,
         grids=GRIDS if options.tune else None,
         keep=True,
     )
@@ -173,12 +190,9 @@ def refit(run: Run, problem: Problem, method: str) -> Any:
         warnings.simplefilter("ignore")  # the folds have said what there is to say
         if task.grid:
             grid = {parameter_name(model, name): values for name, values in task.grid.items()}
-            folds = StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
-            return (
-                GridSearchCV(model, grid, cv=folds)
-                .fit(problem.data, problem.target)
-                .best_estimator_
-            )
+            search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups))
+            search.fit(problem.data, problem.target, groups=problem.groups)
+            return search.best_estimator_
         return model.fit(problem.data, problem.target)
 
 

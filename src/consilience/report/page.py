@@ -40,7 +40,7 @@ def build_page(run: Run, stages: Stages, store: Store) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=_number, seconds=_seconds, percent=_percent, p=_p_value)
+    environment.filters.update(number=_number, seconds=_seconds, percent=_percent, p=tables.shown_p)
     return environment.get_template("page.html.j2").render(**_content(run, stages, store))
 
 
@@ -141,9 +141,3 @@ def _seconds(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
-
-
-def _p_value(value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

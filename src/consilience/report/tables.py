@@ -31,6 +31,7 @@ __all__ = [
     "out_of_fold",
     "ranking",
     "remarks",
+    "shown_p",
 ]
 
 REST = Condition()
@@ -106,6 +107,13 @@ def _with_tests(rows: list[Row], share: float) -> list[Row]:
     return [
         Row(**{**row.__dict__, "p_value": float(adjusted.get(row.method, np.nan))}) for row in rows
     ]
+
+
+def shown_p(value: float) -> str:
+    """A p-value for a table; empty where there is none."""
+    if np.isnan(value):
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _mean(values: np.ndarray) -> float:

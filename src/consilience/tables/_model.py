@@ -19,15 +19,21 @@ __all__ = ["TableModel", "TableView", "spread_rows", "view_values"]
 
 @dataclass(frozen=True)
 class TableView:
-    """Columns of a view: their names (None for a matrix), which are text, and how it is stored."""
+    """Columns of a view: names (None for a matrix), which are text, storage, and kind."""
 
     columns: list[str] | None
     texts: list[str]
     width: int
     sparse: bool = False
+    kind: str = "features"
 
     def values(self, table: Table) -> Any:
         """The view in a table; columns are found by name, and further ones are left alone."""
+        if self.kind != "features":
+            raise TableError(
+                f"{table.path} cannot be a {self.kind} matrix, whose columns are the samples of "
+                "fit; predict with a MultiViewData from Python"
+            )
         if self.columns is None:
             if table.matrix is None:
                 # a matrix without names was fitted: any table of that many numbers will do
