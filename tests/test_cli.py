@@ -17,11 +17,11 @@ def run(capsys, *arguments):
 
 
 def test_compare_ranks_methods(capsys):
-    arguments = ["compare", "digits", "--methods", "Mono,Early fusion", "--cv", "2"]
+    arguments = ["compare", "digits", "--methods", "Mono,Concat", "--cv", "2"]
     arguments += ["--repeats", "1", "--jobs", "1"]
     code, out, _ = run(capsys, *arguments)
     assert code == 0
-    assert out.index("Early fusion") < out.index("Mono")
+    assert out.index("Concat") < out.index("Mono")
     assert "1797 samples, 4 views" in out
 
 

@@ -99,6 +99,7 @@ def test_what_is_tuned_is_the_method_itself(method):
     np.testing.assert_allclose(*said, atol=0.01)
 
 
+@pytest.mark.usefixtures("serially")
 def test_distances(capsys, monkeypatch, tmp_path):
     data = views("distance", "distance")
     bunch = {"data": data, "target": Y, "splits": []}

@@ -103,6 +103,8 @@ def compare(
         data=compared.summary,
         inputs=compared.inputs,
         target=target or "",
+        on=on or "",
+        one_file=compared.one_file,
         not_applicable=not_applicable,
     )
     check_design(run, compared.problem)

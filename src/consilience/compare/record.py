@@ -79,6 +79,8 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     data: DataSummary
     inputs: list[Input] = []
     target: str = ""
+    on: str = ""
+    one_file: bool = False  # which --views divided
     not_applicable: dict[str, str] = {}  # methods that were asked for, and why they cannot
     best: str = ""  # method of the model beside this file
     notes: list[str] = []

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 REST = Condition()
+BIN_SAMPLES = 20  # fewer say nothing about how often predictions are right
 N_BINS = 10
 
 
@@ -192,12 +193,23 @@ def calibration(parts: list[Predictions]) -> Calibration | None:
         return None
     confidence = np.concatenate([part.scores.max(axis=1) for part in parts])
     right = np.concatenate([part.truth == part.said for part in parts])
-    bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
-    used = np.unique(bins)
-    mean = np.array([confidence[bins == b].mean() for b in used])
-    share = np.array([right[bins == b].mean() for b in used])
-    size = np.array([(bins == b).sum() for b in used])
+    bins = _filled_bins(np.minimum((confidence * N_BINS).astype(int), N_BINS - 1))
+    size = np.bincount(bins)
+    mean = np.bincount(bins, confidence) / size
+    share = np.bincount(bins, right) / size
     return Calibration(mean, share, size, float((size * np.abs(mean - share)).sum() / size.sum()))
+
+
+def _filled_bins(bins: np.ndarray) -> np.ndarray:
+    """Bins of equal width, from 0 on, taken together with the next until they hold enough."""
+    counts = np.bincount(bins, minlength=N_BINS)
+    number, held, place = 0, 0, np.empty(N_BINS, dtype=int)
+    for b, count in enumerate(counts):
+        place[b] = number
+        held += count
+        if held >= BIN_SAMPLES and counts[b + 1 :].sum() >= BIN_SAMPLES:
+            number, held = number + 1, 0
+    return place[bins]
 
 
 # -- learning curve --------------------------------------------------------------------------
