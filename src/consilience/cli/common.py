@@ -53,6 +53,7 @@ def follow(
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     columns.append(TextColumn("{task.fields[left]} left"))
     shown = time.monotonic()
+    said: set[str] = set()
     with Progress(*columns, console=console, transient=True, disable=not live) as progress:
         bar = progress.add_task("starting", total=total, completed=done, left="-:--:--")
         for record in records:
@@ -63,8 +64,9 @@ def follow(
             left = duration(forecast.seconds_left())
             name = f"{task.who} on {task.where}"
             progress.update(bar, completed=done, left=left, description=escape(name))
-            if not record.done:
-                what = f"{name} {record.outcome.status}: {record.outcome.error}"
+            what = f"{name} {record.outcome.status}: {record.outcome.error}"
+            if not record.done and what not in said:
+                said.add(what)
                 console.print(what, markup=False, highlight=False, soft_wrap=True)
             if not live and (time.monotonic() - shown > LOG_SECONDS or done == total):
                 shown = time.monotonic()

@@ -90,7 +90,7 @@ def ranking_figure(rows: Sequence[Row], metric: str) -> Markup:
         made, ax = figure(0.7 + 0.21 * len(known))
         places = np.arange(len(known))[::-1]
         means = np.array([row.score for row in known])
-        reach = np.nan_to_num([row.high - row.score for row in known])
+        reach = np.nan_to_num([[r.score - r.low, r.high - r.score] for r in known]).T
         ax.errorbar(means, places, xerr=reach, fmt="none", ecolor=BLUE, elinewidth=1.4)
         ax.plot(means, places, "o", color=BLUE, ms=4.5)
         ax.plot(means[:1], places[:1], "o", color=ORANGE, ms=6)

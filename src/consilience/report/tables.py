@@ -73,13 +73,14 @@ def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, fl
 def ranking(run: Run, main: Results) -> list[Row]:
     """Methods, the best first; those without a score last."""
     metric, share = run.options.metric, 1 / run.options.cv
-    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    sign, most = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
     rows = []
     for method in main.methods:
         key = Key(run.data.name, REST, method)
         cell = main.cell(key, metric)
         complete = not np.isnan(cell.mean)
-        low, high = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
+        interval = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
+        low, high = map(float, np.clip(interval, 0.0, most))  # few folds may reach beyond
         rows.append(
             Row(
                 method=method,

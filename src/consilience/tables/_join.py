@@ -218,7 +218,8 @@ def _divided(
         raise TableError(f"--views uses {shown(twice)} more than once")
     unused = [c for c in table.columns if c not in used and c not in special]
     if unused:
-        notes.append(f"{len(unused)} columns are in no view: {shown(unused)}")
+        word = "column is" if len(unused) == 1 else "columns are"
+        notes.append(f"{len(unused)} {word} in no view: {shown(unused)}")
     return {name: (sources[0], list(columns)) for name, columns in views.items()}
 
 
@@ -283,7 +284,7 @@ def _kept(
         if mask.any():
             which = [ids[i] for i in np.flatnonzero(mask)]
             word = "samples" if on else "rows"
-            notes.append(f"{mask.sum()} {word} {reason} and are left out: {shown(which)}")
+            notes.append(f"left out: {mask.sum()} {word} that {reason} ({shown(which)})")
     kept = np.flatnonzero(has_view & has_label & has_group)
     if not len(kept):
         raise TableError("no sample has both a view and a label")
