@@ -64,6 +64,12 @@ def test_lists(capsys, command, word):
     assert word in out
 
 
+def test_version(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert code == 0
+    assert out.startswith("consilience ")
+
+
 def test_fetch(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CONSILIENCE_DATA", str(tmp_path))
     for stem, arrays in small_sets.nutrimouse().items():

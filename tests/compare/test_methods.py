@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from consilience import MultiViewData
-from consilience.benchmark.recipes import RECIPES
+from consilience.benchmark.recipes import RECIPES, get_recipes
 from consilience.benchmark.tasks import Task, build_method, set_settings
 from consilience.cli import main
 from consilience.compare.defaults import GRIDS, METHODS, own_scaling_off, reason_against
@@ -70,6 +70,13 @@ def test_log_loss_needs_probabilities():
     assert {"SMVMED", "MKL", "Early+SVM"} <= lack
     assert not lack & {"Consilience", "Late fusion", "MwMvC2", "MuMBo"}
     assert not any(reason_against(method, kinds, "accuracy") for method in RECIPES)
+
+
+def test_names_may_be_written_in_other_ways():
+    wanted = ["late-fusion", "random forest", "svm2k", "MWMVC2"]
+    names = ["Late fusion", "RandomForest", "SVM-2K", "MwMvC2"]
+    assert [recipe.name for recipe in get_recipes(wanted)] == names
+    assert [recipe.name for recipe in get_recipes(list(RECIPES))] == list(RECIPES)
 
 
 def test_what_is_tuned():

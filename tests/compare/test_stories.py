@@ -107,7 +107,7 @@ def test_views_within_one_wide_file(tmp_path, capsys):
     y = stories.wide(tmp_path, n=40, seed=1, name="new.csv")
     stories.wide(tmp_path, n=40, seed=1, name="half.csv", views=("b",))
     out = tmp_path / "study"
-    command = ["compare", tmp_path / "wide.csv", "--views", "first=a0:a4,second=b0:b3,b5"]
+    command = ["compare", tmp_path / "wide.csv", "--views", "first = a0:a4, second = b0:b3, b5"]
     command += ["--target", "outcome", "--out", out, "--methods", "Concat,Early fusion"]
     command += ["--cv", "2", "--repeats", "2", "--jobs", "1"]
     said = run(capsys, *command)

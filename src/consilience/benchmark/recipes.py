@@ -377,13 +377,17 @@ RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
 def get_recipes(names: list[str] | None = None) -> list[Recipe]:
-    """Recipes by name (case does not matter), all of them for None."""
+    """Recipes by name (case, spaces and hyphens do not matter), all of them for None."""
     if names is None:
         return list(RECIPES.values())
-    by_name = {name.casefold(): recipe for name, recipe in RECIPES.items()}
-    unknown = [name for name in names if name.casefold() not in by_name]
+    by_name = {_plain(name): recipe for name, recipe in RECIPES.items()}
+    unknown = [name for name in names if _plain(name) not in by_name]
     if unknown:
         raise ValueError(
             f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(RECIPES)}"
         )
-    return list(dict.fromkeys(by_name[name.casefold()] for name in names))
+    return list(dict.fromkeys(by_name[_plain(name)] for name in names))
+
+
+def _plain(name: str) -> str:
+    return name.casefold().translate(str.maketrans("", "", " -_"))

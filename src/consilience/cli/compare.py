@@ -31,6 +31,7 @@ from consilience.cli.common import (
 )
 from consilience.compare.defaults import METHODS, METRICS
 from consilience.compare.inputs import Compared, parse_files, read_data_set, read_tables
+from consilience.compare.predict import MODEL
 from consilience.compare.record import Options, Run
 from consilience.compare.study import Stages, applicable, check_design, refit, run_stages
 from consilience.datasets import DATASETS
@@ -178,14 +179,16 @@ def _write_outputs(
     write_file(out / "results.csv", raw_csv(found.main))
     if found.best is not None:
         fitted = refit(run, compared.problem, found.best)
-        model = TableModel(fitted, compared.views, found.best, run.target, compared.one_file)
-        io.save(model, out / "model.skops")
+        model = TableModel(
+            fitted, compared.views, found.best, run.target, compared.one_file, run.on
+        )
+        io.save(model, out / MODEL)
         run.best = found.best
     run.write(out)
     page = write_report(run, found, store, out)
     console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
     if run.best:
-        console.print(f"model:  {out / 'model.skops'} ({run.best})", highlight=False, markup=False)
+        console.print(f"model:  {out / MODEL} ({run.best})", highlight=False, markup=False)
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> Compared:

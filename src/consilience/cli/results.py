@@ -24,10 +24,10 @@ __all__ = ["predict", "rebuild_report"]
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="model.skops of a comparison.")],
+    model: Annotated[Path, typer.Argument(help="model.skops of a comparison, or its folder.")],
     files: Annotated[list[str], typer.Argument(help="Files: path or view=path.")],
     on: Annotated[
-        str | None, typer.Option(help="Key column to join files by; by row order without it.")
+        str | None, typer.Option(help="Key column to join files by; that of the comparison.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File of the predictions; standard output by default.")
@@ -35,6 +35,8 @@ def predict(
     delimiter: Annotated[str | None, typer.Option(help="Between the cells of csv files.")] = None,
 ) -> None:
     """Predict the labels of new samples; views that no file has are missing."""
+    if out is not None and out.is_dir():
+        raise ValueError(f"{out} is a folder; --out names the file of the predictions")
     fitted = load_model(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)

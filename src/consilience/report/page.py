@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
+from consilience.compare.predict import MODEL
 from consilience.compare.record import Run
 from consilience.compare.study import Stages
 from consilience.report import figures, tables
@@ -74,9 +75,7 @@ def _predict_command(run: Run) -> str:
     files = ["NEW_FILE"] if run.one_file else [f"{view}=NEW_FILE" for view in views[:FILES_SHOWN]]
     files += ["..."] if len(views) > FILES_SHOWN and not run.one_file else []
     key = ["--on", run.on] if run.on else []
-    return shlex.join(
-        ["consilience", "predict", "model.skops", *files, *key, "--out", "predictions.csv"]
-    )
+    return shlex.join(["consilience", "predict", MODEL, *files, *key, "--out", "predictions.csv"])
 
 
 def _drawn(

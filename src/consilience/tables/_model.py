@@ -114,6 +114,8 @@ class TableModel:
         What is predicted.
     one_file : bool, default=False
         Whether all views came from one file.
+    key : str, default=""
+        Column by which the files were joined; empty for the order of their rows.
 
     Examples
     --------
@@ -138,12 +140,14 @@ class TableModel:
         method: str,
         target: str,
         one_file: bool = False,
+        key: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
         self.method = method
         self.target = target
         self.one_file = one_file
+        self.key = key
 
     @property
     def classes_(self) -> np.ndarray:
