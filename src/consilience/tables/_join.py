@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -127,25 +128,17 @@ def sample_rows(
 
 def check_order(tables: Mapping[str, Table], special: set[str]) -> None:
     """Files that have the same keys in another order must not be joined by the order of rows."""
-    seen: dict[str, tuple[Table, list[str | None]]] = {}
-    for table in tables.values():
-        for column in table.columns:
-            if column in special:
-                continue
-            cells = text_column(table, column)
-            if column not in seen:
-                seen[column] = table, cells
-                continue
-            other, before = seen[column]
-            if cells != before and _are_keys(cells) and set(cells) == set(before):
+    for one, other in combinations(tables.values(), 2):
+        if one.path == other.path:
+            continue
+        for column in set(one.columns) & set(other.columns) - special:
+            first, second = text_column(one, column), text_column(other, column)
+            keys = len(set(first)) == len(first) > 1
+            if keys and first != second and set(first) == set(second):
                 raise TableError(
-                    f"{other.path} and {table.path} have the same {column!r} in another order; "
+                    f"{one.path} and {other.path} have the same {column!r} in another order; "
                     f"join them by --on {column}"
                 )
-
-
-def _are_keys(cells: list[str | None]) -> bool:
-    return len(set(cells)) == len(cells) > 1
 
 
 def _check_names(
