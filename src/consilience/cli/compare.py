@@ -210,7 +210,7 @@ def _ranking(run: Run, found: Stages) -> Table:
     """The ranking with intervals, as in the report."""
     metric = run.options.metric.replace("_", " ")
     table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")
-    for column in ("rank", "method", metric, "95 % interval", "p", "fit seconds"):
+    for column in ("rank", "method", metric, "95 % interval", "p", "fit (s)"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for number, row in enumerate(ranking(run, found.main), start=1):
         if not row.complete:
