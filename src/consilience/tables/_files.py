@@ -52,10 +52,6 @@ class Table:
         """Names of the columns that have one."""
         return list(self.frame.column_names)
 
-    def only(self, columns: list[str]) -> Table:
-        """These columns of the frame, without the matrix."""
-        return Table(self.path, self.frame.select(columns))
-
 
 def arrow() -> Any:
     """pyarrow, or a sentence about what is lacking."""
