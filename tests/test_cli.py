@@ -17,11 +17,11 @@ def run(capsys, *arguments):
 
 
 def test_compare_ranks_methods(capsys):
-    arguments = ["compare", "digits", "--methods", "Mono,Early fusion", "--cv", "2"]
+    arguments = ["compare", "digits", "--methods", "Mono,Concat", "--cv", "2"]
     arguments += ["--repeats", "1", "--jobs", "1"]
     code, out, _ = run(capsys, *arguments)
     assert code == 0
-    assert out.index("Early fusion") < out.index("Mono")
+    assert out.index("Concat") < out.index("Mono")
     assert "1797 samples, 4 views" in out
 
 
@@ -62,6 +62,12 @@ def test_lists(capsys, command, word):
     code, out, _ = run(capsys, command)
     assert code == 0
     assert word in out
+
+
+def test_version(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert code == 0
+    assert out.startswith("consilience ")
 
 
 def test_fetch(capsys, monkeypatch, tmp_path):
@@ -112,7 +118,7 @@ def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monke
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
 
-    monkeypatch.setattr("consilience.cli.write_file", full)
+    monkeypatch.setattr("consilience.cli.suites.write_file", full)
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
     code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
     assert code == 2

@@ -38,7 +38,8 @@ def problem():
 def test_every_recipe_comes_back(tmp_path, problem, name):
     data, y = problem["dense" if name.endswith("-NB") else "gaps"]  # naive Bayes is dense
     model = RECIPES[name].build(0)
-    size = [p for p in model.get_params() if p.endswith("n_estimators")]
+    small = ("n_estimators", "histgradientboostingclassifier__max_iter")
+    size = [p for p in model.get_params() if p.endswith(small)]
     model = make_pipeline(
         ViewTransformer("passthrough"), model.set_params(**dict.fromkeys(size, 10))
     )

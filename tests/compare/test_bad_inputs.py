@@ -78,6 +78,17 @@ BAD = {
     "views of two files": ({"a.csv": A, "b.csv": B}, ["a.csv", "b.csv", "--target", "y", "--views", "v=x"], "--views divides the columns of one table"),
     "groups absent": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "g"], "no file has a column 'g'"),
     "too few groups": ({"a.csv": "x,y,g\n" + "1,a,u\n2,b,v\n" * 3}, ["a.csv", "--target", "y", "--groups", "g", "--cv", "3"], "needs as many groups"),
+    "decimal commas": ({"a.csv": "x;y\n1,5;a\n2,5;b\n3,5;a\n4,5;b\n"}, ["a.csv", "--target", "y", "--delimiter", ";"], "column 'x' has numbers with a comma, such as '1,5' in row 1"),
+    "same keys in another order": ({"a.csv": A, "b.csv": "id,z\n2,3\n1,4\n3,5\n4,6\n"}, ["a.csv", "b.csv", "--target", "y"], "have the same 'id' in another order; join them by --on id"),
+    "constant": ({"a.csv": "x,z,y\n" + "1,,a\n1,,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
+    "constant text": ({"a.csv": "x,y\n" + "u,a\nu,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
+    "constant sparse": ({"a.svm": "1 1:2\n0 1:2\n" * 5}, ["a.svm", "--target", "label"], "no column of view 'a' has two different values"),
+    "a view without a cell": ({"a.csv": "x,z,y\n" + ",1,a\n,2,b\n" * 5}, ["a.csv", "--target", "y", "--views", "v=x,w=z"], "no column of view 'v'"),
+    "the target as key": ({"a.csv": A}, ["a.csv", "--target", "y", "--on", "y"], "--target y cannot be the key or the groups"),
+    "the target as groups": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "y"], "--target y cannot be the key or the groups"),
+    "a view without columns": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v="], "is followed by no column"),
+    "a data set among files": ({"a.csv": A}, ["digits", "a.csv", "--target", "y"], "digits is a data set; give either that name or files"),
+    "a folder": ({"d/a.csv": A}, ["d", "--target", "y"], "d is a folder, not a file"),
     "metric": ({"a.csv": A}, ["a.csv", "--target", "y", "--metric", "luck"], "--metric must be one of"),
     "auc of three": ({"a.csv": A + "5,1,c\n6,1,c\n"}, ["a.csv", "--target", "y", "--cv", "2", "--metric", "roc_auc"], "roc_auc is for two classes"),
     "budget": ({"a.csv": A}, ["a.csv", "--target", "y", "--time-budget", "soon"], "must be like 90s"),
@@ -183,7 +194,8 @@ def model(tmp_path_factory):
     read = read_tables(files, target="y", on="id")
     pipeline = make_pipeline(read.problem.prepare, LateFusionClassifier())
     pipeline.fit(read.problem.data, read.problem.target)
-    save(TableModel(pipeline, read.views, "Late fusion", "y"), folder / "model.skops")
+    model = TableModel(pipeline, read.views, "Late fusion", "y", key="id")
+    save(model, folder / "model.skops")
     return folder / "model.skops"
 
 
@@ -197,6 +209,7 @@ PREDICT = {
     "a word for a number": ({"two.csv": "id,z\n1,much\n"}, ["two.csv"], "column 'z' holds numbers, but 'much'"),
     "no key": ({"two.csv": "z\n1\n"}, ["two.csv", "--on", "id"], "has no column 'id' to join by"),
     "not there": ({}, ["two.csv"], "there is no file"),
+    "one file without the key": ({"one.csv": "id,x,c\n1,2,u\n", "two.csv": "z\n1\n"}, ["one.csv", "two.csv"], "two.csv has no column 'id', by which the files of the comparison were joined"),
     "no rows": ({"two.csv": "z\n"}, ["two.csv"], "two.csv has no rows"),
 }  # fmt: skip
 
@@ -212,6 +225,27 @@ def test_bad_new_files(capsys, tmp_path, monkeypatch, model, name):
     captured = capsys.readouterr()
     one_sentence(end.value.code, captured.out, captured.err, part)
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_files_are_joined_as_in_the_comparison(capsys, tmp_path, model):
+    (tmp_path / "one.csv").write_text("id,x,c\n7,0,u0\n8,1,u1\n")
+    (tmp_path / "two.csv").write_text("id,z\n8,1\n9,0\n")
+    files = [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
+    for path in (model, model.parent):  # the folder of a comparison is as good
+        with pytest.raises(SystemExit) as end:
+            main(["predict", str(path), *files])
+        captured = capsys.readouterr()
+        assert end.value.code == 0
+        rows = [line.split(",")[:2] for line in captured.out.splitlines()]
+        assert rows == [["id", "predicted"], ["7", "a"], ["8", "b"], ["9", "a"]]
+
+
+def test_predictions_need_a_file(capsys, tmp_path, model):
+    (tmp_path / "two.csv").write_text("id,z\n1,2\n")
+    with pytest.raises(SystemExit) as end:
+        main(["predict", str(model), str(tmp_path / "two.csv"), "--out", str(tmp_path)])
+    captured = capsys.readouterr()
+    one_sentence(end.value.code, captured.out, captured.err, "is a folder; --out names the file")
 
 
 def test_unknown_columns_are_named(capsys, tmp_path, model):

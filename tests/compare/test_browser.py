@@ -26,14 +26,18 @@ addEventListener("load", () => {
 </script>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
-@pytest.mark.parametrize("width", [1200, 390])
-def test_page_in_a_browser(tmp_path, width):
+@pytest.fixture(scope="module")
+def page():
     with Store(":memory:") as store:
         names = ["rna", "<b>protein</b>", "$image$"]
         problem = problem_of(names, ["a", "b", "c"], n_each=8)
-        run, found = study(problem, store, methods=["Late fusion", "Early fusion"])
-        page = build_page(run, found, store)
+        run, found = study(problem, store, methods=["Concat", "MV-MV"])
+        return build_page(run, found, store)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.parametrize("width", [1200, 390])
+def test_page_in_a_browser(tmp_path, page, width):
     figures = page.count("<svg")
     assert figures == 6
     # as it is: nothing is said, nothing is asked for

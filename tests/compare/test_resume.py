@@ -17,7 +17,7 @@ SCRIPT = "from consilience.cli import main; main()"
 
 def command(folder, out):
     return [sys.executable, "-c", SCRIPT, "compare", "wide.csv", "--views", "a=a0:a4,b=b0:b5",
-            "--target", "outcome", "--methods", "Late fusion,MwMvC2,MuMBo", "--cv", "3",
+            "--target", "outcome", "--methods", "Concat,MwMvC2,MuMBo", "--cv", "3",
             "--repeats", "1", "--jobs", "1", "--quiet", "--out", out]  # fmt: skip
 
 

@@ -6,8 +6,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier
 
 from consilience import MultiViewData
+from consilience.fusion import EarlyFusionClassifier
 
 N = 6
 DENSE = np.arange(N * 3, dtype=np.float32).reshape(N, 3)
@@ -231,3 +233,17 @@ def test_documents_are_a_view():
     assert data.shape == (2, 2)
     assert data[[1]]["text"].tolist() == ["green pear"]
     assert "documents" in repr(data)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+def test_long_indices_become_short(kind):
+    """load_svmlight_file has 64-bit indices, and trees refuse them."""
+    X = kind(np.eye(4))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    data = MultiViewData({"a": X, "b": np.eye(4)})
+    assert type(data["a"]) is kind
+    assert data["a"].indices.dtype == data["a"].indptr.dtype == np.int32
+    assert data["a"].data is X.data or np.shares_memory(data["a"].data, X.data)
+    np.testing.assert_array_equal(data["a"].toarray(), np.eye(4))
+    assert X.indices.dtype == np.int64
+    EarlyFusionClassifier(ExtraTreesClassifier(3)).fit(data, [0, 1, 0, 1])

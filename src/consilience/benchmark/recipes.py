@@ -16,8 +16,9 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -64,16 +65,40 @@ ZANTEDESCHI = "Zantedeschi et al. 2018"
 
 @dataclass(frozen=True)
 class Recipe:
-    """A method with its settings."""
+    """A method with its settings.
+
+    ``tunable`` builds the same on prepared views with an estimator whose parameters a grid can
+    name, where ``build`` leaves the estimator to the method.
+    """
 
     name: str
     summary: str
     source: str
     build: Callable[[int | None], Any]
+    tunable: Callable[[int | None], Any] | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of views that it takes; estimators inside it take features only."""
+        model = _method(self.build(None))
+        return ("features",) if "estimator" in model.get_params(deep=False) else model._kinds
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether it has ``predict_proba``."""
+        return hasattr(self.build(None), "predict_proba")
+
+
+def _method(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _tree() -> Any:
     return DecisionTreeClassifier()
+
+
+def _logistic() -> Any:
+    return LogisticRegression(max_iter=1000)
 
 
 def _svm() -> Any:
@@ -111,24 +136,28 @@ _ALL = [
         "logistic regression on the view that does best in cross-validation",
         "plain comparison",
         lambda seed: BestViewClassifier(random_state=seed),
+        lambda seed: BestViewClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Early fusion",
         "logistic regression on all views side by side",
         "plain comparison",
         lambda seed: EarlyFusionClassifier(random_state=seed),
+        lambda seed: EarlyFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Late fusion",
         "logistic regression per view, mean of the probabilities",
         "plain comparison",
         lambda seed: LateFusionClassifier(random_state=seed),
+        lambda seed: LateFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Stacking fusion",
         "logistic regression per view, combined by another one",
         "plain comparison",
         lambda seed: StackingFusionClassifier(random_state=seed),
+        lambda seed: StackingFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "ExtraTrees",
@@ -348,13 +377,17 @@ RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 
 
 def get_recipes(names: list[str] | None = None) -> list[Recipe]:
-    """Recipes by name (case does not matter), all of them for None."""
+    """Recipes by name (case, spaces and hyphens do not matter), all of them for None."""
     if names is None:
         return list(RECIPES.values())
-    by_name = {name.casefold(): recipe for name, recipe in RECIPES.items()}
-    unknown = [name for name in names if name.casefold() not in by_name]
+    by_name = {_plain(name): recipe for name, recipe in RECIPES.items()}
+    unknown = [name for name in names if _plain(name) not in by_name]
     if unknown:
         raise ValueError(
             f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(RECIPES)}"
         )
-    return list(dict.fromkeys(by_name[name.casefold()] for name in names))
+    return list(dict.fromkeys(by_name[_plain(name)] for name in names))
+
+
+def _plain(name: str) -> str:
+    return name.casefold().translate(str.maketrans("", "", " -_"))

@@ -124,8 +124,9 @@ def parameter_name(estimator: Any, name: str) -> str:
 
 def build_method(task: Task, seed: int | None) -> Any:
     """A fresh estimator with the task's settings."""
-    estimator = RECIPES[task.method].build(seed)
-    return set_settings(estimator, task.settings)
+    recipe = RECIPES[task.method]
+    build = recipe.tunable if task.grid and recipe.tunable else recipe.build
+    return set_settings(build(seed), task.settings)
 
 
 def set_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
@@ -163,6 +164,7 @@ def cross_validation(
     *,
     seed: int = 0,
     content: str | None = None,
+    settings: Mapping[str, dict[str, Any]] | None = None,
     grids: Mapping[str, dict[str, list]] | None = None,
     keep: bool = False,
     probes: tuple[str, ...] = (),
@@ -177,6 +179,7 @@ def cross_validation(
                 index=0,
                 seed=seed,
                 content=content,
+                settings=dict((settings or {}).get(method, {})),
                 grid=dict((grids or {}).get(method, {})),
                 keep=keep,
                 probes=probes,

@@ -23,7 +23,12 @@ from sklearn.metrics import (
     log_loss,
     roc_auc_score,
 )
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
 from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark import memory
@@ -43,7 +48,7 @@ from consilience.datasets import make_multiview_classification
 from consilience.inspection import view_permutation_importance, view_shapley
 from consilience.views import MultiViewData
 
-__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "warm_up"]
+__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "tuning_folds", "warm_up"]
 
 # the only values that differ between two runs of a task
 COSTS = (
@@ -80,6 +85,7 @@ class _Parts(NamedTuple):
     rows: Rows
     train_labels: np.ndarray
     numbers: np.ndarray  # of the test rows in the whole data set
+    groups: np.ndarray | None
 
 
 def execute(task: Task, problem: Problem) -> Outcome:
@@ -160,26 +166,36 @@ def cut(task: Task, problem: Problem) -> _Parts:
     if condition.label_noise:
         labels = flip_labels(labels, condition.label_noise, stream(task.seed, task.index, "labels"))
     rows = rows._replace(train=train)
-    return _Parts(data, target, rows, labels, numbers[rows.test])
+    return _Parts(data, target, rows, labels, numbers[rows.test], groups)
 
 
 def _tune(task: Task, model: Any, parts: _Parts, metrics: dict[str, float]) -> dict[str, Any]:
     """Set the best of the grid: by the validation rows if there are any, else by folds."""
     grid = {parameter_name(model, name): list(values) for name, values in task.grid.items()}
     rows, labels = parts.rows.train, parts.train_labels
-    folds: Any = StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
+    groups = None if parts.groups is None else parts.groups[rows]
+    folds: Any = tuning_folds(task, groups)
     if len(parts.rows.validation):
         other = parts.rows.validation
         folds = PredefinedSplit(np.repeat([-1, 0], [len(rows), len(other)]))
         rows, labels = np.r_[rows, other], np.r_[labels, parts.target[other]]
+        groups = None
     data = parts.data[rows]
     start = time.process_time()
     search = GridSearchCV(model, grid, cv=folds, refit=False, error_score="raise")
-    search.fit(data, labels)
+    search.fit(data, labels, groups=groups)
     metrics["tune_seconds"] = time.process_time() - start
     model.set_params(**search.best_params_)
     short = dict(zip(grid, task.grid, strict=True))
     return {short[name]: value for name, value in search.best_params_.items()}
+
+
+def tuning_folds(task: Task, groups: np.ndarray | None) -> Any:
+    """Folds of the training rows, whole groups kept together."""
+    if groups is None:
+        return StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
+    n = min(task.tuning_folds, len(np.unique(groups)))
+    return StratifiedGroupKFold(n, shuffle=True, random_state=task.seed)
 
 
 @contextlib.contextmanager

@@ -49,6 +49,8 @@ def parse_files(arguments: Sequence[str]) -> list[FileChoice]:
         view, equals, path = text.partition("=")
         named = equals and view and "/" not in view and not Path(text).exists()
         choice = FileChoice(Path(path), view) if named else FileChoice(Path(text), None)
+        if choice.path.name in DATASETS and not choice.path.exists():
+            raise TableError(f"{choice.path.name} is a data set; give either that name or files")
         if not choice.path.exists():
             known = f"; data sets are {', '.join(DATASETS)}" if not choice.path.suffix else ""
             raise TableError(f"there is no file {str(choice.path)!r}{known}")
@@ -61,8 +63,8 @@ def parse_views(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
     views: dict[str, list[str]] = {}
     own: list[str] | None = None
     place = {name: i for i, name in enumerate(columns)}
-    for part in text.split(","):
-        name, equals, piece = part.partition("=")
+    for part in map(str.strip, text.split(",")):
+        name, equals, piece = map(str.strip, part.partition("="))
         if equals and part not in place:
             if not name or name in views:
                 raise TableError(f"--views: {name!r} is empty or given twice")
@@ -78,9 +80,11 @@ def parse_views(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
 def _range(piece: str, place: dict[str, int], columns: Sequence[str]) -> list[str]:
     if piece in place:
         return [piece]
+    if not piece:
+        raise TableError("--views: a name or a comma is followed by no column")
     cuts = [i for i, letter in enumerate(piece) if letter == ":"]
     for cut in cuts:  # names may have a colon themselves
-        first, last = piece[:cut], piece[cut + 1 :]
+        first, last = piece[:cut].strip(), piece[cut + 1 :].strip()
         if first in place and last in place:
             if place[first] > place[last]:
                 raise TableError(f"--views: {first!r} comes after {last!r} in the file")
@@ -148,7 +152,8 @@ def read_data_set(name: str) -> Compared:
     views = {}
     for view, values in data.items():
         columns = storage.column_names(values)
-        views[view] = TableView(columns, [], data.widths[view], sp.issparse(values))
+        stored = data.widths[view], sp.issparse(values), data.kinds[view]
+        views[view] = TableView(columns, [], *stored)
     summary = _summary(name, data, target, views=views)
     problem = Problem(data, target, splits=bunch.splits, prepare=preparation(data))
     summary.content = problem.fingerprint()
@@ -175,10 +180,11 @@ def _summary(
         ViewSummary(
             name=view,
             columns=data.widths[view],
-            stored=_stored(data, view, views[view]),
+            stored=_stored(views[view]),
             text_columns=len(views[view].texts),
             missing_rows=int((~data.present[:, v]).sum()),
             missing_cells=round((missing_cells or {}).get(view, 0.0), 6),
+            kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)
     ]
@@ -195,9 +201,9 @@ def _summary(
     )
 
 
-def _stored(data: MultiViewData, view: str, columns: TableView) -> str:
-    if data.kinds[view] != "features":
-        return data.kinds[view]
+def _stored(columns: TableView) -> str:
+    if columns.kind != "features":
+        return f"{columns.kind} matrix"
     if columns.texts:
         return "text" if len(columns.texts) == columns.width else "numbers and text"
     return "sparse numbers" if columns.sparse else "numbers"

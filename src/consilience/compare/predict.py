@@ -13,13 +13,15 @@ from consilience import io
 from consilience.benchmark.publish import csv_text
 from consilience.compare.inputs import FileChoice
 from consilience.tables import Table, TableError, TableModel, read_file
-from consilience.tables._join import sample_rows
+from consilience.tables._join import check_order, sample_rows
 from consilience.tables._model import spread_rows
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import shown
 
-__all__ = ["Predicted", "load_model", "predict_files"]
+__all__ = ["MODEL", "Predicted", "load_model", "predict_files"]
+
+MODEL = "model.skops"  # in the folder of a comparison
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Predicted:
 
 
 def load_model(path: Path) -> TableModel:
-    """A model that ``consilience compare`` wrote."""
+    """A model that ``consilience compare`` wrote, by its own path or that of its folder."""
+    path = path / MODEL if path.is_dir() else path
     try:
         model = io.load(path)
     except OSError as error:
@@ -75,6 +78,9 @@ def predict_files(
             if view in tables:
                 raise TableError(f"{tables[view].path} and {table.path} are both view {view!r}")
             tables[view] = table
+    on = _key(model, tables) if on is None else on
+    if on is None:
+        check_order(tables, {model.target})
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
     views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
@@ -97,6 +103,19 @@ def predict_files(
         "row" if on is None else on,
         notes,
     )
+
+
+def _key(model: TableModel, tables: dict[str, Table]) -> str | None:
+    """The key of the comparison, if the files have it; several files must."""
+    lacking = [table.path for table in tables.values() if model.key not in table.columns]
+    if not model.key or (lacking and len(tables) == 1):
+        return None
+    if lacking:
+        raise TableError(
+            f"{lacking[0]} has no column {model.key!r}, by which the files of the comparison were "
+            "joined; say --on COLUMN"
+        )
+    return model.key
 
 
 def _values(model: TableModel, name: str, table: Table) -> Any:

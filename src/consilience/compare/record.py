@@ -23,6 +23,7 @@ class ViewSummary(Struct, forbid_unknown_fields=True):
     text_columns: int = 0
     missing_rows: int = 0
     missing_cells: float = 0.0
+    kind: str = "features"
 
 
 class Pattern(Struct, forbid_unknown_fields=True):
@@ -44,6 +45,11 @@ class DataSummary(Struct, forbid_unknown_fields=True):
     patterns: list[Pattern]
     notes: list[str] = []
     groups: int = 0
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether some views are kernel or distance matrices."""
+        return any(view.kind != "features" for view in self.views)
 
 
 class Input(Struct, forbid_unknown_fields=True):
@@ -73,8 +79,18 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     data: DataSummary
     inputs: list[Input] = []
     target: str = ""
+    on: str = ""
+    one_file: bool = False  # which --views divided
+    not_applicable: dict[str, str] = {}  # methods that were asked for, and why they cannot
     best: str = ""  # method of the model beside this file
     notes: list[str] = []
+
+    def reasons(self) -> dict[str, list[str]]:
+        """Why methods are not applicable, with the methods that a reason is true of."""
+        found: dict[str, list[str]] = {}
+        for method, reason in self.not_applicable.items():
+            found.setdefault(reason, []).append(method)
+        return found
 
     def write(self, folder: Path) -> None:
         """Write ``run.toml`` as a whole or not at all."""

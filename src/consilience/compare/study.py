@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark.problems import Problem
@@ -25,11 +25,13 @@ from consilience.benchmark.tasks import (
     cross_validation,
     parameter_name,
 )
-from consilience.compare.defaults import GRIDS
-from consilience.compare.record import Run
+from consilience.benchmark.work import tuning_folds
+from consilience.compare.defaults import GRIDS, own_scaling_off, reason_against
+from consilience.compare.record import DataSummary, Run
 
 __all__ = [
     "Stages",
+    "applicable",
     "check_design",
     "later_tasks",
     "main_tasks",
@@ -40,6 +42,10 @@ __all__ = [
 
 CURVE_METHODS = 3
 CURVE_POINTS = 4
+# importance of views and learning curves are read off whole folds: at least so many, and until
+# they hold so many test samples
+LATER_FOLDS = 3
+LATER_SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -82,19 +88,34 @@ def check_design(run: Run, problem: Problem) -> None:
         raise ValueError("--metric roc_auc is for two classes; use log_loss or balanced_accuracy")
 
 
+def applicable(
+    methods: list[str], data: DataSummary, metric: str
+) -> tuple[list[str], dict[str, str]]:
+    """Methods that can be compared on these views, and the reasons against the others."""
+    kinds = {view.name: view.kind for view in data.views}
+    reasons = {method: reason_against(method, kinds, metric) for method in methods}
+    against = {method: reason for method, reason in reasons.items() if reason}
+    fit = [method for method in methods if method not in against]
+    if not fit:
+        method = methods[0]
+        raise ValueError(f"none of the methods can be compared here; {method}: {against[method]}")
+    return fit, against
+
+
 def main_tasks(run: Run) -> list[Task]:
-    """Every method on every split."""
+    """Every method on every split; without each view in the first round, once for every sample."""
     options = run.options
-    return cross_validation(
+    tasks = cross_validation(
         run.data.name,
         options.methods,
         Folds(options.cv, options.repeats),
         seed=options.seed,
         content=run.data.content,
+        settings=own_scaling_off(options.methods) if run.data.has_matrices else None,
         grids=GRIDS if options.tune else None,
         keep=True,
-        probes=("missing_views",),
     )
+    return [task if task.repeat else replace(task, probes=("missing_views",)) for task in tasks]
 
 
 def stages(run: Run, records: Iterable[Record]) -> Stages:
@@ -129,7 +150,7 @@ def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     """What is done once the ranking is known: views of the best method, training sizes of three."""
     names = ranked(run, main)
     first = {task.method: task for task in main_tasks(run)[: len(run.options.methods)]}
-    folds = range(run.options.cv)
+    folds = range(later_folds(run))
     importance = [
         replace(first[name], index=index, keep=False, probes=("permutation", "shapley"))
         for name in names[:1]
@@ -144,6 +165,12 @@ def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
         for name in names[:CURVE_METHODS]
     ]
     return importance, curve
+
+
+def later_folds(run: Run) -> int:
+    """How many folds of the first round are done once more."""
+    enough = -(-LATER_SAMPLES * run.options.cv // run.data.samples)
+    return min(max(LATER_FOLDS, enough), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
@@ -163,12 +190,9 @@ def refit(run: Run, problem: Problem, method: str) -> Any:
         warnings.simplefilter("ignore")  # the folds have said what there is to say
         if task.grid:
             grid = {parameter_name(model, name): values for name, values in task.grid.items()}
-            folds = StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
-            return (
-                GridSearchCV(model, grid, cv=folds)
-                .fit(problem.data, problem.target)
-                .best_estimator_
-            )
+            search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups))
+            search.fit(problem.data, problem.target, groups=problem.groups)
+            return search.best_estimator_
         return model.fit(problem.data, problem.target)
 
 

@@ -33,6 +33,7 @@ BLUE, ORANGE, TEAL = "#3f7fd0", "#d9822b", "#2a9d8f"
 COLOURS = (BLUE, ORANGE, TEAL)
 WIDTH = 4.9  # inches; narrow, so that text is readable on a phone
 SHOWN = 26  # letters of a name
+FREE = 11.0  # points of room that a label needs
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -89,7 +90,7 @@ def ranking_figure(rows: Sequence[Row], metric: str) -> Markup:
         made, ax = figure(0.7 + 0.21 * len(known))
         places = np.arange(len(known))[::-1]
         means = np.array([row.score for row in known])
-        reach = np.nan_to_num([row.high - row.score for row in known])
+        reach = np.nan_to_num([[r.score - r.low, r.high - r.score] for r in known]).T
         ax.errorbar(means, places, xerr=reach, fmt="none", ecolor=BLUE, elinewidth=1.4)
         ax.plot(means, places, "o", color=BLUE, ms=4.5)
         ax.plot(means[:1], places[:1], "o", color=ORANGE, ms=6)
@@ -107,14 +108,30 @@ def time_figure(rows: Sequence[Row], metric: str) -> Markup:
         made, ax = figure(3.0)
         seconds = [max(row.fit_seconds, 1e-3) for _, row in known]
         ax.plot(seconds, [row.score for _, row in known], "o", color=BLUE, ms=4)
-        for (place, row), x in zip(known, seconds, strict=True):
-            ax.annotate(str(place), (x, row.score), (3, 3), textcoords="offset points", fontsize=8)
         ax.set_xscale("log")
         ax.set_xlabel("processor seconds of one fit")
         ax.set_ylabel(metric)
         ax.margins(0.08, 0.1)
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        _number_points(ax, [str(place) for place, _ in known])
         return as_svg(made, "time")
+
+
+def _number_points(ax: Any, labels: Sequence[str]) -> None:
+    """A label beside each point of the only line, on the side that is farthest from all others."""
+    points = ax.transData.transform(ax.lines[0].get_xydata()) * 72 / ax.figure.dpi
+    taken = [*points]
+    for point, label in zip(points, labels, strict=True):
+        width = 2.5 * len(label)
+        sides = [np.array([x, y]) for y in (6.5, -6.5, 0) for x in (3 + width, -3 - width)]
+        others = np.array([p for p in taken if p is not point])
+        room = [np.hypot(*(others - point - s).T).min() if len(others) else 1.0 for s in sides]
+        side = sides[int(np.argmax(np.minimum(room, FREE)))]
+        taken.append(point + side)
+        ax.annotate(
+            label, ax.transData.inverted().transform(point * ax.figure.dpi / 72), side,
+            textcoords="offset points", fontsize=8, ha="center", va="center",
+        )  # fmt: skip
 
 
 def confusion_figure(table: np.ndarray, classes: Sequence[str]) -> Markup:

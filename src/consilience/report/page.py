@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
+from consilience.compare.predict import MODEL
 from consilience.compare.record import Run
 from consilience.compare.study import Stages
 from consilience.report import figures, tables
@@ -21,7 +22,8 @@ __all__ = ["build_page", "write_report"]
 FILE = "report.html"
 SIGNIFICANT = 0.05
 MANY_CLASSES = 60
-METHODS_WITHOUT_VIEW = 5  # rows of the table of missing views
+METHODS_WITHOUT_VIEW = 5  # columns of the table of missing views
+FILES_SHOWN = 3  # in the command that predicts
 
 
 def write_report(run: Run, stages: Stages, store: Store, folder: Path) -> Path:
@@ -40,7 +42,7 @@ def build_page(run: Run, stages: Stages, store: Store) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=_number, seconds=_seconds, percent=_percent, p=_p_value)
+    environment.filters.update(number=_number, seconds=_seconds, percent=_percent, p=tables.shown_p)
     return environment.get_template("page.html.j2").render(**_content(run, stages, store))
 
 
@@ -57,12 +59,23 @@ def _content(run: Run, stages: Stages, store: Store) -> dict[str, Any]:
         "lower": run.options.metric in LOWER_IS_BETTER,
         "equal": [row for row in known[1:] if row.p_value >= SIGNIFICANT],
         "single": next((row for row in known if row.method == "Best view"), None),
+        "gaps": any(view.missing_rows or view.missing_cells for view in run.data.views),
         "command": shlex.join(run.command),
+        "predict_command": _predict_command(run),
         "environment": runs[-1] if runs else {},
         "failures": stages.main.kinds_of_failure(),
         "remarks": tables.remarks(stages.main),
         **_drawn(run, stages, store, rows, known),
     }
+
+
+def _predict_command(run: Run) -> str:
+    """How to predict new samples; all views are in one file, or each has its own."""
+    views = [view.name for view in run.data.views]
+    files = ["NEW_FILE"] if run.one_file else [f"{view}=NEW_FILE" for view in views[:FILES_SHOWN]]
+    files += ["..."] if len(views) > FILES_SHOWN and not run.one_file else []
+    key = ["--on", run.on] if run.on else []
+    return shlex.join(["consilience", "predict", MODEL, *files, *key, "--out", "predictions.csv"])
 
 
 def _drawn(
@@ -141,9 +154,3 @@ def _seconds(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
-
-
-def _p_value(value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

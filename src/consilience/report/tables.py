@@ -31,9 +31,11 @@ __all__ = [
     "out_of_fold",
     "ranking",
     "remarks",
+    "shown_p",
 ]
 
 REST = Condition()
+BIN_SAMPLES = 20  # fewer say nothing about how often predictions are right
 N_BINS = 10
 
 
@@ -71,13 +73,14 @@ def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, fl
 def ranking(run: Run, main: Results) -> list[Row]:
     """Methods, the best first; those without a score last."""
     metric, share = run.options.metric, 1 / run.options.cv
-    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    sign, most = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
     rows = []
     for method in main.methods:
         key = Key(run.data.name, REST, method)
         cell = main.cell(key, metric)
         complete = not np.isnan(cell.mean)
-        low, high = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
+        interval = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
+        low, high = map(float, np.clip(interval, 0.0, most))  # few folds may reach beyond
         rows.append(
             Row(
                 method=method,
@@ -106,6 +109,13 @@ def _with_tests(rows: list[Row], share: float) -> list[Row]:
     return [
         Row(**{**row.__dict__, "p_value": float(adjusted.get(row.method, np.nan))}) for row in rows
     ]
+
+
+def shown_p(value: float) -> str:
+    """A p-value for a table; empty where there is none."""
+    if np.isnan(value):
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _mean(values: np.ndarray) -> float:
@@ -184,12 +194,23 @@ def calibration(parts: list[Predictions]) -> Calibration | None:
         return None
     confidence = np.concatenate([part.scores.max(axis=1) for part in parts])
     right = np.concatenate([part.truth == part.said for part in parts])
-    bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
-    used = np.unique(bins)
-    mean = np.array([confidence[bins == b].mean() for b in used])
-    share = np.array([right[bins == b].mean() for b in used])
-    size = np.array([(bins == b).sum() for b in used])
+    bins = _filled_bins(np.minimum((confidence * N_BINS).astype(int), N_BINS - 1))
+    size = np.bincount(bins)
+    mean = np.bincount(bins, confidence) / size
+    share = np.bincount(bins, right) / size
     return Calibration(mean, share, size, float((size * np.abs(mean - share)).sum() / size.sum()))
+
+
+def _filled_bins(bins: np.ndarray) -> np.ndarray:
+    """Bins of equal width, from 0 on, taken together with the next until they hold enough."""
+    counts = np.bincount(bins, minlength=N_BINS)
+    number, held, place = 0, 0, np.empty(N_BINS, dtype=int)
+    for b, count in enumerate(counts):
+        place[b] = number
+        held += count
+        if held >= BIN_SAMPLES and counts[b + 1 :].sum() >= BIN_SAMPLES:
+            number, held = number + 1, 0
+    return place[bins]
 
 
 # -- learning curve --------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ __all__ = ["Table", "TableError", "number_column", "read_file", "text_column"]
 # what people write for "not known"
 NULLS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+TAB = ("\\t", "tab")  # what people write for it on a command line
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 MAX_HEADER = 64 * 2**20  # characters
 LABEL, QUERY = "label", "qid"  # names of the two columns that an svmlight file has beside features
 
@@ -48,10 +51,6 @@ class Table:
     def columns(self) -> list[str]:
         """Names of the columns that have one."""
         return list(self.frame.column_names)
-
-    def only(self, columns: list[str]) -> Table:
-        """These columns of the frame, without the matrix."""
-        return Table(self.path, self.frame.select(columns))
 
 
 def arrow() -> Any:
@@ -105,6 +104,8 @@ def read_file(
     """
     path = Path(path)
     kind = path.suffix.lower()
+    if path.is_dir():
+        raise TableError(f"{path} is a folder, not a file")
     readers: dict[str, Callable[[], Table | dict[str, Table]]] = {
         **dict.fromkeys(DELIMITERS, lambda: _read_csv(path, delimiter or DELIMITERS[kind])),
         **dict.fromkeys((".parquet", ".pq"), lambda: _read_parquet(path)),
@@ -116,8 +117,6 @@ def read_file(
             f"{path} is of no known kind; the name must end in {', '.join(sorted(readers))}"
         )
     with _explained(path):
-        if path.is_dir():
-            raise TableError(f"{path} is a folder, not a file")
         if path.stat().st_size == 0:
             raise TableError(f"{path} is empty")
         found = readers[kind]()
@@ -135,6 +134,7 @@ def _read_csv(path: Path, delimiter: str) -> Table:
     pa = arrow()
     from pyarrow import csv as pacsv
 
+    delimiter = "\t" if delimiter in TAB else delimiter
     if len(delimiter) != 1 or delimiter in '"\n\r':
         raise TableError(f"the delimiter must be one character, got {delimiter!r}")
     header, lines = _header(path, delimiter)
@@ -319,6 +319,11 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
 def _refuse_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
     known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
     words = [(row, cell) for row, cell in known if not _is_number(cell)]
+    if words and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in words):
+        raise TableError(
+            f"{table.path}: column {name!r} has numbers with a comma, such as {words[0][1]!r} in "
+            f"row {words[0][0]}; write them with a point"
+        )
     if required or 2 * len(words) <= len(known):
         row, cell = words[0] if words else known[0]
         advice = "" if required else ", or say --categorical if the numbers are names"

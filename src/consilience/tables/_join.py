@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +17,7 @@ from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import shown
 
-__all__ = ["Assembled", "assemble", "sample_rows"]
+__all__ = ["Assembled", "assemble", "check_order", "sample_rows"]
 
 MAX_CLASSES_OF_NUMBERS = 20  # more different fractions are a measurement, not classes
 
@@ -65,6 +67,10 @@ def assemble(
     notes: list[str] = []
     special = {name for name in (on, target, groups) if name is not None}
     _check_names(tables, special, categorical)
+    if target in (on, groups):
+        raise TableError(f"--target {target} cannot be the key or the groups as well")
+    if on is None:
+        check_order(tables, special)
     ids, rows = sample_rows(tables, on)
     labels = _column(tables, rows, target, "--target")
     members = None if groups is None else _column(tables, rows, groups, "--groups")
@@ -78,6 +84,7 @@ def assemble(
     for v, (name, (source, columns)) in enumerate(parts.items()):
         table = tables[source]
         content, found[name] = _view(table, columns, categorical)
+        _refuse_constant(content, name, table)
         values[name] = spread_rows(content, rows[source])
         present[:, v] = (rows[source] >= 0) & ~storage.absent_rows(values[name])
     kept = _kept(ids, present, labels, members, on, notes)
@@ -117,6 +124,21 @@ def sample_rows(
         place = {key: row for row, key in enumerate(own)}
         rows[name] = np.array([place.get(key, -1) for key in ids])
     return ids, rows
+
+
+def check_order(tables: Mapping[str, Table], special: set[str]) -> None:
+    """Files that have the same keys in another order must not be joined by the order of rows."""
+    for one, other in combinations(tables.values(), 2):
+        if one.path == other.path:
+            continue
+        for column in set(one.columns) & set(other.columns) - special:
+            first, second = text_column(one, column), text_column(other, column)
+            keys = len(set(first)) == len(first) > 1
+            if keys and first != second and set(first) == set(second):
+                raise TableError(
+                    f"{one.path} and {other.path} have the same {column!r} in another order; "
+                    f"join them by --on {column}"
+                )
 
 
 def _check_names(
@@ -218,7 +240,8 @@ def _divided(
         raise TableError(f"--views uses {shown(twice)} more than once")
     unused = [c for c in table.columns if c not in used and c not in special]
     if unused:
-        notes.append(f"{len(unused)} columns are in no view: {shown(unused)}")
+        word = "column is" if len(unused) == 1 else "columns are"
+        notes.append(f"{len(unused)} {word} in no view: {shown(unused)}")
     return {name: (sources[0], list(columns)) for name, columns in views.items()}
 
 
@@ -241,6 +264,22 @@ def _view(
         texts = [column for column in columns if column in forced or column in texts]
         values, texts = view_values(table, columns, set(texts))
     return values, TableView(columns, texts, len(columns))
+
+
+def _refuse_constant(content: Any, name: str, table: Table) -> None:
+    """A view whose columns have one value each cannot tell samples apart."""
+    if storage.is_dataframe(content):
+        # a missing text is a category of its own, a missing number becomes the mean
+        known = [c if str(c.type) == "string" else c.drop_null() for c in content.columns]
+        varies = any(len(column.unique()) > 1 for column in known)
+    elif sp.issparse(content):
+        varies = (content.max(axis=0) != content.min(axis=0)).nnz > 0
+    else:
+        varies = (np.fmax.reduce(content, axis=0) > np.fmin.reduce(content, axis=0)).any()
+    if not varies:
+        raise TableError(
+            f"{table.path}: no column of view {name!r} has two different values, so it says nothing"
+        )
 
 
 def _check_overlap(
@@ -283,7 +322,7 @@ def _kept(
         if mask.any():
             which = [ids[i] for i in np.flatnonzero(mask)]
             word = "samples" if on else "rows"
-            notes.append(f"{mask.sum()} {word} {reason} and are left out: {shown(which)}")
+            notes.append(f"left out: {mask.sum()} {word} that {reason} ({shown(which)})")
     kept = np.flatnonzero(has_view & has_label & has_group)
     if not len(kept):
         raise TableError("no sample has both a view and a label")

@@ -19,15 +19,21 @@ __all__ = ["TableModel", "TableView", "spread_rows", "view_values"]
 
 @dataclass(frozen=True)
 class TableView:
-    """Columns of a view: their names (None for a matrix), which are text, and how it is stored."""
+    """Columns of a view: names (None for a matrix), which are text, storage, and kind."""
 
     columns: list[str] | None
     texts: list[str]
     width: int
     sparse: bool = False
+    kind: str = "features"
 
     def values(self, table: Table) -> Any:
         """The view in a table; columns are found by name, and further ones are left alone."""
+        if self.kind != "features":
+            raise TableError(
+                f"{table.path} cannot be a {self.kind} matrix, whose columns are the samples of "
+                "fit; predict with a MultiViewData from Python"
+            )
         if self.columns is None:
             if table.matrix is None:
                 # a matrix without names was fitted: any table of that many numbers will do
@@ -108,6 +114,8 @@ class TableModel:
         What is predicted.
     one_file : bool, default=False
         Whether all views came from one file.
+    key : str, default=""
+        Column by which the files were joined; empty for the order of their rows.
 
     Examples
     --------
@@ -132,12 +140,14 @@ class TableModel:
         method: str,
         target: str,
         one_file: bool = False,
+        key: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
         self.method = method
         self.target = target
         self.one_file = one_file
+        self.key = key
 
     @property
     def classes_(self) -> np.ndarray:

@@ -66,7 +66,7 @@ def as_storage(value: Any, name: str) -> Any:
     if sp.issparse(value):
         if value.ndim != 2:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
-        return value.tocsr()
+        return _short_indices(value.tocsr())
     if is_dataframe(value):
         _refuse_repeated_columns(value, name)
         return value
@@ -91,6 +91,14 @@ def as_storage(value: Any, name: str) -> Any:
         advice = "; reshape(-1, 1) makes one column of it" if array.ndim == 1 else ""
         raise ValueError(f"view {name!r} must be two-dimensional, got shape {array.shape}{advice}")
     return array
+
+
+def _short_indices(view: Any) -> Any:
+    """The same values with 32-bit indices where they suffice, since trees take no others."""
+    if view.indices.dtype != np.int64 or max(view.shape[1], view.nnz) > np.iinfo(np.int32).max:
+        return view
+    short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
+    return type(view)((view.data, *short), shape=view.shape)
 
 
 def _refuse_repeated_columns(frame: Any, name: str) -> None:

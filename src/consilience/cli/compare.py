@@ -1,0 +1,247 @@
+"""``consilience compare``: read, run the study, write what it found, print the ranking."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from consilience import io
+from consilience.benchmark.publish import raw_csv, write_file
+from consilience.benchmark.recipes import get_recipes
+from consilience.benchmark.run import pending, run_tasks
+from consilience.benchmark.store import Store, StoreError
+from consilience.benchmark.tasks import Task
+from consilience.cli.app import app
+from consilience.cli.common import (
+    Quiet,
+    check_seed_and_jobs,
+    follow,
+    make_folder,
+    print_failures,
+)
+from consilience.compare.defaults import METHODS, METRICS
+from consilience.compare.inputs import Compared, parse_files, read_data_set, read_tables
+from consilience.compare.predict import MODEL
+from consilience.compare.record import Options, Run
+from consilience.compare.study import Stages, applicable, check_design, refit, run_stages
+from consilience.datasets import DATASETS
+from consilience.report import write_report
+from consilience.report.tables import ranking, shown_p
+from consilience.tables import TableModel
+
+__all__ = ["compare"]
+
+
+@app.command()
+def compare(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="A data set by name (see 'datasets'), or files: path or view=path."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of report, results and model; none by default.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Key column to join files by; by row order without it.")
+    ] = None,
+    views: Annotated[
+        str | None,
+        typer.Option(help="Views within one file, such as 'blood=hb:crp,x7,image=f1:f64'."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of samples that must stay together.")
+    ] = None,
+    categorical: Annotated[
+        str | None, typer.Option(help="Columns whose numbers are names, separated by commas.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Between the cells of csv files.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Methods, separated by commas, or 'all'; a good set by default."),
+    ] = None,
+    cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Rounds of folds.")] = 2,
+    metric: Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")] = "accuracy",
+    tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
+    time_budget: Annotated[
+        str | None, typer.Option(help="Begin no fit after this time, such as 90s, 10m or 2h.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of folds and methods.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of worker processes; one per core by default.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
+    jobs = _cores() if jobs is None else jobs
+    check_seed_and_jobs(seed, jobs)
+    if metric not in METRICS:
+        raise ValueError(f"--metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    names = None if methods == "all" else _split(methods) or list(METHODS)
+    recipes = [recipe.name for recipe in get_recipes(names)]
+    budget = _budget(time_budget)
+    table_options = {
+        "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
+        "categorical": _split(categorical),
+    }  # fmt: skip
+    compared = _read_inputs(inputs, table_options)
+    recipes, not_applicable = applicable(recipes, compared.summary, metric)
+    run = Run(
+        version=version("consilience"),
+        command=["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else [],
+        options=Options(recipes, cv, repeats, metric, seed, tune),
+        data=compared.summary,
+        inputs=compared.inputs,
+        target=target or "",
+        on=on or "",
+        one_file=compared.one_file,
+        not_applicable=not_applicable,
+    )
+    check_design(run, compared.problem)
+    if out is not None:
+        make_folder(out)
+    console = Console()
+    console.print(repr(compared.problem.data), highlight=False, markup=False)
+    for note in compared.summary.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+    for reason, unfit in run.reasons().items():
+        said = f"not applicable: {', '.join(unfit)}, because {reason}"
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
+    try:
+        found = _compare(run, compared, out, jobs, budget, quiet, console)
+    except StoreError as error:
+        raise ValueError(str(error)) from None
+    if found.best is None:
+        raise typer.Exit(1)
+
+
+def _compare(
+    run: Run,
+    compared: Compared,
+    out: Path | None,
+    jobs: int,
+    budget: float | None,
+    quiet: bool,
+    console: Console,
+) -> Stages:
+    """Run the study, write what it found, and print the ranking."""
+    end = None if budget is None else time.monotonic() + budget
+    problems = {run.data.name: compared.problem}
+
+    def do(tasks: list[Task]) -> None:
+        left = list(pending(tasks, store).values())
+        rest = None if end is None else max(0.0, end - time.monotonic())
+        follow(
+            run_tasks(left, store, problems=problems, jobs=jobs, budget=rest),
+            left,
+            jobs,
+            quiet,
+            done=len(tasks) - len(left),
+        )
+
+    with Store(":memory:" if out is None else out / "results.sqlite") as store:
+        if out is not None:
+            run.write(out)
+        try:
+            found = run_stages(run, store, do)
+        except KeyboardInterrupt:
+            said = "" if out is None else "; the same command goes on from here"
+            print(f"consilience: stopped{said}", file=sys.stderr)
+            raise typer.Exit(1) from None
+        if found.n_splits:
+            console.print(_ranking(run, found))
+        print_failures(console, found.main)
+        if found.n_splits < found.n_planned:
+            said = f"the time was up: {found.n_splits} of {found.n_planned} splits are complete"
+            run.notes.append(said)
+            console.print(said + ("; the same command goes on" if out else ""), highlight=False)
+        if out is None:
+            console.print("nothing was written; --out FOLDER leaves a report and a model")
+        else:
+            _write_outputs(run, compared, found, store, out, console)
+    return found
+
+
+def _write_outputs(
+    run: Run, compared: Compared, found: Stages, store: Store, out: Path, console: Console
+) -> None:
+    write_file(out / "results.csv", raw_csv(found.main))
+    if found.best is not None:
+        fitted = refit(run, compared.problem, found.best)
+        model = TableModel(
+            fitted, compared.views, found.best, run.target, compared.one_file, run.on
+        )
+        io.save(model, out / MODEL)
+        run.best = found.best
+    run.write(out)
+    page = write_report(run, found, store, out)
+    console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
+    if run.best:
+        console.print(f"model:  {out / MODEL} ({run.best})", highlight=False, markup=False)
+
+
+def _read_inputs(inputs: list[str], options: dict[str, Any]) -> Compared:
+    if len(inputs) == 1 and not Path(inputs[0]).exists():
+        name = inputs[0]
+        if name in DATASETS:
+            given = [f"--{key}" for key, value in options.items() if value]
+            if given:
+                raise ValueError(f"{', '.join(given)} is for files, and {name} is a data set")
+            return read_data_set(name)
+        if not Path(name).suffix:
+            raise ValueError(
+                f"unknown data set {name!r}; known are {', '.join(DATASETS)}; nor is it a file"
+            )
+    return read_tables(parse_files(inputs), **options)
+
+
+def _ranking(run: Run, found: Stages) -> Table:
+    """The ranking with intervals, as in the report."""
+    metric = run.options.metric.replace("_", " ")
+    table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")
+    for column in ("rank", "method", metric, "95 % interval", "p", "fit (s)"):
+        table.add_column(column, justify="left" if column == "method" else "right")
+    for number, row in enumerate(ranking(run, found.main), start=1):
+        if not row.complete:
+            table.add_row("-", escape(row.method), "no score", "", "", "")
+            continue
+        interval = "" if np.isnan(row.low) else f"{row.low:.3f} – {row.high:.3f}"
+        values = f"{row.score:.4f}", interval, shown_p(row.p_value), f"{row.fit_seconds:.2f}"
+        table.add_row(str(number), escape(row.method), *values)
+    return table
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def _budget(text: str | None) -> float | None:
+    """Seconds of ``90``, ``90s``, ``10m`` or ``2h``."""
+    if text is None:
+        return None
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"--time-budget must be positive, got {text!r}")
+    return seconds
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

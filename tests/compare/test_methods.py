@@ -1,0 +1,142 @@
+"""Which methods a comparison takes, and what it tunes."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from consilience import MultiViewData
+from consilience.benchmark.recipes import RECIPES, get_recipes
+from consilience.benchmark.tasks import Task, build_method, set_settings
+from consilience.cli import main
+from consilience.compare.defaults import GRIDS, METHODS, own_scaling_off, reason_against
+from consilience.compare.record import read_run
+from consilience.datasets import DATASETS
+from consilience.datasets._registry import Dataset
+from consilience.io import load
+from consilience.tables import preparation
+
+RNG = np.random.default_rng(0)
+Y = np.repeat([0, 1, 2], 12)
+COLUMNS = {name: RNG.normal(size=(36, 3)) + Y[:, None] for name in ("a", "b")}
+
+
+def distances(X):
+    return np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+
+
+MATRICES = {"features": lambda X: X, "kernel": lambda X: X @ X.T, "distance": distances}
+
+
+def views(*kinds):
+    data = {name: MATRICES[kind](COLUMNS[name]) for name, kind in zip("ab", kinds, strict=True)}
+    kinds = dict(zip("ab", kinds, strict=True))
+    return MultiViewData(data, sample_ids=np.arange(len(Y)), kinds=kinds)
+
+
+def small(estimator):
+    """With few rounds."""
+    rounds = [name for name in estimator.get_params() if name.endswith("n_estimators")]
+    return estimator.set_params(**dict.fromkeys(rounds, 10))
+
+
+def learns(estimator, data):
+    model = make_pipeline(preparation(data), small(estimator))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(data[::2], Y[::2]).predict(data[1::2])
+
+
+@pytest.mark.parametrize("kinds", [("kernel", "kernel"), ("distance", "distance"),
+                                   ("features", "kernel")])  # fmt: skip
+@pytest.mark.parametrize("method", RECIPES)
+def test_a_method_is_applicable_if_it_can_learn(method, kinds):
+    data = views(*kinds)
+    estimator = set_settings(RECIPES[method].build(0), own_scaling_off([method]).get(method, {}))
+    reason = reason_against(method, data.kinds, "accuracy")
+    if not reason:
+        learns(estimator, data)
+        return
+    assert "it takes columns of features" in reason
+    with pytest.raises(ValueError, match=r"is a (kernel|distance) view"):
+        learns(estimator, data)
+
+
+def test_log_loss_needs_probabilities():
+    kinds = {"a": "features"}
+    lack = {method for method in RECIPES if reason_against(method, kinds, "log_loss")}
+    assert {"SMVMED", "MKL", "Early+SVM"} <= lack
+    assert not lack & {"Consilience", "Late fusion", "MwMvC2", "MuMBo"}
+    assert not any(reason_against(method, kinds, "accuracy") for method in RECIPES)
+
+
+def test_names_may_be_written_in_other_ways():
+    wanted = ["late-fusion", "random forest", "svm2k", "MWMVC2"]
+    names = ["Late fusion", "RandomForest", "SVM-2K", "MwMvC2"]
+    assert [recipe.name for recipe in get_recipes(wanted)] == names
+    assert [recipe.name for recipe in get_recipes(list(RECIPES))] == list(RECIPES)
+
+
+def test_what_is_tuned():
+    assert set(METHODS) <= set(RECIPES)
+    assert set(RECIPES) - set(GRIDS) == {"Consilience"}  # it chooses for itself
+
+
+@pytest.mark.parametrize("method", GRIDS)
+def test_grids(method):
+    data, grid = views("features", "features"), GRIDS[method]
+    task = Task(data="d", method=method, split=None, index=0, grid=grid)
+    choices = list(product(*grid.values()))
+    assert len(choices) > 1
+    for values in (choices[0], choices[-1]):
+        learns(set_settings(build_method(task, 0), dict(zip(grid, values, strict=True))), data)
+
+
+@pytest.mark.parametrize("method", ["Early fusion", "Late fusion", "Stacking fusion", "Best view"])
+def test_what_is_tuned_is_the_method_itself(method):
+    data = views("features", "features")
+    recipe = RECIPES[method]
+    said = [
+        make_pipeline(preparation(data), build(0)).fit(data, Y).predict_proba(data)
+        for build in (recipe.build, recipe.tunable)
+    ]
+    # folds inside a method scale anew
+    np.testing.assert_allclose(*said, atol=0.01)
+
+
+@pytest.mark.usefixtures("serially")
+def test_distances(capsys, monkeypatch, tmp_path):
+    data = views("distance", "distance")
+    bunch = {"data": data, "target": Y, "splits": []}
+    loader = lambda: type("Bunch", (), bunch)  # noqa: E731
+    monkeypatch.setitem(DATASETS, "near", Dataset("near", "distances", loader))
+    command = ["compare", "near", "--methods", "MVML,Early fusion,MuMBo,MKL", "--cv", "2",
+               "--repeats", "1", "--jobs", "1", "--out", str(tmp_path)]  # fmt: skip
+    with pytest.raises(SystemExit) as end:
+        main(command)
+    captured = capsys.readouterr()
+    assert end.value.code == 0, captured.err
+    said = "not applicable: Early fusion, MuMBo, because it takes columns of features, and 'a' is"
+    assert said in captured.out
+    assert "failed" not in captured.out + captured.err
+    assert list(read_run(tmp_path).not_applicable) == ["Early fusion", "MuMBo"]
+    page = (tmp_path / "report.html").read_text()
+    assert "<strong>Early fusion, MuMBo</strong>: it takes columns of features" in page
+    assert "Failures" not in page
+    model = load(tmp_path / "model.skops")
+    assert np.mean(model.predict(data) == Y) > 0.8
+
+    # distances of new samples have no names by which files could be matched to old ones
+    np.savez(tmp_path / "a.npz", a=data["a"][:3])
+    with pytest.raises(SystemExit) as end:
+        main(["predict", str(tmp_path / "model.skops"), str(tmp_path / "a.npz")])
+    captured = capsys.readouterr()
+    assert (end.value.code, captured.out) == (2, "")
+    assert "a.npz cannot be a distance matrix, whose columns are the samples of fit" in captured.err
+
+    with pytest.raises(SystemExit) as end:
+        main(["compare", "near", "--methods", "Early fusion"])
+    assert end.value.code == 2
+    assert "none of the methods can be compared here" in capsys.readouterr().err
