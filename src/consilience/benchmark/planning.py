@@ -55,6 +55,7 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
                 split=split,
                 index=0,
                 seed=suite.seed,
+                complete=choice.complete,
                 sample=choice.sample,
                 settings=method.settings,
                 grid=method.grid,
@@ -102,5 +103,6 @@ SELECTORS: dict[str, Callable[[Task], str]] = {
     "train_size": lambda task: f"{task.condition.train_size}",
     "label_noise": lambda task: f"{task.condition.label_noise:g}",
     "missing": lambda task: f"{task.condition.missing:g}",
+    "junk_views": lambda task: f"{task.condition.junk_views}",
     "split": lambda task: f"{task.index}",
 }

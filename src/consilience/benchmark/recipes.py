@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -45,6 +46,7 @@ from consilience.margin import (
     SVM2KClassifier,
 )
 from consilience.views import ViewTransformer
+from consilience.views._maps import ViewMapper
 from consilience.vote import MwMvC2Classifier
 
 __all__ = ["RECIPES", "Recipe", "get_recipes"]
@@ -84,6 +86,15 @@ def _svm() -> Any:
 def _scaled(model: Any) -> Any:
     # the margin methods measure all columns by one yardstick; sparse views cannot be centred
     return make_pipeline(ViewTransformer(StandardScaler(with_mean=False)), model)
+
+
+def _linear() -> Any:
+    return LogisticRegression(max_iter=1000)
+
+
+def _mapped(model: Any) -> Any:
+    # what the default does to views before it compares them
+    return make_pipeline(ViewTransformer(ViewMapper()), model)
 
 
 def _adaboost(n_estimators: int) -> Any:
@@ -141,6 +152,48 @@ _ALL = [
         "random forest of 200 trees on all views side by side",
         "plain comparison",
         lambda seed: EarlyFusionClassifier(RandomForestClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "RandomForest votes",
+        "random forest of 200 trees per view, mean of the probabilities",
+        "plain comparison",
+        lambda seed: LateFusionClassifier(RandomForestClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "ExtraTrees votes",
+        "200 extremely randomised trees per view, mean of the probabilities",
+        "plain comparison",
+        lambda seed: LateFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "Mapped early fusion",
+        "logistic regression on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(_linear(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped late fusion",
+        "logistic regression per view, mapped as by the default, mean of the probabilities",
+        "plain comparison",
+        lambda seed: _mapped(LateFusionClassifier(_linear(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped SVM",
+        "RBF SVM on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(SVC(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped ExtraTrees",
+        "200 extremely randomised trees on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped sum of kernels",
+        "SVM on the mean of the RBF kernels of the views, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(MKLClassifier("mean", C=10.0)),
     ),
     Recipe(
         "HistGradientBoosting",
