@@ -1,8 +1,8 @@
 """Protocols: which rows train, tune and test, and what is done to them before a method sees them.
 
 ``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
-``add_junk`` and ``hide_views`` are the alterations. All are pure functions of their arguments and a seed, so a
-task comes out the same wherever and whenever it runs.
+``add_junk`` and ``hide_views`` are the alterations. All are pure functions of their arguments and
+a seed, so a task comes out the same wherever and whenever it runs.
 """
 
 from __future__ import annotations
