@@ -209,10 +209,9 @@ def _check(suite: Suite) -> None:
         twice = [title for title, count in Counter(titles).items() if count > 1]
         if twice:
             raise ValueError(f"the {kind} {twice[0]!r} is given twice; give labels that differ")
-    conditions = Counter(suite.protocol.conditions())
-    if max(conditions.values(), default=0) > 1:
-        twice = [condition for condition, count in conditions.items() if count > 1]
-        raise ValueError(f"the condition '{twice[0]}' is given twice")
+    for condition, count in Counter(suite.protocol.conditions()).items():
+        if count > 1:
+            raise ValueError(f"the condition '{condition}' is given twice")
     for choice in suite.datasets:
         official = isinstance(choice.split or suite.protocol.split, Official)
         if official and (choice.complete or choice.sample is not None):
