@@ -88,6 +88,9 @@ def test_conditions_beside_the_combinations():
     tasks, _ = plan(suite)
     assert len(tasks) == 2 * N_TASKS
     assert len(select(tasks, ["junk_views=2"])) == N_TASKS
+    fewer, _ = plan(parse_suite(text.replace("junk_views = 2", "junk_views = 2, splits = 3"), "s"))
+    assert {task.index for task in select(fewer, ["junk_views=2"])} == {0, 1, 2}
+    assert len(fewer) == N_TASKS + 3 * 3
 
 
 def test_select():
@@ -127,6 +130,7 @@ def changed(old, new):
             "the condition 'train_size = .*, missing = 0.1' is given twice",
         ),
         (changed("[protocol]", "[protocol]\nmore = [{ junk = 1 }]"), "unknown field `junk`"),
+        (changed("[protocol]", "[protocol]\nmore = [{ splits = 0 }]"), "splits must be at least 1"),
         (
             changed("seeded = true", 'split = { kind = "official" }\ncomplete = true'),
             "'.*': an official split is one of all rows",

@@ -69,7 +69,7 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
     ]
     tasks = []
     for index in range(n_splits(split, official)):
-        for condition, positive in product(protocol.conditions(), positives):
+        for condition, positive in product(protocol.conditions_of(index), positives):
             for pattern in patterns:
                 task = replace(pattern, index=index, condition=condition, positive=positive)
                 drawn = _parameters(choice, suite.seed, task.repeat)

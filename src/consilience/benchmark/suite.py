@@ -74,6 +74,21 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
         return self.datasets is None or dataset in self.datasets
 
 
+class Further(Condition, frozen=True, forbid_unknown_fields=True):
+    """A condition beside the combinations, on all splits or the first ``splits`` of them."""
+
+    splits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.splits is not None and self.splits < 1:
+            raise ValueError(f"splits must be at least 1, got {self.splits}")
+
+    @property
+    def condition(self) -> Condition:
+        """The condition alone."""
+        return Condition(*(getattr(self, name) for name in Condition.__struct_fields__))
+
+
 class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     """How rows are split and altered; a list stands for all its values, one after the other.
 
@@ -86,13 +101,19 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
     junk_views: int | list[int] = 0
-    more: list[Condition] = []
+    more: list[Further] = []
     tuning_folds: int = 5
 
     def conditions(self) -> list[Condition]:
         """All combinations of the alterations, and what there is beside them."""
         values = [v if isinstance(v, list) else [v] for v in self._alterations()]
-        return [*(Condition(*combination) for combination in product(*values)), *self.more]
+        usual = [Condition(*combination) for combination in product(*values)]
+        return [*usual, *(further.condition for further in self.more)]
+
+    def conditions_of(self, index: int) -> list[Condition]:
+        """Those that split number ``index`` is run under."""
+        spared = {f.condition for f in self.more if f.splits is not None and index >= f.splits}
+        return [condition for condition in self.conditions() if condition not in spared]
 
     def _alterations(self) -> tuple:
         return self.train_size, self.label_noise, self.missing, self.junk_views
