@@ -18,6 +18,9 @@ __all__ = ["FOLDS", "Forest", "grow_forest"]
 
 FOLDS = 10
 
+# cells up to which trees on a sparse matrix are grown on a dense copy: the same trees, sooner
+CELLS = 5_000_000
+
 # forests predict this many rows at once, which bounds the memory for their votes
 ROWS = 20_000
 NODE_ARRAYS = ("feature", "threshold", "left", "right", "bin", "missing_left")
@@ -78,7 +81,8 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
     more : callable, optional
         Asked after each round of trees, one for each fold, whether to go on.
     """
-    view = BinnedView(X, weight=weight)
+    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= CELLS
+    view = BinnedView(X.toarray() if small else X, weight=weight)
     folds = assign_folds(codes, FOLDS)
     max_features = max(1, int(np.sqrt(X.shape[1])))
 
