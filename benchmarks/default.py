@@ -154,13 +154,16 @@ def many_rows():
         105_000, n_views=4, n_features=200, n_classes=4, strength=2, random_state=0
     )
     train, test = data[:100_000], data[100_000:]
-    before, start = peak_memory(), time.monotonic()
+    before, start, clock = peak_memory(), time.process_time(), time.monotonic()
     model = ConsilienceClassifier(random_state=0).fit(train, y[:100_000])
-    print(f"- n = 100 000, 4 views x 200, one thread: {time.monotonic() - start:.0f} s,", end=" ")
+    taken, waited = time.process_time() - start, time.monotonic() - clock
+    print(
+        f"- n = 100 000, 4 views x 200, one thread: {taken:.0f} s ({waited:.0f} s waited),", end=" "
+    )
     print(f"peak {peak_memory():.2f} GiB of the process ({before:.2f} GiB before the fit)")
-    start = time.monotonic()
+    start = time.process_time()
     score = model.score(test, y[100_000:])
-    print(f"- 5000 other rows: {time.monotonic() - start:.0f} s, accuracy {score:.3f}")
+    print(f"- 5000 other rows: {time.process_time() - start:.0f} s, accuracy {score:.3f}")
 
 
 def speed():
