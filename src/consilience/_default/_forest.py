@@ -102,7 +102,8 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
             )
             shares = tree.value / tree.value.sum(axis=1, keepdims=True)
             votes[left_out] = shares[view.apply(tree)[left_out]]
-            trees.append((tree, shares))
+            # the rest of a tree would take as much memory again until all are grown
+            trees.append(({name: getattr(tree, name) for name in NODE_ARRAYS}, shares))
         return trees, votes
 
     starts = list(range(0, len(seeds), FOLDS))
@@ -119,8 +120,6 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
 
 def _assemble(trees):
     sizes = [len(shares) for _, shares in trees]
-    nodes = {
-        name: np.concatenate([getattr(tree, name) for tree, _ in trees]) for name in NODE_ARRAYS
-    }
+    nodes = {name: np.concatenate([tree[name] for tree, _ in trees]) for name in NODE_ARRAYS}
     shares = np.concatenate([shares for _, shares in trees])
     return Forest(nodes, shares, np.concatenate([[0], np.cumsum(sizes)]))
