@@ -1,394 +1,180 @@
-"""The evidence for ConsilienceClassifier: real data with few labels, synthetic families, time.
+"""The evidence for ConsilienceClassifier beside the suite ``default``.
 
-    python benchmarks/default.py real        # accuracies (of settings); kept in .cache and resumed
-    python benchmarks/default.py families    # synthetic families against ET and LR
+    python benchmarks/default.py summary     # the suite's results (docs/results/default-bench.csv)
+    python benchmarks/default.py families    # synthetic families against ET and LR, 10 draws
     python benchmarks/default.py speed       # time and memory
-    python benchmarks/default.py table       # docs/results/default.md and .csv from the cache
+    python benchmarks/default.py             # all of them
 
-Protocol: m training rows in all (as equal over the classes as can be, at least 2 each), 5 splits,
-up to 2000 other rows as test. Baselines get standardised (dense) or max-abs scaled (sparse) views;
-"mapped" ones get the same view maps as ours.
+Families: 100 training rows, 2000 test rows of each draw; ET (300 trees) and LR (scaled columns) see
+all views side by side. What is printed is Markdown, as it stands in docs/results/default.md.
 """
 
 import csv
-import json
-import os
-import platform
 import resource
 import sys
 import time
 import warnings
-from datetime import date
+from collections import defaultdict
 from pathlib import Path
 
-import _data
 import numpy as np
 import scipy.sparse as sp
-import sklearn
 from _families import FAMILIES
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.svm import SVC
+from _timing import least
+from sklearn.ensemble import ExtraTreesClassifier
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience.fusion import (
-    EarlyFusionClassifier,
-    LateFusionClassifier,
-    StackingFusionClassifier,
-)
-from consilience.views._maps import fit_view_map
+from consilience.datasets import make_multiview_classification
+from consilience.fusion import EarlyFusionClassifier
 
-SETS = {
-    "mfeat": "mfeat",
-    "uwave": "uwave",
-    "reuters1200": "reuters-1200",
-    "course": "course_tfidf",
-    "ads": "ads",
-    "flower17": "flower17-descriptors",
-    "breast_tcga": "breast-tcga",
-    "mnist": "mnist-1",
-}
-CACHE = Path(os.environ.get("CONSILIENCE_CACHE", Path(__file__).parents[1] / ".cache")) / "default"
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
-SPLITS = 5
-MARKER = "## Tables"
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "default-bench.csv"
+OURS = "Consilience"
+DRAWS = 10
 
 
-class Mapped(TransformerMixin, BaseEstimator):
-    """The view map of ConsilienceClassifier as a step, so that baselines can have it."""
-
-    def fit(self, X, y=None):
-        self.map_ = fit_view_map(X, np.ones(X.shape[0]))
-        return self
-
-    def transform(self, X):
-        return self.map_.apply(X)
+def trees(seed):
+    return EarlyFusionClassifier(ExtraTreesClassifier(300, random_state=seed))
 
 
-class Scaled(TransformerMixin, BaseEstimator):
-    """Standardised if dense, divided by the largest value if sparse."""
-
-    def fit(self, X, y=None):
-        self.scaler_ = (MaxAbsScaler() if sp.issparse(X) else StandardScaler()).fit(X)
-        return self
-
-    def transform(self, X):
-        return self.scaler_.transform(X)
+# -- the suite -------------------------------------------------------------------------------
 
 
-def lr():
-    return LogisticRegression(max_iter=1000)
+def read_accuracies(path):
+    """Mean accuracies: condition -> method -> data set."""
+    found = defaultdict(lambda: defaultdict(dict))
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["metric"] == "accuracy":
+                names = ("train_size", "missing", "junk_views", "label_noise")
+                condition = tuple(float(row[name]) for name in names)
+                found[condition][row["method"]][row["dataset"]] = float(row["mean"])
+    return found
 
 
-def et(seed):
-    return ExtraTreesClassifier(300, random_state=seed)
+def title(condition):
+    size, missing, junk, noise = condition
+    parts = [f"m = {size:g}", missing and f"{missing:.0%} missing", junk and f"{junk:g} junk views"]
+    return ", ".join(filter(None, [*parts, noise and f"{noise:.0%} label noise"]))
 
 
-def rf(seed):
-    return RandomForestClassifier(300, random_state=seed)
+def best_of(methods, dataset, names):
+    return max(names, key=lambda name: methods[name][dataset])
 
 
-class OnViews(BaseEstimator):
-    """A transformer on each view, then a classifier of views; knows just what the tables need."""
-
-    def __init__(self, step, model):
-        self.step, self.model = step, model
-
-    def fit(self, data, y):
-        from consilience import ViewTransformer
-
-        self.views_ = ViewTransformer(self.step).fit(data)
-        self.model.fit(self.views_.transform(data), y)
-        return self
-
-    def predict(self, data):
-        return self.model.predict(self.views_.transform(data))
-
-
-class SumKernelSVC(BaseEstimator):
-    """SVC on the mean of RBF kernels of the scaled views."""
-
-    def fit(self, data, y):
-        self.steps_ = {n: Scaled().fit(v) for n, v in data.items()}
-        self.train_ = {n: self.steps_[n].transform(v) for n, v in data.items()}
-        self.gamma_ = {n: 1 / v.shape[1] for n, v in self.train_.items()}
-        self.svc_ = SVC(kernel="precomputed").fit(self._kernel(self.train_), y)
-        return self
-
-    def _kernel(self, views):
-        from sklearn.metrics.pairwise import rbf_kernel
-
-        return np.mean(
-            [rbf_kernel(X, self.train_[n], gamma=self.gamma_[n]) for n, X in views.items()], axis=0
-        )
-
-    def predict(self, data):
-        return self.svc_.predict(
-            self._kernel({n: s.transform(data[n]) for n, s in self.steps_.items()})
-        )
+def summary(path=RESULTS):
+    """Means over the data sets, and ours against the best baseline of each."""
+    found = read_accuracies(path)
+    conditions, methods = list(found), list(next(iter(found.values())))
+    print("| method | " + " | ".join(map(title, conditions)) + " |")
+    print("|---" * (len(conditions) + 1) + "|")
+    others = [name for name in methods if name != OURS]
+    plain = [name for name in others if "mapped" not in name]
+    for name in methods:
+        means = [np.mean(list(found[c][name].values())) for c in conditions]
+        print(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+    for label, names in (
+        ("best plain one of each set", plain),
+        ("best of all of each set", others),
+    ):
+        bests = [
+            np.mean([max(found[c][name][d] for name in names) for d in found[c][OURS]])
+            for c in conditions
+        ]
+        print(f"| {label} | " + " | ".join(f"{best:.3f}" for best in bests) + " |")
+    condition = (100.0, 0.0, 0.0, 0.0)
+    table = found[condition]
+    print(f"\n| {title(condition)} | ours | best plain | | best with maps | |\n" + "|---" * 6 + "|")
+    for d, ours in table[OURS].items():
+        cells = []
+        for names in (plain, [name for name in others if name not in plain]):
+            best = best_of(table, d, names)
+            cells += [f"{table[best][d]:.3f} ({best})", f"{ours - table[best][d]:+.3f}"]
+        print(f"| {d} | {ours:.3f} | " + " | ".join(cells) + " |")
 
 
-METHODS = {
-    "ours": lambda seed: ConsilienceClassifier(random_state=seed),
-    "ET concat": lambda seed: EarlyFusionClassifier(et(seed)),
-    "LR concat": lambda seed: OnViews(Scaled(), EarlyFusionClassifier(lr())),
-    "RF concat": lambda seed: EarlyFusionClassifier(rf(seed)),
-    "ET mapped": lambda seed: OnViews(Mapped(), EarlyFusionClassifier(et(seed))),
-    "SVC concat": lambda seed: OnViews(Scaled(), EarlyFusionClassifier(SVC())),
-    "vote LR": lambda seed: OnViews(Scaled(), LateFusionClassifier(lr())),
-    "vote RF": lambda seed: LateFusionClassifier(rf(seed)),
-    "vote ET": lambda seed: LateFusionClassifier(et(seed)),
-    "sum-kernel SVC": lambda seed: SumKernelSVC(),
-    "stack LR": lambda seed: OnViews(Scaled(), StackingFusionClassifier(lr(), random_state=seed)),
-    "LR mapped": lambda seed: OnViews(Mapped(), EarlyFusionClassifier(lr())),
-    "ET mean-imputed": lambda seed: EarlyFusionClassifier(
-        make_pipeline(SimpleImputer(keep_empty_features=True), et(seed))
-    ),
-}
-PLAIN = ["LR concat", "SVC concat", "RF concat", "ET concat", "vote LR", "vote RF",
-         "sum-kernel SVC", "stack LR"]  # fmt: skip
-MAPPED = ["ET mapped", "LR mapped"]
-INCOMPLETE = ["vote ET", "vote RF", "ET mean-imputed"]
-
-# setting -> (training rows, change of the problem, methods)
-SETTINGS = {
-    "m=100": (100, None, ["ours", *PLAIN, *MAPPED]),
-    "m=100, 30 % missing": (100, "missing", ["ours", *INCOMPLETE]),
-    "m=100, 3 junk views": (100, "junk", ["ours", "ET concat", "ET mapped"]),
-    "m=100, 30 % label noise": (100, "noise", ["ours", "ET concat", "LR concat", "RF concat"]),
-    "m=50": (50, None, ["ours", "ET concat", "LR concat", "RF concat", "ET mapped", "vote RF"]),
-    "m=500": (500, None, ["ours", "ET concat", "LR concat", "RF concat", "ET mapped", "vote RF"]),
-}
+# -- synthetic families ----------------------------------------------------------------------
 
 
-def course_tfidf():
-    """The tf-idf matrices of the course pages that are in circulation (3000 and 1840 words)."""
-    file = np.load(_data.MIRROR / "course" / "course_tfidf.npz")
-    views = {}
-    for name in ("page", "link"):
-        parts = tuple(file[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-        views[name] = sp.csr_array(parts, shape=tuple(file[f"{name}_shape"]))
-    return MultiViewData(views), file["y"].astype(int)
+def family_scores(draw, seed):
+    """Accuracies of ours, ET and LR, and of each member of ours."""
+    views, y = draw(2100, np.random.RandomState(seed + 7))
+    data = MultiViewData(views)
+    train, test, truth = data[:100], data[100:], y[100:]
+    models = [ConsilienceClassifier(random_state=seed), trees(seed), EarlyFusionClassifier()]
+    scores = [model.fit(train, y[:100]).score(test, truth) for model in models]
+    members = models[0].member_decision_function(test)
+    answers = models[0].classes_[members.argmax(axis=2)]
+    return [*scores, *(answers == truth).mean(axis=1)]
 
 
-def complete(source):
-    """The rows that have all views (the test part of breast-tcga lacks one)."""
-    data, y = course_tfidf() if source == "course_tfidf" else _data.real(source)
-    rows = np.flatnonzero(data.present.all(axis=1))
-    return data[rows], y[rows]
-
-
-def split(y, m, seed, n_test=2000):
-    rng = np.random.RandomState(seed)
-    classes = rng.permutation(np.unique(y))
-    sizes = [max(2, m // len(classes) + (k < m % len(classes))) for k in range(len(classes))]
-    train = np.concatenate(
-        [rng.permutation(np.flatnonzero(y == k))[:s] for k, s in zip(classes, sizes, strict=True)]
-    )
-    rest = rng.permutation(np.setdiff1d(np.arange(len(y)), train))
-    return train, rest[:n_test]
-
-
-def change(data, y, train, kind, seed):
-    """The problem with missing views, views of noise, or wrong labels in training."""
-    rng = np.random.RandomState(1000 + seed)
-    y_train = y[train].copy()
-    if kind == "missing":
-        present = rng.random_sample((len(data), data.n_views)) >= 0.3
-        kept, empty = rng.randint(data.n_views, size=len(data)), ~present.any(axis=1)
-        present[empty, kept[empty]] = True
-        data = MultiViewData(dict(data.items()), present=present)
-    if kind == "junk":
-        junk = {f"junk{j}": rng.standard_normal((len(data), 100)) for j in range(3)}
-        data = MultiViewData({**dict(data.items()), **junk})
-    if kind == "noise":
-        wrong = rng.random_sample(len(train)) < 0.3
-        y_train[wrong] = rng.choice(np.unique(y), size=wrong.sum())
-    return data, y_train
-
-
-def path_of(key):
-    return CACHE / (key.replace("/", "_").replace(" ", "_") + ".json")
-
-
-def cached(key, compute):
-    CACHE.mkdir(parents=True, exist_ok=True)
-    path = path_of(key)
-    if path.exists():
-        return json.loads(path.read_text())
-    value = compute()
-    path.write_text(json.dumps(value))
-    return value
-
-
-def real(only=None):
-    for setting, (m, kind, methods) in SETTINGS.items():
-        if only is not None and setting not in only:
-            continue
-        for name, source in SETS.items():
-            data, y = complete(source)
-            line = []
-            for method in methods:
-                scores = []
-                for seed in range(SPLITS):
-
-                    def run(method=method, seed=seed, data=data, y=y, m=m, kind=kind):
-                        train, test = split(y, m, seed)
-                        changed, labels = change(data, y, train, kind, seed)
-                        start = time.process_time()
-                        model = METHODS[method](seed).fit(changed[train], labels)
-                        taken = time.process_time() - start
-                        right = model.predict(changed[test]) == y[test]
-                        return {"accuracy": float(right.mean()), "fit": taken}
-
-                    key = f"{setting}-{name}-{method}-{seed}"
-                    scores.append(cached(key, run)["accuracy"])
-                line.append(f"{method} {np.mean(scores):.3f}")
-            print(f"{setting:24} {name:10}", " | ".join(line), flush=True)
-
-
-def families():
+def families(draws=DRAWS):
+    print("| family | ours | ET | LR | ours − better | ± | ours − its best member |")
+    print("|---" * 7 + "|")
     for name, draw in FAMILIES.items():
-        lines = {}
-        for method in ("ours", "ET concat", "LR concat"):
-            scores = []
-            for seed in range(SPLITS):
-
-                def run(method=method, seed=seed, draw=draw):
-                    views, y = draw(2100, np.random.RandomState(seed + 7))
-                    data = MultiViewData(views)
-                    model = METHODS[method](seed).fit(data[:100], y[:100])
-                    right = model.predict(data[100:]) == y[100:]
-                    out = {"accuracy": float(right.mean())}
-                    if method == "ours":
-                        out["members"] = member_accuracies(model, data[100:], y[100:])
-                    return out
-
-                scores.append(cached(f"family-{name}-{method}-{seed}", run))
-            lines[method] = np.mean([s["accuracy"] for s in scores])
-            if method == "ours":
-                best = np.mean([s["members"] for s in scores], axis=0).max()
-        gain = lines["ours"] - max(lines["ET concat"], lines["LR concat"])
+        scores = np.array([family_scores(draw, seed) for seed in range(draws)])
+        means = scores.mean(axis=0)
+        better = 1 + int(np.argmax(means[1:3]))
+        gaps = scores[:, 0] - scores[:, better]
+        error = gaps.std(ddof=1) / np.sqrt(draws)
         print(
-            f"{name:28}", " ".join(f"{k} {v:.3f}" for k, v in lines.items()),
-            f"against the better {gain:+.3f}, against its best member {lines['ours'] - best:+.3f}",
+            f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means[:3]),
+            f"| {gaps.mean():+.3f} | {error:.3f} | {means[0] - means[3:].max():+.3f} |",
             flush=True,
-        )  # fmt: skip
+        )
 
 
-def member_accuracies(model, data, y):
-    scores = model.member_decision_function(data)
-    return [float((model.classes_[s.argmax(axis=1)] == y).mean()) for s in scores]
+# -- time and memory -------------------------------------------------------------------------
+
+
+def few_rows(widths, sparsity=0.0):
+    """Time of a fit on 100 rows beside that of 300 trees on the same columns."""
+    data, y = make_multiview_classification(
+        100,
+        n_views=len(widths),
+        n_features=widths,
+        n_classes=6,
+        sparsity=sparsity,
+        random_state=0,
+    )
+    views = [view for _, view in data.items()]
+    X = sp.csr_array(sp.hstack(views)) if sparsity else np.hstack(views)
+    ours = least(lambda: ConsilienceClassifier(random_state=0).fit(data, y), repeat=5)
+    anchor = least(lambda: ExtraTreesClassifier(300, random_state=0).fit(X, y), repeat=5)
+    kind = "sparse" if sparsity else "dense"
+    print(f"- n = 100, {kind} views of {widths} columns: {ours:.2f} s,", end=" ")
+    print(f"{ours / anchor:.2f} x ET(300) ({anchor:.2f} s)", flush=True)
+
+
+def peak_memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def many_rows():
+    data, y = make_multiview_classification(
+        105_000, n_views=4, n_features=200, n_classes=4, strength=2, random_state=0
+    )
+    train, test = data[:100_000], data[100_000:]
+    before, start, clock = peak_memory(), time.process_time(), time.monotonic()
+    model = ConsilienceClassifier(random_state=0).fit(train, y[:100_000])
+    taken, waited = time.process_time() - start, time.monotonic() - clock
+    print(
+        f"- n = 100 000, 4 views x 200, one thread: {taken:.0f} s ({waited:.0f} s waited),", end=" "
+    )
+    print(f"peak {peak_memory():.2f} GiB of the process ({before:.2f} GiB before the fit)")
+    start = time.process_time()
+    score = model.score(test, y[100_000:])
+    print(f"- 5000 other rows: {time.process_time() - start:.0f} s, accuracy {score:.3f}")
 
 
 def speed():
-    from consilience.datasets import make_multiview_classification
-
-    for n, widths in ((100, [76, 216, 64, 240, 47, 6]), (100, [2000] * 5)):
-        sparsity = 0.98 if widths[0] == 2000 else 0.0
-        data, y = make_multiview_classification(
-            n,
-            n_views=len(widths),
-            n_features=widths,
-            n_classes=6,
-            sparsity=sparsity,
-            random_state=0,
-        )
-        ours, anchor = [], []
-        for _ in range(3):
-            start = time.process_time()
-            ConsilienceClassifier(random_state=0).fit(data, y)
-            ours.append(time.process_time() - start)
-            start = time.process_time()
-            EarlyFusionClassifier(et(0)).fit(data, y)
-            anchor.append(time.process_time() - start)
-        print(f"n={n}, views {widths}: {min(ours):.2f} s, {min(ours) / min(anchor):.2f} x ET(300)")
-    data, y = make_multiview_classification(
-        100_000, n_views=4, n_features=200, n_classes=4, strength=2, random_state=0
-    )
-    start = time.monotonic()
-    model = ConsilienceClassifier(random_state=0, n_jobs=2).fit(data, y)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"n=100000, 4 views x 200: {time.monotonic() - start:.0f} s, peak {memory:.2f} GiB")
-    start = time.monotonic()
-    score = model.score(data[:5000], y[:5000])
-    print(f"    5000 rows predicted in {time.monotonic() - start:.0f} s, accuracy {score:.3f}")
+    few_rows([76, 216, 64, 240, 47, 6])
+    few_rows([2000] * 5, sparsity=0.98)
+    many_rows()
 
 
-def results():
-    """Means over the splits: setting -> set -> method -> (accuracy, seconds)."""
-    out = {}
-    for setting, (_, _, methods) in SETTINGS.items():
-        for name in SETS:
-            for method in methods:
-                paths = [path_of(f"{setting}-{name}-{method}-{s}") for s in range(SPLITS)]
-                if all(path.exists() for path in paths):
-                    runs = [json.loads(path.read_text()) for path in paths]
-                    mean = tuple(float(np.mean([r[k] for r in runs])) for k in ("accuracy", "fit"))
-                    out.setdefault(setting, {}).setdefault(name, {})[method] = mean
-    return out
-
-
-def family_rows():
-    """Name, accuracies of ours, ET and LR, and of the best member of ours."""
-    rows = []
-    for name in FAMILIES:
-        runs = {}
-        for method in ("ours", "ET concat", "LR concat"):
-            paths = [path_of(f"family-{name}-{method}-{seed}") for seed in range(SPLITS)]
-            if all(path.exists() for path in paths):
-                runs[method] = [json.loads(path.read_text()) for path in paths]
-        if len(runs) == 3:
-            means = [float(np.mean([run["accuracy"] for run in r])) for r in runs.values()]
-            best = np.mean([run["members"] for run in runs["ours"]], axis=0).max()
-            rows.append((name, *means, float(best)))
-    return rows
-
-
-def table():
-    """Writes the tables below the marker of docs/results/default.md, and all runs as csv."""
-    found, lines = results(), []
-    lines.append(f"{date.today()}, Python {platform.python_version()}, scikit-learn ")
-    lines[0] += f"{sklearn.__version__}, NumPy {np.__version__}, {os.cpu_count()} cores."
-    with open(RESULTS / "default.csv", "w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["setting", "data", "method", "accuracy", "fit_seconds"])
-        for setting, sets in found.items():
-            for name, methods in sets.items():
-                for method, (accuracy, seconds) in methods.items():
-                    out.writerow([setting, name, method, f"{accuracy:.4f}", f"{seconds:.3f}"])
-        for name, *accuracies, _ in family_rows():
-            for method, accuracy in zip(
-                ("ours", "ET concat", "LR concat"), accuracies, strict=True
-            ):
-                out.writerow(["family", name, method, f"{accuracy:.4f}", ""])
-    for setting, sets in found.items():
-        methods = [m for m in SETTINGS[setting][2] if all(m in row for row in sets.values())]
-        lines += ["", f"### {setting}", "", "| data | " + " | ".join(methods) + " |"]
-        lines.append("|---" * (len(methods) + 1) + "|")
-        for name, row in sets.items():
-            lines.append(f"| {name} | " + " | ".join(f"{row[m][0]:.3f}" for m in methods) + " |")
-        means = [np.mean([row[m][0] for row in sets.values()]) for m in methods]
-        lines.append("| mean | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
-    lines += ["", "### Synthetic families (100 training rows, 2000 test rows)", ""]
-    lines += ["| family | ours | ET concat | LR concat | ours − better | ours − its best member |"]
-    lines.append("|---" * 6 + "|")
-    for name, ours, trees, linear, best in family_rows():
-        lines.append(
-            f"| {name} | {ours:.3f} | {trees:.3f} | {linear:.3f} | "
-            f"{ours - max(trees, linear):+.3f} | {ours - best:+.3f} |"
-        )
-    page = (RESULTS / "default.md").read_text().split(MARKER)[0]
-    (RESULTS / "default.md").write_text(page + MARKER + "\n\n" + "\n".join(lines) + "\n")
-
+PARTS = {"summary": summary, "families": families, "speed": speed}
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")
-    if sys.argv[1] == "real":
-        real(sys.argv[2:] or None)
-    else:
-        {"families": families, "speed": speed, "table": table}[sys.argv[1]]()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

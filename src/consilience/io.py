@@ -80,6 +80,7 @@ OURS = (
     "tables._model.TableView",
     "views._layout.ViewLayout",
     "views._maps.ViewMap",
+    "views._maps.ViewMapper",
     "views._pairwise.Reference",
     "views._transform.ViewTransformer",
     "vote._mwmvc2.MwMvC2Classifier",

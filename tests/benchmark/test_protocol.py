@@ -8,6 +8,7 @@ from consilience.benchmark.protocol import (
     Folds,
     Holdout,
     Official,
+    add_junk,
     balanced_subset,
     flip_labels,
     hide_views,
@@ -99,6 +100,29 @@ def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
     assert less.present.any(axis=1).all()
     assert data.present.sum() - less.present.sum() == round(rate * 160)
     assert not (less.present & ~data.present).any()
+
+
+def test_junk_is_added_to_what_there_is():
+    data, _ = make_multiview_classification(40, n_views=2, missing_rate=0.3, random_state=0)
+    more = add_junk(data, 3, stream(0, 0, "junk"))
+    assert more.view_names == (*data.view_names, "junk 1", "junk 2", "junk 3")
+    np.testing.assert_array_equal(more.present[:, :2], data.present)
+    assert more.present[:, 2:].all()
+    np.testing.assert_array_equal(more["junk 2"], add_junk(data, 2, stream(0, 0, "junk"))["junk 2"])
+    noise = np.hstack([more[f"junk {v}"] for v in (1, 2, 3)])
+    assert noise.shape == (40, 300)
+    assert abs(noise.mean()) < 0.05
+    assert abs(noise.std() - 1) < 0.05
+    with pytest.raises(ValueError, match="there is a view 'junk 1' already"):
+        add_junk(more, 1, stream(0, 0, "junk"))
+
+
+def test_junk_beside_a_kernel():
+    ids = np.arange(20)
+    kernel = MultiViewData({"k": np.eye(20)}, sample_ids=ids, kinds={"k": "kernel"})
+    more = add_junk(kernel, 1, stream(0, 0, "junk"))
+    assert more.kinds == {"k": "kernel", "junk 1": "features"}
+    np.testing.assert_array_equal(more[ids[5:]]["k"], kernel[ids[5:]]["k"])
 
 
 def test_hidden_kernel_views_still_find_their_columns():

@@ -10,6 +10,7 @@ from consilience.benchmark.tasks import address
 from consilience.datasets import DatasetError, available
 
 SHIPPED = [
+    "default",
     "mumbo-synthetic",
     "mvlsvm-complete",
     "mvlsvm-missing",
@@ -32,7 +33,7 @@ def test_shipped_suite_is_valid(name):
     suite = load_suite(name)
     assert suite.name == name
     assert suite.title
-    if name not in ("smoke", "overview"):
+    if name not in ("default", "smoke", "overview"):
         assert suite.reference
     needed = {c.name for c in suite.datasets if not c.optional} - {"synthetic", "disturbed"}
     if not needed <= set(available()):
@@ -78,6 +79,20 @@ def test_plan_goes_split_by_split():
     assert tasks[3].data_parameters["random_state"] == 1  # a new draw for every repeat
 
 
+def test_conditions_beside_the_combinations():
+    text = changed("[protocol]", "[protocol]\nmore = [{ train_size = 9, junk_views = 2 }]")
+    suite = parse_suite(text, "small")
+    *usual, last = suite.protocol.conditions()
+    assert usual == parse_suite(SUITE, "small").protocol.conditions()
+    assert str(last) == "train_size = 9, junk_views = 2"
+    tasks, _ = plan(suite)
+    assert len(tasks) == 2 * N_TASKS
+    assert len(select(tasks, ["junk_views=2"])) == N_TASKS
+    fewer, _ = plan(parse_suite(text.replace("junk_views = 2", "junk_views = 2, splits = 3"), "s"))
+    assert {task.index for task in select(fewer, ["junk_views=2"])} == {0, 1, 2}
+    assert len(fewer) == N_TASKS + 3 * 3
+
+
 def test_select():
     tasks, _ = plan(parse_suite(SUITE, "small"))
     some = select(tasks, ["method=MwMvC2", "split=0", "split=3"])
@@ -110,6 +125,16 @@ def changed(old, new):
         ),
         ("title = 'a'\ntitle = '''b\nc'''\n", "the key 'title' is given twice"),
         (SUITE + "\n[protocol]\n", "'protocol'"),
+        (
+            changed("[protocol]", "[protocol]\nmissing = [0.1, 0.2, 0.1]"),
+            "the condition 'train_size = .*, missing = 0.1' is given twice",
+        ),
+        (changed("[protocol]", "[protocol]\nmore = [{ junk = 1 }]"), "unknown field `junk`"),
+        (changed("[protocol]", "[protocol]\nmore = [{ splits = 0 }]"), "splits must be at least 1"),
+        (
+            changed("seeded = true", 'split = { kind = "official" }\ncomplete = true'),
+            "'.*': an official split is one of all rows",
+        ),
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
         (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
@@ -135,7 +160,7 @@ def test_files(tmp_path):
     assert load_suite(path).name == "mine"
     with pytest.raises(ValueError, match="there is no file"):
         load_suite(tmp_path / "other.toml")
-    with pytest.raises(ValueError, match="unknown suite 'mine'; known are mumbo-synthetic"):
+    with pytest.raises(ValueError, match="unknown suite 'mine'; known are default, mumbo-synth"):
         load_suite("mine")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=re.escape(f"{path} cannot be read")):

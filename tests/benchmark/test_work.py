@@ -6,6 +6,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmark.studies import tasks_on
+from consilience import MultiViewData
 from consilience.benchmark import RECIPES, Problem
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problems, make_disturbed_views
@@ -116,6 +117,32 @@ def test_alterations():
     assert str(condition) == "train_size = 30, label_noise = 0.2, missing = 0.3"
     # the same rows are tested whatever is done to the others
     np.testing.assert_array_equal(parts.numbers, cut(task(), PROBLEM).numbers)
+
+
+def test_junk_views_leave_the_rest_as_it_is():
+    plain = cut(task(condition=Condition(train_size=30)), PROBLEM)
+    t = task(condition=Condition(train_size=30, junk_views=2))
+    parts = cut(t, PROBLEM)
+    assert parts.data.n_views == plain.data.n_views + 2
+    np.testing.assert_array_equal(parts.rows.train, plain.rows.train)
+    np.testing.assert_array_equal(parts.data["junk 1"], cut(t, PROBLEM).data["junk 1"])
+    assert (parts.data["junk 1"] != cut(replace(t, index=2), PROBLEM).data["junk 1"]).any()
+    assert execute(t, PROBLEM).status == "done"
+
+
+def test_complete_rows():
+    lacking = np.arange(0, len(Y), 3)
+    present = PROBLEM.data.present.copy()
+    present[lacking, 0] = False
+    problem = Problem(MultiViewData(dict(PROBLEM.data.items()), present=present), Y)
+    parts = cut(task(complete=True), problem)
+    assert parts.data.present.all()
+    assert len(parts.target) == len(Y) - len(lacking)
+    assert not set(parts.numbers) & set(lacking)
+    np.testing.assert_array_equal(Y[parts.numbers], parts.target[parts.rows.test])
+    fewer = cut(task(complete=True, sample=40), problem)
+    assert len(fewer.target) == 40
+    assert not set(fewer.numbers) & set(lacking)
 
 
 def test_sample():

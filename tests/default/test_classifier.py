@@ -48,12 +48,14 @@ def test_junk_views_get_no_weight():
 
 
 def test_probabilities_are_calibrated():
-    data, y = problem(600, strength=1.2)
-    fitted = model().fit(data[:100], y[:100])
-    p = fitted.predict_proba(data[100:])
-    right = (p.argmax(axis=1) == y[100:]).mean()
-    assert p.max(axis=1).mean() == pytest.approx(right, abs=0.08)
-    assert log_loss(y[100:], p) < log_loss(y[100:], np.full_like(p, 1 / 3)) - 0.2
+    gaps = []
+    for seed in range(4):
+        data, y = problem(600, strength=1.2, random_state=seed)
+        p = model().fit(data[:100], y[:100]).predict_proba(data[100:])
+        gaps.append(p.max(axis=1).mean() - (p.argmax(axis=1) == y[100:]).mean())
+        assert log_loss(y[100:], p) < log_loss(y[100:], np.full_like(p, 1 / 3)) - 0.1
+    # a hundred rows leave some luck in each
+    assert np.mean(gaps) == pytest.approx(0, abs=0.05)
 
 
 def test_a_rare_class_is_found():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience import MultiViewData
-from consilience._default import _kernel
+from consilience._default import _forest, _kernel
 from consilience._default._bank import (
     BankView,
     complete_distances,
@@ -82,6 +82,21 @@ def test_out_of_fold_votes_are_those_of_trees_that_left_the_fold_out():
             forest.shares[s + tree.apply(X[rows])] for s, tree in zip(starts, trees, strict=True)
         ]
         np.testing.assert_allclose(votes[rows], np.mean(answers, axis=0))
+
+
+def test_a_dense_copy_gives_the_same_forest(monkeypatch):
+    rng = np.random.RandomState(0)
+    X = sp.csr_array(np.where(rng.rand(60, 40) < 0.1, rng.randn(60, 40), 0.0))
+    X.data[::7], X.data[1] = 0.0, np.nan
+    codes, weight = np.arange(60) % 3, rng.uniform(0.5, 2, 60)
+    forests, votes = [], []
+    for cells in (_forest.CELLS, 0):
+        monkeypatch.setattr(_forest, "CELLS", cells)
+        forest, out = grow_forest(X, codes, weight, np.arange(2 * FOLDS), 3, in_turn)
+        forests.append(forest.predict(X))
+        votes.append(out)
+    np.testing.assert_array_equal(*votes)
+    np.testing.assert_array_equal(*forests)
 
 
 def test_folds_share_out_every_class():

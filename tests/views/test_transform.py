@@ -152,6 +152,16 @@ def test_labels_of_another_length():
         ViewTransformer(PCA()).fit(DATA, Y[:3])
 
 
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_spread_rows_keep_their_indices_small(kind):
+    X = np.where(np.random.RandomState(0).rand(30, 8) < 0.3, 1.0, 0.0)
+    present = np.arange(30) % 4 > 0
+    data = MultiViewData({"a": kind(X), "b": X}, present=np.column_stack([present, present | True]))
+    mapped = ViewTransformer(MaxAbsScaler()).fit_transform(data)["a"]
+    np.testing.assert_array_equal(mapped.toarray(), np.where(present[:, None], X, 0))
+    assert mapped.indices.dtype == mapped.indptr.dtype == np.int32
+
+
 def test_sparse_in_dense_out():
     data = MultiViewData({"a": sp.csr_array(DATA["view0"]), "b": DATA["view1"]})
     out = ViewTransformer(MaxAbsScaler()).fit_transform(data)

@@ -174,25 +174,23 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _fit(self, data, codes, weight):
         self._check_parameters()
-        started = time.monotonic()
-        rng = check_random_state(self.random_state)
-        shape = (2, data.n_views + 1, self.n_estimators)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=shape)
+        seeds = check_random_state(self.random_state).randint(
+            np.iinfo(np.int32).max, size=(2, data.n_views + 1, self.n_estimators)
+        )
         self._warn_of_absent_views(data)
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
+        answers = self._fit_members(data, codes, weight, seeds)
+        self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
+        self.member_weights_ = self._factors / self._factors.sum()
+        self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
+        pooled = np.tensordot(self._factors, answers, axes=1) + self._bias
+        self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
 
-        def in_time():
-            return time.monotonic() - started < self.time_budget
-
-        more = None if self.time_budget is None else in_time
-
-        n_tasks = 1 + 2 * -(-self.n_estimators // LEAST_TREES)
-        with Progress(self, n_tasks=n_tasks) as progress:
-
-            def run(function, items):
-                return progress.map(function, items, "grow trees")
-
+    def _fit_members(self, data, codes, weight, seeds):
+        """Fit the members; their scores (M x n x K) for training rows left out."""
+        more, n_rounds = self._clock(), -(-self.n_estimators // LEAST_TREES)
+        with Progress(self, n_tasks=1 + 2 * n_rounds) as progress:
             columns, mapped = fit_columns(data, weight)
             (fitted,) = progress.map(
                 lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
@@ -200,33 +198,38 @@ class ConsilienceClassifier(MultiViewClassifier):
                 "fit kernel",
             )
             kernel, scores, self.view_scores_ = fitted
+            self.view_weights_ = kernel.strengths / kernel.strengths.sum()
             self._columns = columns.with_components(kernel.bank)
             self._members, answers, self.member_names_ = [kernel], [scores], ["kernel"]
-            kinds = {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
-            for (name, blocks), kind_seeds in zip(kinds.items(), seeds, strict=True):
-                if all(block is None for block in blocks):
+            blocks = self._tree_columns(mapped, data)
+            for (name, held), own_seeds in zip(blocks.items(), seeds, strict=True):
+                if all(block is None for block in held):
                     continue
                 member, votes = fit_tree_member(
-                    blocks,
+                    held,
                     data.present,
                     codes,
                     weight,
                     self.class_prior_,
                     kernel.strengths,
-                    kind_seeds,
-                    run,
+                    own_seeds,
+                    lambda function, items: progress.map(function, items, "grow trees"),
                     more,
                 )
                 self._members.append(member)
                 answers.append(votes)
                 self.member_names_.append(name)
-        answers = np.stack(answers)
-        self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
-        self.member_weights_ = self._factors / self._factors.sum()
-        self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
-        pooled = np.tensordot(self._factors, answers, axes=1) + self._bias
-        self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
-        self.view_weights_ = kernel.strengths / kernel.strengths.sum()
+        return np.stack(answers)
+
+    def _clock(self):
+        """Whether there is time left, as a function; None if time does not matter."""
+        if self.time_budget is None:
+            return None
+        end = time.monotonic() + self.time_budget
+        return lambda: time.monotonic() < end
+
+    def _tree_columns(self, mapped, data):
+        return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
 
     def _check_parameters(self):
         n = self.n_estimators
@@ -254,7 +257,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _member_scores(self, data):
         mapped = self._columns.apply(data)
-        blocks = {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
+        blocks = self._tree_columns(mapped, data)
         out = [self._members[0].predict(data, mapped.filled)]
         for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
             out.append(member.predict(blocks[name], data.present, self._sample_of(name)))

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 __all__ = ["fit_pool", "out_of_fold_error"]
 
 # constants in units of a row's log loss; their choice is in docs/results/default.md
-APART = 10.0  # against factors that differ, by the square of the logarithm
+APART = 1.0  # against factors that differ, by the square of the logarithm
 SIZE = 1.0  # against factors far from ``USUAL``
 USUAL = 5.0
 LEAN = 0.1  # against β

@@ -18,6 +18,9 @@ __all__ = ["FOLDS", "Forest", "grow_forest"]
 
 FOLDS = 10
 
+# cells up to which trees on a sparse matrix are grown on a dense copy: the same trees, sooner
+CELLS = 5_000_000
+
 # forests predict this many rows at once, which bounds the memory for their votes
 ROWS = 20_000
 NODE_ARRAYS = ("feature", "threshold", "left", "right", "bin", "missing_left")
@@ -78,7 +81,8 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
     more : callable, optional
         Asked after each round of trees, one for each fold, whether to go on.
     """
-    view = BinnedView(X, weight=weight)
+    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= CELLS
+    view = BinnedView(X.toarray() if small else X, weight=weight)
     folds = assign_folds(codes, FOLDS)
     max_features = max(1, int(np.sqrt(X.shape[1])))
 
@@ -98,7 +102,8 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
             )
             shares = tree.value / tree.value.sum(axis=1, keepdims=True)
             votes[left_out] = shares[view.apply(tree)[left_out]]
-            trees.append((tree, shares))
+            # the rest of a tree would take as much memory again until all are grown
+            trees.append(({name: getattr(tree, name) for name in NODE_ARRAYS}, shares))
         return trees, votes
 
     starts = list(range(0, len(seeds), FOLDS))
@@ -115,8 +120,6 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
 
 def _assemble(trees):
     sizes = [len(shares) for _, shares in trees]
-    nodes = {
-        name: np.concatenate([getattr(tree, name) for tree, _ in trees]) for name in NODE_ARRAYS
-    }
+    nodes = {name: np.concatenate([tree[name] for tree, _ in trees]) for name in NODE_ARRAYS}
     shares = np.concatenate([shares for _, shares in trees])
     return Forest(nodes, shares, np.concatenate([[0], np.cumsum(sizes)]))

@@ -55,6 +55,7 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
                 split=split,
                 index=0,
                 seed=suite.seed,
+                complete=choice.complete,
                 sample=choice.sample,
                 settings=method.settings,
                 grid=method.grid,
@@ -68,7 +69,7 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
     ]
     tasks = []
     for index in range(n_splits(split, official)):
-        for condition, positive in product(protocol.conditions(), positives):
+        for condition, positive in product(protocol.conditions_of(index), positives):
             for pattern in patterns:
                 task = replace(pattern, index=index, condition=condition, positive=positive)
                 drawn = _parameters(choice, suite.seed, task.repeat)
@@ -102,5 +103,6 @@ SELECTORS: dict[str, Callable[[Task], str]] = {
     "train_size": lambda task: f"{task.condition.train_size}",
     "label_noise": lambda task: f"{task.condition.label_noise:g}",
     "missing": lambda task: f"{task.condition.missing:g}",
+    "junk_views": lambda task: f"{task.condition.junk_views}",
     "split": lambda task: f"{task.index}",
 }

@@ -1,8 +1,8 @@
 """Protocols: which rows train, tune and test, and what is done to them before a method sees them.
 
-``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``
-and ``hide_views`` are the alterations. All are pure functions of their arguments and a seed, so a
-task comes out the same wherever and whenever it runs.
+``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
+``add_junk`` and ``hide_views`` are the alterations. All are pure functions of their arguments and
+a seed, so a task comes out the same wherever and whenever it runs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "Official",
     "Rows",
     "Split",
+    "add_junk",
     "balanced_subset",
     "flip_labels",
     "hide_views",
@@ -31,7 +32,8 @@ __all__ = [
 ]
 
 # one stream of random numbers for every purpose, so that adding one changes no other
-PURPOSES = ("split", "sample", "subset", "labels", "views")
+PURPOSES = ("split", "sample", "subset", "labels", "views", "junk")
+JUNK_COLUMNS = 100
 
 
 class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="folds"):
@@ -160,6 +162,22 @@ def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np
     shift = rng.integers(1, len(classes), size=len(flipped))
     codes[flipped] = (codes[flipped] + shift) % len(classes)
     return classes[codes]
+
+
+def add_junk(data: MultiViewData, n_views: int, rng: np.random.Generator) -> MultiViewData:
+    """The container with so many more views, all rows of standard normal noise."""
+    names = [f"junk {v}" for v in range(1, n_views + 1)]
+    taken = [name for name in names if name in data.view_names]
+    if taken:
+        raise ValueError(f"there is a view {taken[0]!r} already")
+    junk = {name: rng.standard_normal((len(data), JUNK_COLUMNS)) for name in names}
+    return MultiViewData(
+        {**dict(data.items()), **junk},
+        present=np.hstack([data.present, np.ones((len(data), n_views), dtype=bool)]),
+        sample_ids=data.sample_ids,
+        kinds={**data.kinds, **dict.fromkeys(names, "features")},
+        column_ids=data.column_ids,
+    )
 
 
 def hide_views(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:

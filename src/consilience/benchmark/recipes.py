@@ -46,6 +46,7 @@ from consilience.margin import (
     SVM2KClassifier,
 )
 from consilience.views import ViewTransformer
+from consilience.views._maps import ViewMapper
 from consilience.vote import MwMvC2Classifier
 
 __all__ = ["RECIPES", "Recipe", "get_recipes"]
@@ -111,6 +112,15 @@ def _scaled(model: Any) -> Any:
     return make_pipeline(ViewTransformer(StandardScaler(with_mean=False)), model)
 
 
+def _linear() -> Any:
+    return LogisticRegression(max_iter=1000)
+
+
+def _mapped(model: Any) -> Any:
+    # what the default does to views before it compares them
+    return make_pipeline(ViewTransformer(ViewMapper()), model)
+
+
 def _adaboost(n_estimators: int) -> Any:
     # ShareBoost on a single view is AdaBoost
     return ShareBoostClassifier(n_estimators=n_estimators, max_depth=1)
@@ -170,6 +180,48 @@ _ALL = [
         "random forest of 200 trees on all views side by side",
         "plain comparison",
         lambda seed: EarlyFusionClassifier(RandomForestClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "RandomForest votes",
+        "random forest of 200 trees per view, mean of the probabilities",
+        "plain comparison",
+        lambda seed: LateFusionClassifier(RandomForestClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "ExtraTrees votes",
+        "200 extremely randomised trees per view, mean of the probabilities",
+        "plain comparison",
+        lambda seed: LateFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
+    ),
+    Recipe(
+        "Mapped early fusion",
+        "logistic regression on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(_linear(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped late fusion",
+        "logistic regression per view, mapped as by the default, mean of the probabilities",
+        "plain comparison",
+        lambda seed: _mapped(LateFusionClassifier(_linear(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped SVM",
+        "RBF SVM on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(SVC(), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped ExtraTrees",
+        "200 extremely randomised trees on all views side by side, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed)),
+    ),
+    Recipe(
+        "Mapped sum of kernels",
+        "SVM on the mean of the RBF kernels of the views, mapped as by the default",
+        "plain comparison",
+        lambda seed: _mapped(MKLClassifier("mean", C=10.0)),
     ),
     Recipe(
         "HistGradientBoosting",

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from consilience.benchmark.problems import known_names
-from consilience.benchmark.protocol import Split
+from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.benchmark.work import METRICS
@@ -44,6 +44,7 @@ class DataChoice(Struct, frozen=True, forbid_unknown_fields=True):
     label: str = ""
     parameters: dict[str, Any] = {}
     seeded: bool = False  # the loader draws: a new draw for every repeat
+    complete: bool = False  # only the rows that have all views
     sample: int | None = None
     split: Split | None = None  # instead of the protocol's
     optional: bool = False  # left out, with a note, where it is not at hand
@@ -73,23 +74,49 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
         return self.datasets is None or dataset in self.datasets
 
 
+class Further(Condition, frozen=True, forbid_unknown_fields=True):
+    """A condition beside the combinations, on all splits or the first ``splits`` of them."""
+
+    splits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.splits is not None and self.splits < 1:
+            raise ValueError(f"splits must be at least 1, got {self.splits}")
+
+    @property
+    def condition(self) -> Condition:
+        """The condition alone."""
+        return Condition(*(getattr(self, name) for name in Condition.__struct_fields__))
+
+
 class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
-    """How rows are split and altered; a list stands for all its values, one after the other."""
+    """How rows are split and altered; a list stands for all its values, one after the other.
+
+    ``more`` are conditions beside all combinations of these.
+    """
 
     split: Split
     targets: Literal["classes", "one-vs-rest"] = "classes"
     train_size: int | list[int] | None = None
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
+    junk_views: int | list[int] = 0
+    more: list[Further] = []
     tuning_folds: int = 5
 
     def conditions(self) -> list[Condition]:
-        """All combinations of the alterations."""
+        """All combinations of the alterations, and what there is beside them."""
         values = [v if isinstance(v, list) else [v] for v in self._alterations()]
-        return [Condition(*combination) for combination in product(*values)]
+        usual = [Condition(*combination) for combination in product(*values)]
+        return [*usual, *(further.condition for further in self.more)]
+
+    def conditions_of(self, index: int) -> list[Condition]:
+        """Those that split number ``index`` is run under."""
+        spared = {f.condition for f in self.more if f.splits is not None and index >= f.splits}
+        return [condition for condition in self.conditions() if condition not in spared]
 
     def _alterations(self) -> tuple:
-        return self.train_size, self.label_noise, self.missing
+        return self.train_size, self.label_noise, self.missing, self.junk_views
 
 
 class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -203,6 +230,13 @@ def _check(suite: Suite) -> None:
         twice = [title for title, count in Counter(titles).items() if count > 1]
         if twice:
             raise ValueError(f"the {kind} {twice[0]!r} is given twice; give labels that differ")
+    for condition, count in Counter(suite.protocol.conditions()).items():
+        if count > 1:
+            raise ValueError(f"the condition '{condition}' is given twice")
+    for choice in suite.datasets:
+        official = isinstance(choice.split or suite.protocol.split, Official)
+        if official and (choice.complete or choice.sample is not None):
+            raise ValueError(f"{choice.title!r}: an official split is one of all rows")
     refuse_unknown("metric", suite.metrics, METRICS)
     refuse_unknown("data set", [choice.name for choice in suite.datasets], known_names())
     titles = [choice.title for choice in suite.datasets]

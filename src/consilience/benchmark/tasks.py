@@ -48,6 +48,7 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     train_size: int | None = None
     label_noise: float = 0.0
     missing: float = 0.0
+    junk_views: int = 0
 
     def given(self) -> dict[str, Any]:
         """The alterations that are not at rest."""
@@ -67,6 +68,7 @@ class Task(Struct, frozen=True, kw_only=True):
     seed: int = 0
     data_parameters: dict[str, Any] = {}
     content: str | None = None  # fingerprint of data in memory
+    complete: bool = False  # only rows that have all views
     sample: int | None = None  # random rows that stand for the whole set
     positive: int | None = None  # this class against the rest
     condition: Condition = Condition()

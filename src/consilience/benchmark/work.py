@@ -36,6 +36,7 @@ from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
     Rows,
+    add_junk,
     balanced_subset,
     flip_labels,
     hide_views,
@@ -146,14 +147,19 @@ def cut(task: Task, problem: Problem) -> _Parts:
     data, target = problem.data, problem.target
     groups, condition = problem.groups, task.condition
     numbers = np.arange(len(target))
+    if task.complete:
+        numbers = np.flatnonzero(data.present.all(axis=1))
     if task.sample is not None:
         rng = stream(task.seed, task.repeat, "sample")
-        numbers = np.sort(rng.permutation(len(target))[: task.sample])
+        numbers = np.sort(rng.permutation(numbers)[: task.sample])
+    if len(numbers) < len(target):
         data, target = data[numbers], target[numbers]
         groups = None if groups is None else groups[numbers]
     rows = rows_of(
         task.split, task.index, target, seed=task.seed, groups=groups, official=problem.splits
     )
+    if condition.junk_views:
+        data = add_junk(data, condition.junk_views, stream(task.seed, task.repeat, "junk"))
     if condition.missing:
         data = hide_views(data, condition.missing, stream(task.seed, task.repeat, "views"))
     if task.positive is not None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 
-__all__ = ["ViewMap", "fit_view_map"]
+__all__ = ["ViewMap", "ViewMapper", "fit_view_map"]
 
 # shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
 ZEROS = 0.3
@@ -87,6 +88,19 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
     # columns whose spread is lost in rounding are constant
     kept = scale > 1e-12 * np.abs(mean)
     return ViewMap("standard", varying[kept], mean[kept], scale[kept], False)
+
+
+class ViewMapper(TransformerMixin, BaseEstimator):
+    """The map of one view as a transformer, so that other methods can have it."""
+
+    def fit(self, X: Any, y: Any = None) -> ViewMapper:
+        """Fit the map."""
+        self.map_ = fit_view_map(X, np.ones(X.shape[0]))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Mapped rows, with means in the place of NaN."""
+        return self.map_.fill(self.map_.apply(X))
 
 
 def _is_histogram(X: Any) -> bool:

@@ -233,12 +233,11 @@ def _spread(output: Any, present: np.ndarray) -> Any:
         # row 0 stands in for the missing ones, which nobody reads
         return storage.take_rows(output, np.maximum(np.cumsum(present) - 1, 0))
     if sp.issparse(output):
-        rows = np.flatnonzero(present)
-        place = sp.csr_array(
-            (np.ones(len(rows), output.dtype), (rows, np.arange(len(rows)))),
-            shape=(len(present), len(rows)),
-        )
-        return (place @ output).tocsr()
+        output = output.tocsr()
+        ends = output.indptr[np.concatenate([[0], np.cumsum(present)])]
+        shape = len(present), output.shape[1]
+        # the type stays: scikit-learn's trees refuse 64-bit indices
+        return type(output)((output.data, output.indices, ends), shape=shape)
     spread = np.full(
         (len(present), output.shape[1]), np.nan, dtype=np.result_type(output.dtype, np.float32)
     )
