@@ -148,11 +148,17 @@ def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Rows:
 def balanced_subset(
     rows: np.ndarray, labels: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """``size`` of the rows, equally many of each class (at least two), all of a class too small."""
+    """``size`` of the rows in all, equally many of each class (at least two).
+
+    What a division leaves goes to random classes, one each; a class too small gives all it has.
+    """
     classes = np.unique(labels)
-    each = max(2, size // len(classes))
-    parts = [rng.permutation(rows[labels == k])[:each] for k in classes]
-    return np.concatenate(parts)
+    orders = [rng.permutation(rows[labels == k]) for k in classes]
+    each, rest = divmod(size, len(classes))
+    counts = np.full(len(classes), max(2, each))
+    if each >= 2:
+        counts[rng.permutation(len(classes))[:rest]] += 1
+    return np.concatenate([order[:count] for order, count in zip(orders, counts, strict=True)])
 
 
 def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
