@@ -103,7 +103,7 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
             shares = tree.value / tree.value.sum(axis=1, keepdims=True)
             votes[left_out] = shares[view.apply(tree)[left_out]]
             # the rest of a tree would take as much memory again until all are grown
-            trees.append(({name: getattr(tree, name) for name in NODE_ARRAYS}, shares))
+            trees.append({name: getattr(tree, name) for name in NODE_ARRAYS} | {"shares": shares})
         return trees, votes
 
     starts = list(range(0, len(seeds), FOLDS))
@@ -119,7 +119,10 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
 
 
 def _assemble(trees):
-    sizes = [len(shares) for _, shares in trees]
-    nodes = {name: np.concatenate([tree[name] for tree, _ in trees]) for name in NODE_ARRAYS}
-    shares = np.concatenate([shares for _, shares in trees])
-    return Forest(nodes, shares, np.concatenate([[0], np.cumsum(sizes)]))
+    """The arrays of all trees one after the other; taken from them, so that none is held twice."""
+    starts = np.concatenate([[0], np.cumsum([len(tree["shares"]) for tree in trees])])
+    nodes = {
+        name: np.concatenate([tree.pop(name) for tree in trees])
+        for name in (*NODE_ARRAYS, "shares")
+    }
+    return Forest(nodes, nodes.pop("shares"), starts)
