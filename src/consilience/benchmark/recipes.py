@@ -112,10 +112,6 @@ def _scaled(model: Any) -> Any:
     return make_pipeline(ViewTransformer(StandardScaler(with_mean=False)), model)
 
 
-def _linear() -> Any:
-    return LogisticRegression(max_iter=1000)
-
-
 def _mapped(model: Any) -> Any:
     # what the default does to views before it compares them
     return make_pipeline(ViewTransformer(ViewMapper()), model)
@@ -197,13 +193,13 @@ _ALL = [
         "Mapped early fusion",
         "logistic regression on all views side by side, mapped as by the default",
         "plain comparison",
-        lambda seed: _mapped(EarlyFusionClassifier(_linear(), random_state=seed)),
+        lambda seed: _mapped(EarlyFusionClassifier(_logistic(), random_state=seed)),
     ),
     Recipe(
         "Mapped late fusion",
         "logistic regression per view, mapped as by the default, mean of the probabilities",
         "plain comparison",
-        lambda seed: _mapped(LateFusionClassifier(_linear(), random_state=seed)),
+        lambda seed: _mapped(LateFusionClassifier(_logistic(), random_state=seed)),
     ),
     Recipe(
         "Mapped SVM",

@@ -44,13 +44,15 @@ SVM = {"estimator__svc__C": SVM_C}
 BOOSTED = "estimator__histgradientboostingclassifier"
 GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(("Best view", "Early fusion", "Late fusion", "Stacking fusion"), LOGISTIC),
-    **dict.fromkeys(("ExtraTrees", "RandomForest"), LEAVES),
+    **dict.fromkeys(("ExtraTrees", "RandomForest", "Mapped ExtraTrees"), LEAVES),
+    **dict.fromkeys(("ExtraTrees votes", "RandomForest votes"), LEAVES),
+    **dict.fromkeys(("Mapped early fusion", "Mapped late fusion"), LOGISTIC),
     "HistGradientBoosting": {
         f"{BOOSTED}__learning_rate": [0.03, 0.1],
         f"{BOOSTED}__max_leaf_nodes": [7, 31],
     },
     **dict.fromkeys(("Mono", "Concat", "Fusion", "MV-MV", "rBoost.SH"), LEAVES),
-    "SVMs": {"estimator__C": SVM_C},
+    **dict.fromkeys(("SVMs", "Mapped SVM"), {"estimator__C": SVM_C}),
     **dict.fromkeys(("SVM-MV", "Stacking", "Early+SVM", "SVM+Late"), SVM),
     **dict.fromkeys(("Early+AdaBoost", "AdaBoost-Ca", "AdaBoost-MV"), ROUNDS),
     **dict.fromkeys(("ShareBoost-NB", "rShareBoost-NB", "iBoost-NB"), NAIVE_BAYES),
@@ -62,8 +64,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "AMVMED": {"c": MARGIN},
     "SVM-2K": {"C": [0.01, 0.1, 1.0], "D": [0.01, 0.1, 1.0]},
     "MVL-SVM": {"C": [10.0, 100.0, 1000.0, 10000.0]},
-    "Sum of kernels": {"C": SVM_C},
-    "MKL": {"C": SVM_C},
+    **dict.fromkeys(("Sum of kernels", "Mapped sum of kernels", "MKL"), {"C": SVM_C}),
     "MVML": {"reg": REGULARISATION},
     "MVMLsp": {"reg": REGULARISATION},
 }
