@@ -41,6 +41,8 @@ ROUNDS = {"estimator__n_estimators": [50, 150, 450]}
 REGULARISATION = [0.0001, 0.01, 1.0]
 SVM_C = [0.1, 1.0, 10.0, 100.0]
 SVM = {"estimator__svc__C": SVM_C}
+PLAIN_SVM = {"estimator__C": SVM_C}
+KERNEL_SVM = {"C": SVM_C}
 BOOSTED = "estimator__histgradientboostingclassifier"
 GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(("Best view", "Early fusion", "Late fusion", "Stacking fusion"), LOGISTIC),
@@ -52,7 +54,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
         f"{BOOSTED}__max_leaf_nodes": [7, 31],
     },
     **dict.fromkeys(("Mono", "Concat", "Fusion", "MV-MV", "rBoost.SH"), LEAVES),
-    **dict.fromkeys(("SVMs", "Mapped SVM"), {"estimator__C": SVM_C}),
+    **dict.fromkeys(("SVMs", "Mapped SVM"), PLAIN_SVM),
     **dict.fromkeys(("SVM-MV", "Stacking", "Early+SVM", "SVM+Late"), SVM),
     **dict.fromkeys(("Early+AdaBoost", "AdaBoost-Ca", "AdaBoost-MV"), ROUNDS),
     **dict.fromkeys(("ShareBoost-NB", "rShareBoost-NB", "iBoost-NB"), NAIVE_BAYES),
@@ -64,7 +66,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "AMVMED": {"c": MARGIN},
     "SVM-2K": {"C": [0.01, 0.1, 1.0], "D": [0.01, 0.1, 1.0]},
     "MVL-SVM": {"C": [10.0, 100.0, 1000.0, 10000.0]},
-    **dict.fromkeys(("Sum of kernels", "Mapped sum of kernels", "MKL"), {"C": SVM_C}),
+    **dict.fromkeys(("Sum of kernels", "Mapped sum of kernels", "MKL"), KERNEL_SVM),
     "MVML": {"reg": REGULARISATION},
     "MVMLsp": {"reg": REGULARISATION},
 }
