@@ -97,19 +97,7 @@ public:
     }
 
     Progress run(const Limits& limits) {
-        std::int64_t steps = 0;
-        while (true) {
-            std::size_t worst = 0;
-            for (std::size_t v = 1; v < V_; ++v)
-                if (views_[v].ends.gap() > views_[worst].ends.gap()) worst = v;
-            const double gap = views_[worst].ends.gap();
-            if (!(gap > limits.tol) || steps == limits.max_steps)
-                return {steps, std::max(gap, 0.0)};
-            const bool moved = (V_ > 1 && potential_.stiff() && exchange(worst, limits.batch)) ||
-                               step(worst, limits.batch);
-            if (!moved) return {steps, gap};
-            ++steps;
-        }
+        return V_ == 1 ? run_alone(limits) : run_all(limits);
     }
 
     void copy_gradient(double* F) const {
@@ -118,6 +106,42 @@ public:
     }
 
 private:
+    // One view needs its least F only to know when to stop: the search for a partner tells it.
+    Progress run_alone(const Limits& limits) {
+        View& view = views_[0];
+        for (std::int64_t steps = 0;; ++steps) {
+            if (view.ends.most == -infinity) return {steps, 0.0};
+            const std::size_t i = view.ends.rising;
+            const Partner partner = find_partner(0, i, limits.batch);
+            view.ends.least = partner.least;
+            const double gap = view.ends.gap();
+            if (!(gap > limits.tol) || steps == limits.max_steps)
+                return {steps, std::max(gap, 0.0)};
+            double t;
+            const bool moved = take(0, i, partner.j, limits.batch, t);
+            view.ends = update_and_rise(view.F.data(), kernels_.row(0, i), kernels_.row(0, partner.j),
+                                        t, view.up.data(), n_);
+            view.ends.least = partner.least;  // as of the last step, until the next partner
+            if (!moved) return {steps, gap};
+        }
+    }
+
+    Progress run_all(const Limits& limits) {
+        std::int64_t steps = 0;
+        while (true) {
+            std::size_t worst = 0;
+            for (std::size_t v = 1; v < V_; ++v)
+                if (views_[v].ends.gap() > views_[worst].ends.gap()) worst = v;
+            const double gap = views_[worst].ends.gap();
+            if (!(gap > limits.tol) || steps == limits.max_steps)
+                return {steps, std::max(gap, 0.0)};
+            const bool moved = (potential_.stiff() && exchange(worst, limits.batch)) ||
+                               step(worst, limits.batch);
+            if (!moved) return {steps, gap};
+            ++steps;
+        }
+    }
+
     struct View {
         double* lam;
         const double* upper;
@@ -151,14 +175,29 @@ private:
         return kernels_.row(v, k);
     }
 
+    Partner find_partner(std::size_t v, std::size_t i, std::size_t batch) {
+        const View& view = views_[v];
+        return second_order(view.F.data(), row(v, i, batch), view.diagonal.data(), view.low.data(),
+                            view.F[i], view.diagonal[i], n_);
+    }
+
     bool step(std::size_t v, std::size_t batch) {
         View& view = views_[v];
-        const std::size_t i = view.ends.rising;
-        Row row_i = row(v, i, batch);
-        const std::size_t j = second_order(view.F.data(), row_i, view.diagonal.data(),
-                                           view.low.data(), view.F[i], view.diagonal[i], n_);
-        const Row row_j = row(v, j, batch);
-        row_i = kernels_.row(v, i);  // fetching j may have moved it
+        const std::size_t i = view.ends.rising, j = find_partner(v, i, batch).j;
+        double t;
+        const bool moved = take(v, i, j, batch, t);
+        view.ends = update_and_scan(view.F.data(), kernels_.row(v, i), kernels_.row(v, j), t,
+                                    view.up.data(), view.low.data(), n_);
+        for (std::size_t u = 0; u < V_; ++u)
+            if (u != v) look(u);
+        return moved;
+    }
+
+    // The best step t of a pair; λ moves, F is left to the caller. False if nothing moved.
+    bool take(std::size_t v, std::size_t i, std::size_t j, std::size_t batch, double& t) {
+        View& view = views_[v];
+        row(v, j, batch);
+        const Row row_i = kernels_.row(v, i);  // fetching j may have moved it
         const double gap = view.F[i] - view.F[j], cross = row_i[j];
         // g_i rises and g_j falls by the same
         const double most = std::min(room(view, i, y_[i]), room(view, j, -y_[j]));
@@ -173,14 +212,9 @@ private:
             return gap - bend * t - y_[i] * rise(view, i, y_[i] * t) +
                    y_[j] * rise(view, j, -y_[j] * t);
         };
-        const double t = std::min(potential_.top(gap, cost, most, derivative), most);
-        bool moved = move(v, i, y_[i] * t);
-        moved = move(v, j, -y_[j] * t) || moved;
-        view.ends = update_and_scan(view.F.data(), row_i, row_j, t, view.up.data(),
-                                    view.low.data(), n_);
-        for (std::size_t u = 0; u < V_; ++u)
-            if (u != v) look(u);
-        return moved;
+        t = std::min(potential_.top(gap, cost, most, derivative), most);
+        const bool rose = move(v, i, y_[i] * t);
+        return move(v, j, -y_[j] * t) || rose;
     }
 
     // Where ψ is stiff in μ, steps of one view are short: g_i of view v rises and g_j falls while

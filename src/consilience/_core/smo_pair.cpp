@@ -133,7 +133,7 @@ private:
             Row row = kind < 2 ? this->row(kind, i, batch) : sum_of_rows(i, batch);
             const double top = s.F[i] + s.up[i];
             const std::size_t j = second_order(s.F.data(), row, s.diagonal.data(), s.low.data(),
-                                               top, s.diagonal[i], n_);
+                                               top, s.diagonal[i], n_).j;
             d.falling[kind] = j;
             d.gain = top - (s.F[j] + s.low[j]);
         }

@@ -68,7 +68,7 @@ struct Largest {
     }
 };
 
-template <bool update, typename T, typename Bound>
+template <bool update, bool both, typename T, typename Bound>
 CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, double step,
                                      const Bound* up, const Bound* low, std::size_t n) {
     const Lanes steps = all_lanes(step), eight = all_lanes(lanes);
@@ -81,7 +81,7 @@ CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, 
             store(f, F + k);
         }
         rising.see(f + load(up + k), place);
-        falling.see(-(f + load(low + k)), place);
+        if (both) falling.see(-(f + load(low + k)), place);
         place = place + eight;
     }
     Extremes out;
@@ -92,7 +92,7 @@ CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, 
 }
 
 template <typename T, typename Bound>
-CONSILIENCE_INLINE std::size_t best_partner(const double* F, const T* row_i,
+CONSILIENCE_INLINE Partner best_partner(const double* F, const T* row_i,
                                             const Bound* diagonal, const Bound* low, double F_i,
                                             double diagonal_i, std::size_t n) {
     const Lanes top = all_lanes(F_i), first = all_lanes(diagonal_i), eight = all_lanes(lanes);
@@ -100,9 +100,11 @@ CONSILIENCE_INLINE std::size_t best_partner(const double* F, const T* row_i,
     Lanes place = first_places();
     // the best as numerator and denominator: products cost less than quotients
     Lanes best_gain = all_lanes(0.0), best_cost = all_lanes(1.0), best_place = all_lanes(-1.0);
+    Lanes bottom = all_lanes(infinity);
     for (std::size_t k = 0; k < n; k += lanes) {
         // those that cannot fall have low = inf, hence a difference of −inf
-        const Lanes difference = larger(top - (load(F + k) + load(low + k)), none);
+        const Lanes f = load(F + k) + load(low + k), difference = larger(top - f, none);
+        bottom = smaller(bottom, f);
         const Lanes cost =
             larger((first + load(diagonal + k)) - two * load_row(row_i, k, n), least);
         const Lanes gain = difference * difference;
@@ -118,7 +120,9 @@ CONSILIENCE_INLINE std::size_t best_partner(const double* F, const T* row_i,
         const double theirs = best_gain[winner] * best_cost[j];
         if (ours > theirs || (ours == theirs && best_place[j] < best_place[winner])) winner = j;
     }
-    return static_cast<std::size_t>(best_place[winner] < 0 ? 0 : best_place[winner]);
+    double lowest = bottom[0];
+    for (int j = 1; j < lanes; ++j) lowest = std::min(lowest, bottom[j]);
+    return {static_cast<std::size_t>(best_place[winner] < 0 ? 0 : best_place[winner]), lowest};
 }
 
 const double* doubles(Row row) {
@@ -131,26 +135,33 @@ const float* singles(Row row) {
 }  // namespace
 
 // the compiler clones no templates
-#define CONSILIENCE_SCANS(Bound)                                                                   \
-    template <>                                                                                    \
-    CONSILIENCE_CLONES Extremes update_and_scan(double* F, Row row_i, Row row_j, double step,      \
+#define CONSILIENCE_SCANS(Bound)                                                                    \
+    template <>                                                                                     \
+    CONSILIENCE_CLONES Extremes update_and_scan(double* F, Row row_i, Row row_j, double step,       \
                                                 const Bound* up, const Bound* low, std::size_t n) { \
-        if (row_i.single)                                                                          \
-            return extremes<true>(F, singles(row_i), singles(row_j), step, up, low, n);            \
-        return extremes<true>(F, doubles(row_i), doubles(row_j), step, up, low, n);                \
-    }                                                                                              \
-    template <>                                                                                    \
-    CONSILIENCE_CLONES Extremes scan(const double* F, const Bound* up, const Bound* low,           \
-                                     std::size_t n) {                                              \
-        return extremes<false>(const_cast<double*>(F), F, F, 0, up, low, n);                       \
-    }                                                                                              \
-    template <>                                                                                    \
-    CONSILIENCE_CLONES std::size_t second_order(const double* F, Row row_i, const Bound* diagonal, \
-                                                const Bound* low, double F_i, double diagonal_i,   \
-                                                std::size_t n) {                                   \
-        return row_i.single                                                                        \
-                   ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)            \
-                   : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);           \
+        if (row_i.single)                                                                           \
+            return extremes<true, true>(F, singles(row_i), singles(row_j), step, up, low, n);       \
+        return extremes<true, true>(F, doubles(row_i), doubles(row_j), step, up, low, n);           \
+    }                                                                                               \
+    template <>                                                                                     \
+    CONSILIENCE_CLONES Extremes update_and_rise(double* F, Row row_i, Row row_j, double step,       \
+                                                const Bound* up, std::size_t n) {                   \
+        if (row_i.single)                                                                           \
+            return extremes<true, false>(F, singles(row_i), singles(row_j), step, up, up, n);       \
+        return extremes<true, false>(F, doubles(row_i), doubles(row_j), step, up, up, n);           \
+    }                                                                                               \
+    template <>                                                                                     \
+    CONSILIENCE_CLONES Extremes scan(const double* F, const Bound* up, const Bound* low,            \
+                                     std::size_t n) {                                               \
+        return extremes<false, true>(const_cast<double*>(F), F, F, 0, up, low, n);                  \
+    }                                                                                               \
+    template <>                                                                                     \
+    CONSILIENCE_CLONES Partner second_order(const double* F, Row row_i, const Bound* diagonal,      \
+                                            const Bound* low, double F_i, double diagonal_i,        \
+                                            std::size_t n) {                                        \
+        return row_i.single                                                                         \
+                   ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)             \
+                   : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);            \
     }
 CONSILIENCE_SCANS(float)
 CONSILIENCE_SCANS(double)

@@ -24,13 +24,23 @@ template <typename Bound>
 Extremes update_and_scan(double* F, Row row_i, Row row_j, double step, const Bound* up,
                          const Bound* low, std::size_t n);
 
+// The same, but only where F + up is largest: what is least comes with the next partner.
+template <typename Bound>
+Extremes update_and_rise(double* F, Row row_i, Row row_j, double step, const Bound* up,
+                         std::size_t n);
+
 // The extremes alone.
 template <typename Bound>
 Extremes scan(const double* F, const Bound* up, const Bound* low, std::size_t n);
 
-// The partner j that gains most: (F_i − F_j)² / (diagonal_i + diagonal_j − 2 K_ij), F_j < F_i.
+// The partner j that gains most: (F_i − F_j)² / (diagonal_i + diagonal_j − 2 K_ij), F_j < F_i; and
+// the least F + low of all.
+struct Partner {
+    std::size_t j;
+    double least;
+};
 template <typename Bound>
-std::size_t second_order(const double* F, Row row_i, const Bound* diagonal, const Bound* low,
+Partner second_order(const double* F, Row row_i, const Bound* diagonal, const Bound* low,
                          double F_i, double diagonal_i, std::size_t n);
 
 // k and up to batch − 1 other samples without a row that violate the conditions most: they will

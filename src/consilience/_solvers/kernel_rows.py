@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BATCH", "CachedRows", "FullRows"]
+__all__ = ["BATCH", "FEW", "CachedRows", "FullRows"]
 
-# rows computed together
-BATCH = 64
+# rows computed together; so few samples that all rows are, for most of them will be needed
+BATCH, FEW = 64, 1200
 
 
 class FullRows:
@@ -71,6 +71,8 @@ class CachedRows:
 
     def fetch(self, samples):
         """Bring in the rows of these samples, fewer than there is room for."""
+        if not self.filled and len(self.store) == len(self.slots) <= FEW:
+            samples = np.arange(len(self.slots))
         now = self.used.max(initial=0) + 1
         there = self.slots[samples]
         self.used[there[there >= 0]] = now

@@ -7,7 +7,10 @@ a matrix (d + 1) x P whose last row holds the intercepts.
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -28,6 +31,28 @@ __all__ = [
 BLOCK = 1 << 18
 
 
+_scratch = threading.local()
+
+
+def scratch(name, shape):
+    """An array to be overwritten, of this thread: fresh memory can cost more than a sum over it."""
+    size, held = math.prod(shape), _scratch.__dict__
+    if size > 2 * BLOCK:
+        return np.empty(shape)
+    if name not in held or held[name].size < size:
+        held[name] = np.empty(size)
+    return held[name][:size].reshape(shape)
+
+
+def as_float64(X):
+    """X, or a copy in the scratch memory for rows."""
+    if X.dtype == np.float64:
+        return X
+    out = scratch("rows", X.shape)
+    out[...] = X
+    return out
+
+
 @dataclass
 class Block:
     """Rows x (n x d), labels ±1 (n x P), costs ω (n,) and the value of the intercept's column.
@@ -43,8 +68,8 @@ class Block:
     memo: dict = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self):
-        """X as float64."""
-        return self.X.astype(np.float64, copy=False)
+        """X as float64, until the next call."""
+        return as_float64(self.X)
 
 
 class RowBlocks:
@@ -153,17 +178,17 @@ def hessian_product(block, theta, directions, which):
         part = (block.X[rows], weight[rows]) if few else (block.X, weight)
         block.memo.update(theta=theta.copy(), part=part)
     X, weight = block.memo["part"]
-    X = X.astype(np.float64, copy=False)
+    X = as_float64(X)
     moved = decisions(block, X, directions)
     moved *= weight[:, which]
     return (pull(block, X, moved),)
 
 
-def scaled_rows(block, weight):
-    """√weight [x, 1] for the rows of positive weight."""
+def scaled_rows(block, weight, make=np.empty):
+    """√weight [x, 1] for the rows of positive weight, in what ``make(shape)`` gives."""
     rows = np.flatnonzero(weight > 0)
     root = np.sqrt(weight[rows])
-    A = np.empty((len(rows), block.X.shape[1] + 1))
+    A = make((len(rows), block.X.shape[1] + 1))
     np.multiply(block.X[rows], root[:, None], out=A[:, :-1])
     A[:, -1] = block.bias * root
     return A
@@ -171,7 +196,7 @@ def scaled_rows(block, weight):
 
 def gram(block, weight):
     """[X, 1]ᵀ diag(weight) [X, 1]."""
-    A = scaled_rows(block, weight)
+    A = scaled_rows(block, weight, partial(scratch, "scaled rows"))
     return A.T @ A
 
 

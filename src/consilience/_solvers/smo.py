@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._core import smo_joint, smo_pair
-from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
+from consilience._solvers.kernel_rows import BATCH, FEW, CachedRows, FullRows
 
 __all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
 
 MAX_ITER = 10_000_000
-# from so many samples on, a part of them is solved first, to this gap
-FEW, ROUGH = 1000, 0.3
+# a part of many samples is solved first, to this gap
+ROUGH = 0.3
 
 
 @dataclass
@@ -147,7 +147,7 @@ def solve_coupled(
         )
 
     first = 0
-    if lam0 is None and n >= FEW and any(isinstance(source, CachedRows) for source in rows):
+    if lam0 is None and n > FEW and any(isinstance(source, CachedRows) for source in rows):
         # a rough solution on few samples tells which rows of the others will be needed
         few = np.zeros(n, dtype=bool)
         few[np.linspace(0, n - 1, n // 30).astype(int)] = True
