@@ -102,8 +102,10 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
             )
             shares = tree.value / tree.value.sum(axis=1, keepdims=True)
             votes[left_out] = shares[view.apply(tree)[left_out]]
-            # the rest of a tree would take as much memory again until all are grown
-            trees.append({name: getattr(tree, name) for name in NODE_ARRAYS} | {"shares": shares})
+            # the rest of a tree would take as much memory again until all are grown; leaves are
+            # pure as a rule, so that single precision loses nothing
+            kept = {name: getattr(tree, name) for name in NODE_ARRAYS}
+            trees.append(kept | {"shares": shares.astype(np.float32)})
         return trees, votes
 
     starts = list(range(0, len(seeds), FOLDS))
