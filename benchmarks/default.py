@@ -17,7 +17,6 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ import scipy.sparse as sp
 from _data import MIRROR, available
 from _families import FAMILIES
 from _timing import least
+from msgspec.structs import replace
 from sklearn.ensemble import ExtraTreesClassifier
 
 from consilience import ConsilienceClassifier, MultiViewData
