@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from consilience._solvers.conjugate import conjugate_gradients
 from consilience._solvers.water_filling import curvature, water_fill
 
 __all__ = ["Solution", "homotopy", "minimise", "residual", "solve_posdef"]
@@ -179,7 +180,7 @@ def direction(blocks, g, lam, weight, a, b, size):
     if blocks.size > DIRECT:
         rows = np.flatnonzero(active.any(axis=1))
         part = blocks.rows(rows), -g, active[rows], own[rows], shared[rows]
-        return conjugate_gradients(*part, min(0.1, np.sqrt(size)))
+        return conjugate_step(*part, min(0.1, np.sqrt(size)))
     H = blocks.gram(weights)
     H[np.diag_indices(blocks.d)] += 1.0
     solve = solve_posdef(H)
@@ -214,14 +215,14 @@ def solve_posdef(H):
     return None
 
 
-def conjugate_gradients(part, rhs, active, own, shared, eta):
+def conjugate_step(part, rhs, active, own, shared, eta):
     """Approximate H⁻¹ rhs to the relative residual ``eta``, preconditioned by the diagonal."""
 
-    def times(p):
-        Q = part.apply(p) * active
+    def times(p, _):
+        Q = part.apply(p[:, 0]) * active
         out = part.pull(own[:, None] * Q - active * (shared * Q.sum(axis=1))[:, None])
-        out[: part.d] += p[: part.d]
-        return out
+        out[: part.d] += p[: part.d, 0]
+        return out[:, None]
 
     diagonal = np.ones(part.size)
     R = (own - shared)[:, None] * active
@@ -230,21 +231,14 @@ def conjugate_gradients(part, rhs, active, own, shared, eta):
         squares = X.power(2) if hasattr(X, "power") else X * X
         diagonal[where] += squares.T @ R[:, v]
     diagonal[diagonal <= 0] = 1.0
-    x, r = np.zeros_like(rhs), rhs.copy()
-    z = r / diagonal
-    p, rz = z.copy(), r @ z
-    goal = eta * np.linalg.norm(r)
-    for _ in range(10 * part.size if goal > 0 else 0):
-        Hp = times(p)
-        step = rz / (p @ Hp)
-        x += step * p
-        r -= step * Hp
-        if np.linalg.norm(r) <= goal:
-            break
-        z = r / diagonal
-        rz, old = r @ z, rz
-        p = z + (rz / old) * p
-    return x
+    goal = eta * np.linalg.norm(rhs)
+    if goal == 0:
+        return np.zeros_like(rhs)
+
+    def precondition(r, _):
+        return r / diagonal[:, None]
+
+    return conjugate_gradients(times, precondition, rhs[:, None], np.array([goal]))[:, 0]
 
 
 def line_search(U, slope, w, p, weight, a, b, sharpness=0.1, max_iter=60):

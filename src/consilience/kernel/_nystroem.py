@@ -33,7 +33,7 @@ class NystroemMap:
     @classmethod
     def of(cls, kernel, data, weight, landmarks, centre):
         """From the kernel against the landmarks (row numbers of ``data``)."""
-        root = inverse_root(kernel.square(data, landmarks))
+        root = inverse_root(kernel.block(data, landmarks, between=True))
         found = cls(kernel, root, np.zeros(root.shape[1]))
         if centre:
             rows = present_rows(data, kernel.name)

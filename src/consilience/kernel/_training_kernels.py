@@ -44,7 +44,7 @@ class TrainingKernel:
     def of(cls, kernel, data, weight, normalize):
         """Compute and normalise."""
         rows = present_rows(data, kernel.name)
-        K = kernel.square(data, rows)
+        K = kernel.block(data, rows, between=True)
         if kernel.kind != "features":
             K = (K + K.T) / 2  # to the last digit
         shares = weight[rows] / weight[rows].sum()

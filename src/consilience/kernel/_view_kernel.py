@@ -115,19 +115,16 @@ class ViewKernel:
             gamma = distance_gamma(gamma, D, weight[present])
         return cls(name, kind, data[columns].reference(), float(gamma))
 
-    def square(self, data, rows):
-        """k between the rows that the kernel was made for, which has to be symmetric."""
-        if self.kind == "features":
-            return self.block(data, rows)
-        block = read_block(data, self.name, rows, self.to)
-        check_between_samples(block, self.name, self.kind)
-        return block if self.kind == "kernel" else distance_kernel(block, self.gamma)
+    def block(self, data, rows, between=False):
+        """k(x, z) for these rows of ``data``, float64, len(rows) x m; others are not read.
 
-    def block(self, data, rows):
-        """k(x, z) for these rows of ``data``, float64, len(rows) x m; others are not read."""
+        ``between`` says that they are the samples of the columns: then it has to be symmetric.
+        """
         if self.kind == "features":
             return self.to(data[self.name][rows])
         block = read_block(data, self.name, rows, self.to)
+        if between:
+            check_between_samples(block, self.name, self.kind)
         return block if self.kind == "kernel" else distance_kernel(block, self.gamma)
 
     def times(self, data, rows, coefs):
