@@ -66,8 +66,17 @@ def mix(z):
     return z ^ (z >> 31)
 
 
-def draw(key, feature, stream):
-    return mix(key ^ mix(feature + (stream << 32)))
+def draw(key, number, stream):
+    return mix(key ^ mix(number + (stream << 32)))
+
+
+def shuffled(d, key):
+    """The features in the random order of a node."""
+    order = list(range(d))
+    for i in range(d):
+        j = i + ((draw(key, i, 2) >> 32) * (d - i) >> 32)
+        order[i], order[j] = order[j], order[i]
+    return order
 
 
 # --- criteria -----------------------------------------------------------------------------------
@@ -225,7 +234,7 @@ class Grower:
         return [i for i in rows if goes_left(i)], [i for i in rows if not goes_left(i)]
 
     def best_split(self, rows, key):
-        order = sorted(range(self.X.shape[1]), key=lambda f: (draw(key, f, 2), f))
+        order = shuffled(self.X.shape[1], key)
         drawn, others = order[: self.max_features], order[self.max_features :]
         for features in [sorted(drawn)] + [[f] for f in others]:
             found = [split for f in features for split in self.splits(rows, f, key)]

@@ -94,72 +94,82 @@ void find_range(const std::uint8_t* block, const std::uint32_t* rows, std::size_
     std::memcpy(range.greatest_value, &greatest_value, lanes);
 }
 
-// sums (out): weights of the rows whose codes are at most `to`; null weights count the rows
+// sums (channels x 8, out): weights of the rows whose codes are at most `to`
 CONSILIENCE_CLONES
-void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,
-                 const std::int64_t* weight, const std::uint8_t* to, std::int64_t* sums) {
+void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows,
+                 const std::vector<ChannelRows>& parts, const std::uint8_t* to, std::int64_t* sums) {
     const IntLanes last = widened(load_bytes(to));
-    IntLanes total = {};
-    for (std::size_t i = 0; i < n_rows; ++i) {
-        const std::size_t row = rows[i];
-        const IntLanes codes = widened(load_bytes(block + row * lanes));
-        total = total + if_at_most(codes, last, weight ? weight[row] : 1);
+    for (const ChannelRows& part : parts) {
+        IntLanes total = {};
+        for (std::size_t i = part.begin; i < part.end; ++i) {
+            const std::size_t row = rows[i];
+            const IntLanes codes = widened(load_bytes(block + row * lanes));
+            total = total + if_at_most(codes, last, part.weight ? part.weight[row] : 1);
+        }
+        std::memcpy(sums + part.channel * lanes, &total, sizeof total);
     }
-    std::memcpy(sums, &total, sizeof total);
 }
 
 }  // namespace
 
 // sums (channels x 8, out) of the rows whose codes are at most `to`
 void BlockSearch::sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
-                            const std::uint8_t* to, std::vector<std::int64_t>& sums) const {
-    const std::uint8_t* codes = bins_ + block * p_.n * lanes;
-    sums.assign(p_.n_channels() * lanes, 0);
+                            const std::uint8_t* to, std::vector<std::int64_t>& sums) {
+    parts_.clear();
     for (const int c : m.channels) {
         const int group = p_.cost ? 0 : c;
         const std::int64_t* weight = p_.weight.data() + (p_.cost ? c * p_.n : 0);
-        sum_at_most(codes, rows + m.segments[group], m.segments[group + 1] - m.segments[group],
-                    weight, to, sums.data() + c * lanes);
+        parts_.push_back({c, m.segments[group], m.segments[group + 1], weight});
     }
     if (p_.counted)
-        sum_at_most(codes, rows + m.segments.front(), m.size(), nullptr, to,
-                    sums.data() + p_.n_sums * lanes);
+        parts_.push_back({p_.n_sums, m.segments.front(), m.segments.back(), nullptr});
+    sums.assign(p_.n_channels() * lanes, 0);
+    sum_at_most(bins_ + block * p_.n * lanes, rows, parts_, to, sums.data());
 }
 
-void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block) {
-    const int width = static_cast<int>(std::min<std::size_t>(lanes, d_ - block * lanes));
+void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block,
+                                LaneMask mask) {
+    const std::size_t begin = block * lanes, end = std::min(d_, begin + lanes);
     Range range;
     find_range(bins_ + block * p_.n * lanes, rows + m.segments.front(), m.size(), range);
     Bytes to = {};
-    std::vector<Split> splits(lanes);
-    for (int j = 0; j < width; ++j) {
-        const std::size_t f = block * lanes + j;
+    Cut cuts[lanes];
+    bool missing = false;
+    for (std::size_t f = begin; f < end; ++f) {
+        const std::size_t j = f - begin;
         const int first = 255 - range.mirrored_least[j], last = range.greatest_value[j] - 1;
-        if (first >= last || (!m.chosen.empty() && !m.chosen[f])) continue;
-        splits[j].feature = static_cast<std::int32_t>(f);
-        draw_threshold(edges_, m.key, first, last, splits[j]);
-        to[j] = static_cast<std::uint8_t>(splits[j].bin);
+        if (first >= last) mask &= ~(1u << j);
+        if (!has_lane(mask, j)) continue;
+        cuts[j] = draw_cut(edges_, m.key, f, first, last);
+        to[j] = static_cast<std::uint8_t>(cuts[j].bin);
+        missing = missing || range.greatest[j] == missing_bin;
     }
+    if (!mask) return;
     sum_codes(m, rows, block, to, sums_);
-    if (std::count(range.greatest, range.greatest + width, missing_bin)) {
+    if (missing) {
         std::fill(to, to + lanes, static_cast<std::uint8_t>(missing_bin - 1));
         sum_codes(m, rows, block, to, value_sums_);
     }
-    for (int j = 0; j < width; ++j)
-        if (splits[j].feature >= 0)
-            consider_random(m, splits[j], j, range.greatest[j] == missing_bin);
+    for (std::size_t f = begin; f < end; ++f)
+        if (has_lane(mask, f - begin))
+            consider_random(m, f, cuts[f - begin], range.greatest[f - begin] == missing_bin);
 }
 
 // The drawn split with NaN on the right and, if there are any, on the left.
-void BlockSearch::consider_random(DenseMember& m, Split& split, int lane, bool missing) const {
-    split.left.resize(p_.n_channels());
-    for (int c = 0; c < p_.n_channels(); ++c) split.left[c] = sums_[c * lanes + lane];
+void BlockSearch::consider_random(DenseMember& m, std::size_t f, const Cut& cut, bool missing) {
+    const std::size_t lane = f % lanes;
+    for (int c = 0; c < p_.n_channels(); ++c) left_[c] = sums_[c * lanes + lane];
     for (int go_left = 0; go_left <= (missing ? 1 : 0); ++go_left) {
         for (int c = 0; go_left && c < p_.n_channels(); ++c)
-            split.left[c] += m.total[c] - value_sums_[c * lanes + lane];
-        split.score = split_score(p_, split.left.data(), m.total.data());
-        split.missing_left = missing ? go_left : heavier_left(m, split);
-        if (split.score > m.best.score) m.best = split;
+            left_[c] += m.total[c] - value_sums_[c * lanes + lane];
+        const double score = split_score(p_, left_.data(), m.total.data());
+        if (!(score > m.best.score)) continue;
+        m.best.score = score;
+        m.best.feature = static_cast<std::int32_t>(f);
+        m.best.bin = cut.bin;
+        m.best.threshold = cut.threshold;
+        m.best.missing_left = missing ? go_left : heavier_left(m, left_);
+        m.best.left = left_;
     }
 }
 

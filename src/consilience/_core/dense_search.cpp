@@ -11,7 +11,8 @@ BlockSearch::BlockSearch(const std::uint8_t* bins, std::size_t d, const Edges& e
       d_(d),
       edges_(edges),
       p_(problem),
-      scratch_(scan_scratch(problem.n_channels())) {
+      scratch_(scan_scratch(problem.n_channels())),
+      left_(problem.n_channels()) {
     for (std::size_t first = 0; first < d; first += lanes) {
         int widest = 0;
         for (std::size_t f = first; f < std::min(d, first + lanes); ++f)
@@ -50,7 +51,8 @@ bool BlockSearch::holds(const std::int64_t* hist, const DenseMember& m, int bin,
                        [&](int c) { return hist[c * channel_size + bin * lanes + lane] > 0; });
 }
 
-void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t block) {
+void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t block,
+                         LaneMask mask) {
     const int width = static_cast<int>(std::min<std::size_t>(lanes, d_ - block * lanes));
     bool missing = false;
     for (int j = 0; j < width; ++j) missing = missing || holds(hist, m, missing_bin, j);
@@ -71,8 +73,7 @@ void BlockSearch::search(DenseMember& m, const std::int64_t* hist, std::size_t b
     scan_best(in, scratch_.data(), scores);
     for (int j = 0; j < width; ++j) {
         const std::size_t f = block * lanes + j;
-        if (!m.chosen.empty() && !m.chosen[f]) continue;
-        if (scores[j] > m.best.score) m.best = locate(m, hist, f, scores[j]);
+        if (has_lane(mask, j) && scores[j] > m.best.score) m.best = locate(m, hist, f, scores[j]);
     }
 }
 
@@ -96,7 +97,7 @@ Split BlockSearch::locate(const DenseMember& m, const std::int64_t* hist, std::s
             int next = bin + 1;
             while (next < n_bins && !holds(hist, m, next, lane)) ++next;
             place_threshold(edges_, next < n_bins ? next : -1, split);
-            split.missing_left = missing ? go_left : heavier_left(m, split);
+            split.missing_left = missing ? go_left : heavier_left(m, split.left);
             return split;
         }
     }
@@ -109,8 +110,8 @@ void BlockSearch::add_bin(std::vector<std::int64_t>& sums, const DenseMember& m,
     if (p_.counted) sums[p_.n_sums] += hist[p_.n_sums * channel_size + bin * lanes + lane];
 }
 
-bool BlockSearch::heavier_left(const DenseMember& m, const Split& split) const {
-    return 2 * mass(p_, split.left.data()) > mass(p_, m.total.data());
+bool BlockSearch::heavier_left(const DenseMember& m, const std::vector<std::int64_t>& left) const {
+    return 2 * mass(p_, left.data()) > mass(p_, m.total.data());
 }
 
 }  // namespace consilience

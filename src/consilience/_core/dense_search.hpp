@@ -22,12 +22,27 @@ struct DenseMember {
     std::vector<std::int64_t> total;    // sums of all channels
     std::vector<int> channels;          // sums that are not zero everywhere
     std::vector<double> totals;         // of those
-    std::vector<std::uint8_t> chosen;   // drawn features, empty for all
+    std::vector<std::uint32_t> chosen;  // drawn features, ascending; empty for all
+    std::size_t n_seen = 0;             // of the drawn ones, in blocks that were searched
     Buffer kept;                        // histograms of all blocks, for the children
     Split best;
 
     std::size_t size() const { return segments.back() - segments.front(); }
 };
+
+// Rows begin … end - 1 that enter the sums of a channel.
+struct ChannelRows {
+    int channel;
+    std::size_t begin, end;
+    const std::int64_t* weight;  // null counts the rows
+};
+
+// One bit per feature of a block.
+using LaneMask = unsigned;
+constexpr LaneMask all_of_block = (1u << lanes) - 1;
+inline bool has_lane(LaneMask mask, std::size_t lane) {
+    return (mask >> lane) & 1u;
+}
 
 class BlockSearch {
 public:
@@ -43,10 +58,10 @@ public:
     // hist (in/out) minus that of the member
     void subtract(std::int64_t* hist, const std::int64_t* small, const DenseMember& m,
                   std::size_t block) const;
-    // m.best (in/out) if the block has a better split
-    void search(DenseMember& m, const std::int64_t* hist, std::size_t block);
+    // m.best (in/out) if the block has a better split among the features of the mask
+    void search(DenseMember& m, const std::int64_t* hist, std::size_t block, LaneMask mask);
     // the same with one random threshold per feature, straight from the rows
-    void search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block);
+    void search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block, LaneMask mask);
 
 private:
     bool holds(const std::int64_t* hist, const DenseMember& m, int bin, int lane) const;
@@ -54,9 +69,9 @@ private:
                  int bin, int lane) const;
     Split locate(const DenseMember& m, const std::int64_t* hist, std::size_t f, double score) const;
     void sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
-                   const std::uint8_t* to, std::vector<std::int64_t>& sums) const;
-    void consider_random(DenseMember& m, Split& split, int lane, bool missing) const;
-    bool heavier_left(const DenseMember& m, const Split& split) const;
+                   const std::uint8_t* to, std::vector<std::int64_t>& sums);
+    void consider_random(DenseMember& m, std::size_t f, const Cut& cut, bool missing);
+    bool heavier_left(const DenseMember& m, const std::vector<std::int64_t>& left) const;
 
     const std::uint8_t* bins_;
     std::size_t d_;
@@ -65,6 +80,8 @@ private:
     std::vector<int> block_bins_;  // the most bins of a feature of the block
     std::vector<unsigned char> scratch_;
     std::vector<std::int64_t> sums_, value_sums_;  // channel x lane; all but NaN
+    std::vector<std::int64_t> left_;
+    std::vector<ChannelRows> parts_;
 };
 
 }  // namespace consilience

@@ -6,6 +6,7 @@
 // gets its histogram as that of the parent minus that of the smaller one (exact, see problem.hpp).
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "dense_search.hpp"
 #include "grow.hpp"
@@ -36,6 +37,7 @@ public:
           p_(problem),
           params_(params),
           search_(bins, d, edges, problem),
+          features_(d),
           rows_(problem.rows),
           spare_(problem.rows.size() + 1),
           scratch_(search_.histogram_size()) {}
@@ -46,8 +48,7 @@ public:
         level[0].members.push_back(member(0, p_.group_start));
         while (std::any_of(level.begin(), level.end(), has_active)) {
             for (Family& family : level) plan(family);
-            for (std::size_t block = 0; block < search_.n_blocks(); ++block)
-                for (Family& family : level) search_family(family, block);
+            search_level(level);
             level = next_level(level);
         }
         return std::move(tree_);
@@ -74,7 +75,7 @@ private:
             m.channels.push_back(c);
             m.totals.push_back(static_cast<double>(m.total[c]));
         }
-        if (m.active) m.chosen = draw_features(params_, tree_.key[node], d_);
+        if (m.active) m.chosen = features_.draw(params_, m.key);
         return m;
     }
 
@@ -117,11 +118,38 @@ private:
         });
     }
 
-    void search_one(DenseMember& m, std::size_t block) {
-        if (params_.random_splits) return search_.search_random(m, rows_.data(), block);
+    void search_one(DenseMember& m, std::size_t block, LaneMask mask) {
+        if (params_.random_splits) return search_.search_random(m, rows_.data(), block, mask);
         std::int64_t* hist = histogram(m, block);
         search_.build(hist, m, rows_.data(), block);
-        search_.search(m, hist, block);
+        search_.search(m, hist, block, mask);
+    }
+
+    void search_level(std::vector<Family>& level) {
+        if (params_.max_features < d_) return search_drawn(level);
+        for (std::size_t block = 0; block < search_.n_blocks(); ++block)
+            for (Family& family : level) search_family(family, block);
+    }
+
+    // Every block for the nodes that have drawn some of its features.
+    void search_drawn(std::vector<Family>& level) {
+        std::vector<std::size_t> ends(search_.n_blocks() + 1, 0);
+        std::size_t n_drawn = 0;
+        for_each_drawn(level, [&](DenseMember&, std::size_t block) { ++ends[block + 1], ++n_drawn; });
+        std::partial_sum(ends.begin(), ends.end(), ends.begin());
+        std::vector<DenseMember*> nodes(n_drawn);
+        for_each_drawn(level, [&](DenseMember& m, std::size_t block) { nodes[ends[block]++] = &m; });
+        for (std::size_t block = 0, i = 0; block < search_.n_blocks(); ++block)
+            for (; i < ends[block]; ++i) search_one(*nodes[i], block, chosen_in(*nodes[i], block));
+    }
+
+    template <typename F>
+    static void for_each_drawn(std::vector<Family>& level, F f) {
+        for (Family& family : level)
+            for (DenseMember& m : family.members)
+                for (std::size_t i = 0; i < m.chosen.size(); ++i)
+                    if (i == 0 || m.chosen[i] / lanes != m.chosen[i - 1] / lanes)
+                        f(m, m.chosen[i] / lanes);
     }
 
     void search_family(Family& family, std::size_t block) {
@@ -131,9 +159,8 @@ private:
                 family.members[family.subtract ? (i ? 1 - family.small : family.small) : i];
             const bool large = family.subtract && i == 1, needed = family.subtract && i == 0;
             if (!m.active && !needed) continue;
-            if (!m.chosen.empty() && !any_chosen(m, block)) continue;
             if (!family.subtract) {
-                search_one(m, block);
+                search_one(m, block, all_of_block);
                 continue;
             }
             std::int64_t* hist = histogram(m, block);
@@ -143,7 +170,7 @@ private:
             } else {
                 search_.build(hist, m, rows_.data(), block);
             }
-            if (m.active) search_.search(m, hist, block);
+            if (m.active) search_.search(m, hist, block, all_of_block);
         }
     }
 
@@ -152,22 +179,20 @@ private:
         return m.kept ? m.kept->data() + block * search_.histogram_size() : scratch_.data();
     }
 
-    bool any_chosen(const DenseMember& m, std::size_t block) const {
-        const auto begin = m.chosen.begin() + block * lanes;
-        const auto end = m.chosen.begin() + std::min(d_, (block + 1) * lanes);
-        return std::any_of(begin, end, [](std::uint8_t flag) { return flag != 0; });
+    // The drawn features of a block; blocks are asked for in order.
+    static LaneMask chosen_in(DenseMember& m, std::size_t block) {
+        LaneMask mask = 0;
+        for (; m.n_seen < m.chosen.size() && m.chosen[m.n_seen] / lanes == block; ++m.n_seen)
+            mask |= 1u << m.chosen[m.n_seen] % lanes;
+        return mask;
     }
 
     // None of the drawn features can be split: the first of the others, in random order, that can.
     void try_others(DenseMember& m) {
-        OtherFeatures others(m.key, m.chosen);
-        std::fill(m.chosen.begin(), m.chosen.end(), std::uint8_t{0});
-        while (!others.empty()) {
-            const std::size_t f = others.next();
-            m.chosen[f] = 1;
-            search_one(m, f / lanes);
-            if (m.best.feature >= 0) return;
-            m.chosen[f] = 0;
+        features_.draw(params_, m.key);
+        while (m.best.feature < 0 && !features_.ended()) {
+            const std::uint32_t f = features_.next();
+            search_one(m, f / lanes, 1u << f % lanes);
         }
     }
 
@@ -218,6 +243,7 @@ private:
     const Problem& p_;
     const TreeParams& params_;
     BlockSearch search_;
+    FeatureOrder features_;
     std::vector<std::uint32_t> rows_, spare_;
     std::vector<std::int64_t> scratch_;
     std::size_t n_kept_ = 0;

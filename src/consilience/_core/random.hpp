@@ -22,9 +22,15 @@ inline std::uint64_t child_key(std::uint64_t key, bool right) {
     return mix(key + (right ? 2 : 1));
 }
 
-// One draw per node and feature; `stream` keeps thresholds apart from the choice of features.
-inline std::uint64_t draw(std::uint64_t key, std::uint64_t feature, std::uint64_t stream) {
-    return mix(key ^ mix(feature + (stream << 32)));
+// One draw per node and number; `stream` keeps thresholds (by feature) apart from the choice of
+// features (by place in the order).
+inline std::uint64_t draw(std::uint64_t key, std::uint64_t number, std::uint64_t stream) {
+    return mix(key ^ mix(number + (stream << 32)));
+}
+
+// Uniform on 0 … n - 1 (n < 2^32), as far as 32 bits can be.
+inline std::uint32_t below(std::uint64_t bits, std::uint64_t n) {
+    return static_cast<std::uint32_t>(((bits >> 32) * n) >> 32);
 }
 
 // Uniform on [0, 1) in steps of 2^-53.

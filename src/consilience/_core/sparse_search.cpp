@@ -37,19 +37,27 @@ void ColumnSearch::add_row(std::vector<std::int64_t>& sums, std::size_t row) con
     if (p_.counted) ++sums[p_.n_sums];
 }
 
-void ColumnSearch::search(std::size_t f, std::int32_t only) {
+void ColumnSearch::search(std::size_t f) {
+    ++column_;
+    search_column(f, true);
+}
+
+void ColumnSearch::search(std::size_t f, const std::vector<std::int32_t>& some) {
+    ++column_;
+    for (const std::int32_t a : some) states_[a].wanted = column_;
+    search_column(f, false);
+}
+
+void ColumnSearch::search_column(std::size_t f, bool all) {
     const std::int64_t begin = entries_.indptr[f], end = entries_.indptr[f + 1];
     touched_.clear();
-    ++column_;
     for (std::int64_t e = begin; e < end; ++e) {
         const std::size_t row = entries_.rows[e];
         const std::int32_t a = member_of_[row];
-        if (a < 0 || (only >= 0 && a != only)) continue;
+        if (a < 0) continue;
         State& s = states_[a];
-        if (s.column != column_) {
-            if (!level_[a].chosen.empty() && !level_[a].chosen[f]) continue;
-            reset(s, a);
-        }
+        if (!all && s.wanted != column_) continue;
+        if (s.column != column_) reset(s, a);
         const int code = entries_.codes[e];
         add_row(s.left, row);
         if (code == missing_bin) {
@@ -94,7 +102,9 @@ void ColumnSearch::start(std::int32_t a, std::size_t f) {
     s.random = Split{};
     if (s.first >= s.last) return;
     s.random.feature = static_cast<std::int32_t>(f);
-    draw_threshold(edges_, level_[a].key, s.first, s.last, s.random);
+    const Cut cut = draw_cut(edges_, level_[a].key, f, s.first, s.last);
+    s.random.bin = cut.bin;
+    s.random.threshold = cut.threshold;
 }
 
 void ColumnSearch::score_best(std::size_t f, std::int64_t begin, std::int64_t end) {

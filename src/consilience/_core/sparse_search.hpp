@@ -14,8 +14,8 @@ namespace consilience {
 struct SparseMember {
     std::int32_t node = -1;
     std::uint64_t key = 0;
-    std::vector<std::int64_t> total;   // sums of all channels
-    std::vector<std::uint8_t> chosen;  // drawn features, empty for all
+    std::vector<std::int64_t> total;    // sums of all channels
+    std::vector<std::uint32_t> chosen;  // drawn features, ascending; empty for all
     Split best;
 };
 
@@ -28,8 +28,9 @@ public:
                  const std::vector<std::int32_t>& member_of);
 
     void start_level();
-    // One column for all nodes of the level, or for one of them (only >= 0).
-    void search(std::size_t f, std::int32_t only);
+    // One column for all nodes of the level, or for some of them (their places in it).
+    void search(std::size_t f);
+    void search(std::size_t f, const std::vector<std::int32_t>& some);
 
 private:
     // What the current column says about one node.
@@ -37,10 +38,11 @@ private:
         std::vector<std::int64_t> left, zeros, missing, trial;
         int bin = -1, first = missing_bin, last = -1;
         bool has_zeros = false, has_missing = false;
-        std::int64_t column = -1;
+        std::int64_t column = -1, wanted = -1;
         Split random;
     };
 
+    void search_column(std::size_t f, bool all);
     void add_row(std::vector<std::int64_t>& sums, std::size_t row) const;
     void reset(State& s, std::int32_t a);
     void start(std::int32_t a, std::size_t f);

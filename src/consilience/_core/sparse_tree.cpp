@@ -1,6 +1,7 @@
 // Trees on sparse columns, level by level: only stored entries are visited, the zeros of a node
 // are what is left.
 #include <algorithm>
+#include <utility>
 
 #include "boundaries.hpp"
 #include "grow.hpp"
@@ -22,7 +23,8 @@ public:
           params_(params),
           member_of_(problem.n, -1),
           side_(problem.n, 0),
-          search_(entries, edges, problem, params.random_splits, level_, member_of_) {}
+          search_(entries, edges, problem, params.random_splits, level_, member_of_),
+          features_(d) {}
 
     Tree grow() {
         add_node(tree_, p_, 0, root_key(params_.seed), root_totals(p_).data());
@@ -49,7 +51,7 @@ private:
         m.node = node;
         m.key = tree_.key[node];
         m.total.assign(tree_.total(node), tree_.total(node) + p_.n_channels());
-        m.chosen = draw_features(params_, tree_.key[node], d_);
+        m.chosen = features_.draw(params_, m.key);
         level_.push_back(std::move(m));
         return static_cast<std::int32_t>(level_.size()) - 1;
     }
@@ -57,10 +59,9 @@ private:
     // Plain gini needs only the best score of each column; the split itself is then looked up in
     // the column that has it.
     void search_level() {
-        const bool drawn = std::any_of(level_.begin(), level_.end(),
-                                       [](const SparseMember& m) { return !m.chosen.empty(); });
-        if (p_.counted || params_.random_splits || drawn || level_.size() > most_at_once) {
-            for (std::size_t f = 0; f < d_; ++f) search_.search(f, -1);
+        if (params_.max_features < d_) return search_drawn();
+        if (p_.counted || params_.random_splits || level_.size() > most_at_once) {
+            for (std::size_t f = 0; f < d_; ++f) search_.search(f);
             return;
         }
         std::vector<const std::int64_t*> totals;
@@ -70,7 +71,7 @@ private:
             const std::int64_t begin = entries_.indptr[f], end = entries_.indptr[f + 1];
             if (begin == end) continue;
             if (entries_.codes[end - 1] == missing_bin)
-                search_.search(f, -1);
+                search_.search(f);
             else
                 boundaries.add(entries_, static_cast<std::int32_t>(f));
         }
@@ -82,18 +83,31 @@ private:
             if (column < 0 || score < best.score || (score == best.score && best.feature < column))
                 continue;
             best = Split{};
-            search_.search(column, static_cast<std::int32_t>(a));
+            search_.search(column, {static_cast<std::int32_t>(a)});
+        }
+    }
+
+    // Every column that a node of the level has drawn, for the nodes that have.
+    void search_drawn() {
+        std::vector<std::pair<std::uint32_t, std::int32_t>> wanted;
+        for (std::size_t a = 0; a < level_.size(); ++a)
+            for (const std::uint32_t f : level_[a].chosen)
+                wanted.emplace_back(f, static_cast<std::int32_t>(a));
+        std::sort(wanted.begin(), wanted.end());
+        std::vector<std::int32_t> nodes;
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            nodes.push_back(wanted[i].second);
+            if (i + 1 < wanted.size() && wanted[i + 1].first == wanted[i].first) continue;
+            search_.search(wanted[i].first, nodes);
+            nodes.clear();
         }
     }
 
     // None of the drawn features can be split: the first of the others, in random order, that can.
     void try_others(std::size_t a) {
-        OtherFeatures others(level_[a].key, level_[a].chosen);
-        level_[a].chosen.clear();
-        while (!others.empty()) {
-            search_.search(others.next(), static_cast<std::int32_t>(a));
-            if (level_[a].best.feature >= 0) return;
-        }
+        features_.draw(params_, level_[a].key);
+        while (level_[a].best.feature < 0 && !features_.ended())
+            search_.search(features_.next(), {static_cast<std::int32_t>(a)});
     }
 
     // Rows move to their child: by the bin of zero first, then the entries say otherwise.
@@ -141,6 +155,7 @@ private:
     std::vector<std::uint8_t> side_;
     std::vector<SparseMember> level_;
     ColumnSearch search_;
+    FeatureOrder features_;
     Tree tree_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -93,51 +92,40 @@ void place_threshold(const Edges& edges, int next_bin, Split& split) {
     split.threshold = settle(edges, split.feature, middle, split.bin);
 }
 
-void draw_threshold(const Edges& edges, std::uint64_t key, int first, int last, Split& split) {
-    const std::size_t f = split.feature;
+Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t f, int first, int last) {
     const double u = uniform(draw(key, f, thresholds));
     const double drawn = edges.low(f, first) * (1 - u) + edges.high(f, last) * u;
-    split.bin = first;
-    while (split.bin + 1 < last && edges.high(f, split.bin + 1) <= drawn) ++split.bin;
-    const double below = edges.high(f, split.bin), above = edges.low(f, split.bin + 1);
-    split.threshold = below <= drawn && drawn < above ? drawn : midpoint(below, above);
+    int bin = first;
+    while (bin + 1 < last && edges.high(f, bin + 1) <= drawn) ++bin;
+    const double below = edges.high(f, bin), above = edges.low(f, bin + 1);
+    return {bin, below <= drawn && drawn < above ? drawn : midpoint(below, above)};
 }
 
-OtherFeatures::OtherFeatures(std::uint64_t key, const std::vector<std::uint8_t>& chosen) {
-    for (std::size_t f = 0; f < chosen.size(); ++f)
-        if (!chosen[f]) order_.emplace_back(draw(key, f, features), f);
-    std::make_heap(order_.begin(), order_.end(), std::greater<>());
+FeatureOrder::FeatureOrder(std::size_t d) : order_(d) {
+    std::iota(order_.begin(), order_.end(), 0u);
 }
 
-std::size_t OtherFeatures::next() {
-    std::pop_heap(order_.begin(), order_.end(), std::greater<>());
-    const std::size_t f = order_.back().second;
-    order_.pop_back();
-    return f;
+void FeatureOrder::start(std::uint64_t key) {
+    for (; !swaps_.empty(); swaps_.pop_back())
+        std::swap(order_[swaps_.size() - 1], order_[swaps_.back()]);
+    key_ = key;
 }
 
-std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key,
-                                        std::size_t d) {
-    if (params.max_features >= d) return {};
-    // Only the least draws matter: those below a bound that leaves somewhat more than are wanted.
-    // Should it leave fewer, which is rare, all are taken.
-    const double wanted = static_cast<double>(params.max_features);
-    const double share = (wanted + 4 * std::sqrt(wanted) + 4) / static_cast<double>(d);
-    std::uint64_t bound = share < 1 ? static_cast<std::uint64_t>(std::ldexp(share, 63)) << 1
-                                    : std::numeric_limits<std::uint64_t>::max();
-    std::vector<std::pair<std::uint64_t, std::size_t>> order;
-    for (;;) {
-        order.clear();
-        for (std::size_t f = 0; f < d; ++f) {
-            const std::uint64_t drawn = draw(key, f, features);
-            if (drawn <= bound) order.emplace_back(drawn, f);
-        }
-        if (order.size() >= params.max_features) break;
-        bound = std::numeric_limits<std::uint64_t>::max();
-    }
-    std::nth_element(order.begin(), order.begin() + (params.max_features - 1), order.end());
-    std::vector<std::uint8_t> chosen(d, 0);
-    for (std::size_t i = 0; i < params.max_features; ++i) chosen[order[i].second] = 1;
+std::uint32_t FeatureOrder::next() {
+    const std::size_t i = swaps_.size();
+    const std::uint32_t j =
+        static_cast<std::uint32_t>(i) + below(consilience::draw(key_, i, features), order_.size() - i);
+    std::swap(order_[i], order_[j]);
+    swaps_.push_back(j);
+    return order_[i];
+}
+
+std::vector<std::uint32_t> FeatureOrder::draw(const TreeParams& params, std::uint64_t key) {
+    if (params.max_features >= order_.size()) return {};
+    start(key);
+    std::vector<std::uint32_t> chosen(params.max_features);
+    for (std::uint32_t& f : chosen) f = next();
+    std::sort(chosen.begin(), chosen.end());
     return chosen;
 }
 

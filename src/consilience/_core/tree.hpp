@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "edges.hpp"
@@ -52,21 +51,30 @@ std::int64_t mass(const Problem& problem, const std::int64_t* sums);
 // The threshold between `bin` and the next bin that the node holds (-1: none, NaN alone go right).
 void place_threshold(const Edges& edges, int next_bin, Split& split);
 
-// A threshold drawn between the least and the greatest value of the bins first < last.
-void draw_threshold(const Edges& edges, std::uint64_t key, int first, int last, Split& split);
+// Where a feature is cut: bins <= `bin`, values <= `threshold`.
+struct Cut {
+    int bin;
+    double threshold;
+};
 
-// One flag per feature: the `max_features` of the node's random order; empty if all take part.
-std::vector<std::uint8_t> draw_features(const TreeParams& params, std::uint64_t key, std::size_t d);
+// A cut drawn between the least and the greatest value of the bins first < last.
+Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t feature, int first, int last);
 
-// The features that were not drawn, in the node's random order; sorted only as far as it is asked.
-class OtherFeatures {
+// The features in a random order of each node, worked out only as far as it is asked: a shuffle
+// that is taken back before the next one, so that a node costs no more than the features it draws.
+class FeatureOrder {
 public:
-    OtherFeatures(std::uint64_t key, const std::vector<std::uint8_t>& chosen);
-    bool empty() const { return order_.empty(); }
-    std::size_t next();
+    explicit FeatureOrder(std::size_t d);
+    void start(std::uint64_t key);
+    bool ended() const { return swaps_.size() == order_.size(); }
+    std::uint32_t next();
+
+    // The first `max_features` of the node's order, ascending; none if all take part.
+    std::vector<std::uint32_t> draw(const TreeParams& params, std::uint64_t key);
 
 private:
-    std::vector<std::pair<std::uint64_t, std::size_t>> order_;
+    std::uint64_t key_ = 0;
+    std::vector<std::uint32_t> order_, swaps_;
 };
 
 }  // namespace consilience
