@@ -81,6 +81,7 @@ OURS = (
     "views._layout.ViewLayout",
     "views._maps.ViewMap",
     "views._maps.ViewMapper",
+    "views._normal_scores.NormalScores",
     "views._pairwise.Reference",
     "views._transform.ViewTransformer",
     "vote._mwmvc2.MwMvC2Classifier",

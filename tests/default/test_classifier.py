@@ -197,7 +197,7 @@ def test_time_budget():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_estimators": 5}, "n_estimators must be an integer >= 10, got 5"),
+        ({"n_estimators": 5}, "n_estimators must be an integer >= 10 or None, got 5"),
         ({"n_estimators": 20.0}, "n_estimators must be an integer"),
         ({"time_budget": 0}, "time_budget must be seconds > 0 or None, got 0"),
         ({"time_budget": "long"}, "time_budget must be seconds"),

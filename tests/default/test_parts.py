@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from consilience import MultiViewData
 from consilience._default import _forest, _kernel
 from consilience._default._bank import (
+    DONORS,
     BankView,
     complete_distances,
     filled_distances,
@@ -21,6 +22,7 @@ from consilience._default._components import fit_components, fit_kernel_componen
 from consilience._default._forest import FOLDS, assign_folds, grow_forest
 from consilience._default._kernel import fit_kernel_member, landmarks
 from consilience._default._rows import merge_rows, row_keys
+from consilience._default._trees import PRIOR, pooled_votes
 from reference import default as slow
 
 
@@ -49,7 +51,7 @@ def test_distances_to_means(seed):
     mapped = {name: new[name] for name in new.view_names}
     completed = complete_distances(bank, Ds, strengths, new, mapped)
     for v in range(2):
-        k = min(10, len(held[v]))
+        k = min(DONORS, len(held[v]))
         filled = slow.mean_imputed(Xs[v], present[:, v], joint, k)
         np.testing.assert_allclose(
             filled_distances(bank, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
@@ -168,3 +170,16 @@ def test_cache_is_bounded_and_not_saved():
     assert len(cache._held) == LIMIT
     assert cache.get(LIMIT, lambda: 1 / 0) == LIMIT + 1
     assert cache.__getstate__() == {"_held": {}}
+
+
+def test_votes_of_single_views_are_pooled_by_their_logarithms():
+    prior, strengths = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.2])
+    present = np.array([[True, True], [True, False], [False, False]])
+    votes = {0: np.array([[0.2, 0.8, 0.0], [1.0, 0.0, 0.0]]), 1: np.array([[0.1, 0.1, 0.8]])}
+    out = pooled_votes(votes, present, strengths, prior)
+    smooth = {v: (held + PRIOR * prior) / (1 + PRIOR) for v, held in votes.items()}
+    both = smooth[0][0] ** 0.75 * smooth[1][0] ** 0.25
+    np.testing.assert_allclose(out[0], both / both.sum())
+    one = smooth[0][1] ** 0.75 * prior**0.25
+    np.testing.assert_allclose(out[1], one / one.sum())
+    np.testing.assert_allclose(out[2], prior)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import norm, rankdata
 
 from consilience.views._maps import fit_view_map
 
@@ -81,3 +82,47 @@ def test_empty_cells_stay_and_are_filled_by_means():
     sparse = sp.csr_array(counts)
     held = fit_view_map(sparse, ONES)
     assert np.isfinite(held.fill(held.apply(sparse)).data).all()
+
+
+def test_skewed_columns_stand_there_as_normal_scores_too():
+    skewed, weight = np.exp(RNG.randn(40)), RNG.randint(1, 4, 40).astype(float)
+    X = np.column_stack([RNG.randn(40), skewed, skewed < 0.2])
+    fitted = fit_view_map(X, weight)
+    assert fitted.ranks.columns.tolist() == [1]
+    assert fitted.width == 4
+    out = fitted.apply(X)
+    repeated = np.repeat(skewed, weight.astype(int))
+    below = np.array([np.mean(repeated < x) + np.mean(repeated == x) / 2 for x in repeated])
+    scores = norm.ppf(below)
+    scores = (scores - scores.mean()) / scores.std()
+    np.testing.assert_allclose(np.repeat(out[:, 3], weight.astype(int)), scores * np.sqrt(0.5))
+    standard = np.clip((X - fitted.mean) / fitted.scale, -3, 3) * [1, np.sqrt(0.5), 1]
+    np.testing.assert_allclose(out[:, :3], standard)
+    # between and beyond the values seen
+    order = np.argsort(skewed)
+    low, high = order[3:5]
+    new = np.array([X[low], X[low], X[low]])
+    new[:, 1] = [(skewed[low] + skewed[high]) / 2, -5.0, np.nan]
+    found = fitted.apply(new)
+    assert found[0, 3] == pytest.approx((out[low, 3] + out[high, 3]) / 2)
+    assert found[1, 3] == out[:, 3].min()
+    assert np.isnan(found[2, [1, 3]]).all()
+    assert fitted.fill(found)[2, 3] == 0
+
+
+def test_many_values_are_interpolated_between_some():
+    X = np.exp(RNG.randn(20_000, 1))
+    fitted = fit_view_map(X, np.ones(20_000))
+    assert len(fitted.ranks.values[0]) <= 255
+    ranks = rankdata(X[:, 0])
+    exact = np.clip(norm.ppf((ranks - 0.5) / 20_000), -3, 3)
+    assert np.abs(fitted.apply(X)[:, 1] / np.sqrt(0.5) - exact).max() < 0.1
+
+
+@pytest.mark.parametrize("huge", [1e200, 1e307, 1e-300])
+def test_scores_of_huge_and_tiny_values(huge):
+    X = np.exp(RNG.randn(40, 2)) * huge * [1, -1]
+    out = fit_view_map(X, ONES).apply(X)
+    assert out.shape == (40, 4)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out, fit_view_map(X / huge, ONES).apply(X / huge), atol=1e-6)

@@ -28,8 +28,8 @@ __all__ = [
     "typical_distance",
 ]
 
-# rows whose mean stands in for a missing view
-DONORS = 10
+# rows whose mean stands in for a missing view; see docs/results/default.md
+DONORS = 15
 TINY = 1e-300
 
 

@@ -32,6 +32,9 @@ __all__ = ["ConsilienceClassifier"]
 
 ROWS = 20_000  # rows predicted at once
 LEAST_TREES = 10
+# few rows make votes close, so that more trees are worth their time
+FEW_ROWS = 2000
+FEW_ROWS_TREES, MANY_ROWS_TREES = 500, 300
 
 
 class ConsilienceClassifier(MultiViewClassifier):
@@ -48,8 +51,8 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     Parameters
     ----------
-    n_estimators : int, default=300
-        Trees of each forest, at least 10.
+    n_estimators : int or None, default=None
+        Trees of each forest, at least 10. None is 500, or 300 for more than 2000 rows.
     time_budget : float or None, default=None
         Seconds after which no more trees are grown; each forest has at least 10. Results then
         depend on the machine. None grows all.
@@ -113,7 +116,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def __init__(
         self,
-        n_estimators=300,
+        n_estimators=None,
         *,
         time_budget=None,
         views=None,
@@ -174,12 +177,15 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _fit(self, data, codes, weight):
         self._check_parameters()
-        seeds = check_random_state(self.random_state).randint(
-            np.iinfo(np.int32).max, size=(2, data.n_views + 1, self.n_estimators)
-        )
         self._warn_of_absent_views(data)
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
+        n_trees = self.n_estimators
+        if n_trees is None:
+            n_trees = FEW_ROWS_TREES if len(data) <= FEW_ROWS else MANY_ROWS_TREES
+        seeds = check_random_state(self.random_state).randint(
+            np.iinfo(np.int32).max, size=(2, data.n_views + 1, n_trees)
+        )
         answers = self._fit_members(data, codes, weight, seeds)
         self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
         self.member_weights_ = self._factors / self._factors.sum()
@@ -189,7 +195,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _fit_members(self, data, codes, weight, seeds):
         """Fit the members; their scores (M x n x K) for training rows left out."""
-        more, n_rounds = self._clock(), -(-self.n_estimators // LEAST_TREES)
+        more, n_rounds = self._clock(), -(-seeds.shape[2] // LEAST_TREES)
         with Progress(self, n_tasks=1 + 2 * n_rounds) as progress:
             columns, mapped = fit_columns(data, weight)
             (fitted,) = progress.map(
@@ -233,8 +239,9 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _check_parameters(self):
         n = self.n_estimators
-        if not isinstance(n, Integral) or isinstance(n, bool) or n < LEAST_TREES:
-            raise ValueError(f"n_estimators must be an integer >= {LEAST_TREES}, got {n!r}")
+        whole = isinstance(n, Integral) and not isinstance(n, bool)
+        if n is not None and not (whole and n >= LEAST_TREES):
+            raise ValueError(f"n_estimators must be an integer >= {LEAST_TREES} or None, got {n!r}")
         budget = self.time_budget
         if budget is not None and (not isinstance(budget, Real) or not budget > 0):
             raise ValueError(f"time_budget must be seconds > 0 or None, got {budget!r}")

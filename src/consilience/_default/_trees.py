@@ -1,7 +1,8 @@
 """The tree members: a cross-fitted forest on columns of all views side by side.
 
-Where rows lack views there is one forest for each view instead, grown on the rows that have it, and
-a row is predicted by the forests of the views it has, weighted by the strengths of the views.
+Where rows lack views there is one forest for each view instead, grown on the rows that have it. The
+forests of the views that a row has are pooled by their logarithms, weighted by the strengths of the
+views; a view that it lacks says what the shares of the classes say.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 
 from consilience._default._cache import PatternCache
 from consilience._default._forest import FOLDS, Forest, grow_forest
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
+
+PRIOR = 0.05  # weight of the prior beside the votes of a single view's forest
+TINY = 1e-300
 
 
 def side_by_side(blocks):
@@ -56,7 +61,7 @@ class TreeMember:
                 for v, forest in forests.items()
                 if forest is not None
             }
-            out[rest] = weighted_votes(votes, present[rest], self.strengths, self.prior)
+            out[rest] = pooled_votes(votes, present[rest], self.strengths, self.prior)
         return out
 
     def _forest(self, v, sample):
@@ -73,16 +78,18 @@ def _in_turn(function, items):
     return [function(item) for item in items]
 
 
-def weighted_votes(votes, present, strengths, prior):
-    """Mean of the votes (dict of view -> those of the rows that have it) over a row's views."""
-    total, share = np.zeros((len(present), len(prior))), np.zeros(len(present))
+def pooled_votes(votes, present, strengths, prior):
+    """softmax of Σ_v w_v log p_v, where w_v are the strengths and p_v = prior for absent views.
+
+    ``votes`` is a dict of view -> votes of the rows that have it; they all get a little of the
+    prior, so that no logarithm is infinite.
+    """
+    prior = np.maximum(prior, TINY)
+    logits = np.tile(np.log(prior), (len(present), 1))
     for v, held in votes.items():
-        total[present[:, v]] += strengths[v] * held
-        share[present[:, v]] += strengths[v]
-    known = share > 0
-    out = np.tile(prior, (len(present), 1))
-    out[known] = total[known] / share[known, None]
-    return out
+        told = np.log((held / prior + PRIOR) / (1 + PRIOR))
+        logits[present[:, v]] += strengths[v] / strengths.sum() * told
+    return softmax(logits, axis=1)
 
 
 def single_seeds(seeds, v):
@@ -130,4 +137,4 @@ def fit_tree_member(blocks, present, codes, weight, prior, strengths, seeds, run
                 more,
             )
     member = TreeMember(None, single, strengths, prior, seeds)
-    return member, weighted_votes(votes, present, strengths, prior)
+    return member, pooled_votes(votes, present, strengths, prior)

@@ -1,8 +1,9 @@
 """How a view is made comparable with others before distances are taken.
 
 Non-negative views with many zeros (counts, histograms, term weights) become unit vectors of square
-roots, whose distance is Hellinger's; all other columns are standardised and clipped. Sparse views
-stay sparse: those with negative values are divided by the root mean square of their columns.
+roots, whose distance is Hellinger's; all other columns are standardised and clipped, skewed ones
+beside their normal scores. Sparse views stay sparse: those with negative values are divided by the
+root mean square of their columns.
 Single missing cells (NaN) stay NaN here; ``fill`` puts the column's mean in their place.
 """
 
@@ -15,12 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from consilience.views._normal_scores import NormalScores, fit_normal_scores, standardise
+
 __all__ = ["ViewMap", "ViewMapper", "fit_view_map"]
 
 # shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
 ZEROS = 0.3
 UNITS = 100.0  # columns of a histogram have non-zero values of one order, give or take this factor
 CLIP = 3.0
+HALF = 0.5**0.5
 DENSE = 0.3  # share of stored cells above which a sparse view is made dense
 
 
@@ -33,11 +37,12 @@ class ViewMap:
     mean: np.ndarray
     scale: np.ndarray
     sparse: bool
+    ranks: NormalScores | None = None
 
     @property
     def width(self) -> int:
-        """Number of columns that are left."""
-        return len(self.columns)
+        """Number of mapped columns."""
+        return len(self.columns) + (0 if self.ranks is None else self.ranks.width)
 
     def apply(self, X: Any, dtype: Any = np.float64) -> Any:
         """Mapped rows; NaN stay where they are."""
@@ -45,12 +50,16 @@ class ViewMap:
         if self.kind == "roots":
             # the rows are normed before columns are left out: all of them count
             return _take(_unit_roots(X, dtype), self.columns)
-        X = _take(X, self.columns).astype(dtype)
+        X = _take(X, self.columns)
         if self.sparse:
-            return sp.csr_array(X * (1 / self.scale)[None, :].astype(dtype))
-        # halves, as the difference of two huge numbers may be infinite
-        X = (X / 2 - (self.mean / 2).astype(dtype)) / (self.scale / 2).astype(dtype)
-        return np.clip(X, -CLIP, CLIP, out=X)
+            return sp.csr_array(X.astype(dtype) * (1 / self.scale)[None, :].astype(dtype))
+        Z = standardise(X.astype(dtype), self.mean.astype(dtype), self.scale.astype(dtype))
+        np.clip(Z, -CLIP, CLIP, out=Z)
+        if self.ranks is None:
+            return Z
+        # each of the two counts half in a distance
+        Z[:, self.ranks.columns] *= HALF
+        return np.hstack([Z, HALF * self.ranks.apply(X).astype(dtype)])
 
     def fill(self, X: Any) -> Any:
         """Mapped rows with the mean of the column in the place of NaN."""
@@ -87,7 +96,9 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
     mean, scale = _moments(np.asarray(X[:, varying], dtype=np.float64), weight)
     # columns whose spread is lost in rounding are constant
     kept = scale > 1e-12 * np.abs(mean)
-    return ViewMap("standard", varying[kept], mean[kept], scale[kept], False)
+    varying, mean, scale = varying[kept], mean[kept], scale[kept]
+    ranks = fit_normal_scores(X[:, varying], mean, scale, weight)
+    return ViewMap("standard", varying, mean, scale, False, ranks if ranks.width else None)
 
 
 class ViewMapper(TransformerMixin, BaseEstimator):
