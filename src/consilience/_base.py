@@ -21,7 +21,9 @@ from consilience.views._input import holds_lazy, read_input
 from consilience.views._layout import check_values
 from consilience.views._storage import shown
 
-__all__ = ["MultiViewClassifier"]
+__all__ = ["UNLABELLED", "MultiViewClassifier"]
+
+UNLABELLED = -1  # code of a row without a label, for the methods that take such rows
 
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -60,24 +62,32 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._fit_blocks(read_training(self, X, y, sample_weight, self.n_jobs))
             return self
         data = self._open(X, reset=True)
-        y = check_labels(y, len(data), type(self).__name__)
+        y, labelled = self._read_labels(y, len(data))
         weight = check_weights(sample_weight, len(data))
         self._refuse_empty_rows(data)
         if self._drops_zero_weights and not weight.all():
             kept = np.flatnonzero(weight)
-            data, y, weight = data[kept], y[kept], weight[kept]
-        self.classes_ = np.unique(y[weight > 0])
+            data, y, labelled, weight = data[kept], y[kept], labelled[kept], weight[kept]
+        self.classes_ = np.unique(y[labelled & (weight > 0)])
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but the data have 1 "
                 f"class: {shown(self.classes_)}"
             )
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        weight = class_weights(getattr(self, "class_weight", None), self.classes_, codes, weight)
-        totals = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+        codes = np.full(len(y), UNLABELLED)
+        known = np.searchsorted(self.classes_, y[labelled]).clip(max=len(self.classes_) - 1)
+        codes[labelled], weight = known, weight.copy()
+        weight[labelled] = class_weights(
+            getattr(self, "class_weight", None), self.classes_, known, weight[labelled]
+        )
+        totals = np.bincount(known, weights=weight[labelled], minlength=len(self.classes_))
         self.class_prior_ = totals / totals.sum()
         self._fit(data, codes, weight)
         return self
+
+    def _read_labels(self, y, n_samples):
+        """Checked labels, and which rows have one; methods that need all of them have all."""
+        return check_labels(y, n_samples, type(self).__name__), np.ones(n_samples, dtype=bool)
 
     def predict(self, X):
         """Predict labels.

@@ -13,6 +13,7 @@ from consilience.views._storage import shown
 
 __all__ = [
     "check_labels",
+    "check_number",
     "check_weights",
     "class_weights",
     "one_vs_rest_scores",
@@ -31,9 +32,14 @@ def check_labels(y, n_samples, method):
     if y.dtype.kind == "O" and any(label is None or label != label for label in y):
         raise ValueError("Input y contains NaN or None")
     check_classification_targets(y)
+    check_number(y, n_samples)
+    return y
+
+
+def check_number(y, n_samples):
+    """Refuse labels that are not as many as the samples."""
     if len(y) != n_samples:
         raise ValueError(f"X has {n_samples} samples, but y has {len(y)}: inconsistent numbers")
-    return y
 
 
 def check_weights(sample_weight, n_samples):

@@ -15,11 +15,17 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from consilience._base import MultiViewClassifier
+from consilience._base import UNLABELLED, MultiViewClassifier
 from consilience._compat import Progress
 from consilience._default._columns import fit_columns
 from consilience._default._combine import fit_pool, out_of_fold_error
 from consilience._default._explain import Explanation, explain_views
+from consilience._default._guesses import (
+    equal_confidence,
+    is_unlabelled,
+    read_partial_labels,
+    weigh_guesses,
+)
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
@@ -60,6 +66,10 @@ class ConsilienceClassifier(MultiViewClassifier):
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
+    unlabelled : scalar or None, default=None
+        Label of training rows whose class is not known, such as −1 (scikit-learn's convention,
+        which has to be asked for here, because −1 is a class elsewhere) or NaN. Labels that are
+        None always mean such rows.
     random_state : int, RandomState or None, default=None
         Seed of the trees.
     n_jobs : int or None, default=None
@@ -102,6 +112,10 @@ class ConsilienceClassifier(MultiViewClassifier):
     approximated on 1000 landmarks. Training rows are kept (2000 at most), because the kernel
     member predicts by them.
 
+    Rows without a label take part in a second fit with the class that the first one gives them, at
+    most at 0.3 of a label's weight. ``member_scores_`` and ``out_of_fold_score_`` are then those of
+    the first fit.
+
     Examples
     --------
     >>> from consilience import ConsilienceClassifier
@@ -121,6 +135,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         time_budget=None,
         views=None,
         class_weight=None,
+        unlabelled=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -128,6 +143,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.time_budget = time_budget
         self.views = views
         self.class_weight = class_weight
+        self.unlabelled = unlabelled
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -178,24 +194,40 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _fit(self, data, codes, weight):
         self._check_parameters()
         self._warn_of_absent_views(data)
+        rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
+        if labelled.all():
+            self._fit_rows(data, codes, weight, rng, self.time_budget)
+            return
+        half = None if self.time_budget is None else self.time_budget / 2
+        self._fit_rows(data[labelled], codes[labelled], weight[labelled], rng, half)
+        judged = self.member_scores_, self.out_of_fold_score_
+        guesses = self._probabilities(data[~labelled])
+        codes[~labelled], share = weigh_guesses(guesses)
+        weight[~labelled] *= share
+        rows, logits = self._fit_rows(data, codes, weight, rng, half)
+        factor = equal_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
+        self._factors, self._bias = factor * self._factors, factor * self._bias
+        self.member_scores_, self.out_of_fold_score_ = judged
+
+    def _fit_rows(self, data, codes, weight, rng, seconds):
+        """Fit on rows that have a class; numbers of the rows kept, and their left-out logits."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         n_trees = self.n_estimators
         if n_trees is None:
             n_trees = FEW_ROWS_TREES if len(data) <= FEW_ROWS else MANY_ROWS_TREES
-        seeds = check_random_state(self.random_state).randint(
-            np.iinfo(np.int32).max, size=(2, data.n_views + 1, n_trees)
-        )
-        answers = self._fit_members(data, codes, weight, seeds)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=(2, data.n_views + 1, n_trees))
+        answers = self._fit_members(data, codes, weight, seeds, _clock(seconds))
         self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
-        pooled = np.tensordot(self._factors, answers, axes=1) + self._bias
-        self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
+        logits = np.tensordot(self._factors, answers, axes=1) + self._bias
+        self.out_of_fold_score_ = 1 - out_of_fold_error(logits, codes, weight)
+        return rows, logits
 
-    def _fit_members(self, data, codes, weight, seeds):
+    def _fit_members(self, data, codes, weight, seeds, more):
         """Fit the members; their scores (M x n x K) for training rows left out."""
-        more, n_rounds = self._clock(), -(-seeds.shape[2] // LEAST_TREES)
+        n_rounds = -(-seeds.shape[2] // LEAST_TREES)
         with Progress(self, n_tasks=1 + 2 * n_rounds) as progress:
             columns, mapped = fit_columns(data, weight)
             (fitted,) = progress.map(
@@ -226,13 +258,6 @@ class ConsilienceClassifier(MultiViewClassifier):
                 answers.append(votes)
                 self.member_names_.append(name)
         return np.stack(answers)
-
-    def _clock(self):
-        """Whether there is time left, as a function; None if time does not matter."""
-        if self.time_budget is None:
-            return None
-        end = time.monotonic() + self.time_budget
-        return lambda: time.monotonic() < end
 
     def _tree_columns(self, mapped, data):
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
@@ -284,7 +309,21 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _probabilities(self, data):
         return softmax(self._scores(data), axis=1)
 
+    def _read_labels(self, y, n_samples):
+        bare = is_unlabelled(y, self.unlabelled)
+        if not bare.any():
+            return super()._read_labels(y, n_samples)
+        return read_partial_labels(y, bare, n_samples, type(self).__name__), ~bare
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _clock(seconds):
+    """Whether there is time left, as a function; None if time does not matter."""
+    if seconds is None:
+        return None
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
