@@ -3,6 +3,7 @@
     python benchmarks/default.py summary     # the suite's results (docs/results/default-bench.csv)
     python benchmarks/default.py families    # synthetic families against ET and LR, 10 draws
     python benchmarks/default.py missing     # 30 % of the views hidden by chance
+    python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py             # all of them
 
@@ -26,12 +27,14 @@ from _families import FAMILIES
 from _timing import least
 from msgspec.structs import replace
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import accuracy_score, log_loss
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience.benchmark import load_suite, plan
 from consilience.benchmark.problems import Problem, Problems
 from consilience.benchmark.protocol import stream, with_presence
-from consilience.benchmark.work import execute
+from consilience.benchmark.tasks import Condition
+from consilience.benchmark.work import cut, execute
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import EarlyFusionClassifier
 
@@ -77,6 +80,43 @@ def missing(rate=0.3):
     means = {name: np.mean(found) for name, found in scores.items()}
     print(", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
     print(f"mean {np.mean(list(means.values())):.4f}")
+
+
+# -- rows without a label ----------------------------------------------------------------------
+
+
+def accuracy_and_log_loss(model, data, target):
+    p = model.predict_proba(data)
+    return [accuracy_score(target, model.classes_[p.argmax(axis=1)]), log_loss(target, p)]
+
+
+def unlabelled(most=500):
+    """The suite's splits with 100 rows, and the same with rows that are in no split."""
+    if not available():
+        print("the real data are not beside this checkout: nothing to learn from")
+        return
+    os.environ["CONSILIENCE_DATA"] = str(MIRROR)
+    problems, scores = Problems(), defaultdict(list)
+    for task in plan(load_suite("default"))[0]:
+        if task.method != OURS or task.condition != Condition(train_size=100):
+            continue
+        parts = cut(task, problems.get(task.data, task.data_parameters))
+        train, test = parts.rows.train, parts.rows.test
+        rest = np.setdiff1d(np.arange(len(parts.target)), np.r_[train, test])
+        rest = np.random.RandomState(0).permutation(rest)[:most]
+        labels = [*parts.train_labels.tolist(), *[None] * len(rest)]
+        row = [len(rest)]
+        for rows in (train, np.r_[train, rest]):
+            model = ConsilienceClassifier(random_state=task.seed + task.index)
+            model.fit(parts.data[rows], labels[: len(rows)])
+            row += accuracy_and_log_loss(model, parts.data[test], parts.target[test])
+        scores[task.data].append(row)
+    means = {name: np.mean(rows, axis=0) for name, rows in scores.items()}
+    means["mean"] = np.mean(list(means.values()), axis=0)
+    print("| data | rows without | accuracy | with them | log loss | with them |")
+    print("|---" * 6 + "|")
+    for name, (n, before, loss, after, loss_after) in means.items():
+        print(f"| {name} | {n:.0f} | {before:.4f} | {after:.4f} | {loss:.3f} | {loss_after:.3f} |")
 
 
 # -- the suite -------------------------------------------------------------------------------
@@ -215,7 +255,13 @@ def speed():
     many_rows()
 
 
-PARTS = {"summary": summary, "families": families, "missing": missing, "speed": speed}
+PARTS = {
+    "summary": summary,
+    "families": families,
+    "missing": missing,
+    "unlabelled": unlabelled,
+    "speed": speed,
+}
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")

@@ -204,6 +204,9 @@ class ConsilienceClassifier(MultiViewClassifier):
         guesses = self._probabilities(data[~labelled])
         codes[~labelled], share = weigh_guesses(guesses)
         weight[~labelled] *= share
+        # guesses lean to some of the classes, and so will the members: the pool has to know
+        totals = np.bincount(codes, weights=weight)
+        self.class_prior_ = totals / totals.sum()
         rows, logits = self._fit_rows(data, codes, weight, rng, half)
         factor = equal_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
         self._factors, self._bias = factor * self._factors, factor * self._bias
