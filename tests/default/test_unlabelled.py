@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import softmax
@@ -37,10 +38,18 @@ def problem(n=400, labelled=40, **params):
         ([0.0, np.nan, 1.0], None, [0, 0, 0]),
         (["a", "?", "b"], "?", [0, 1, 0]),
         (["a", "?", "b"], -1, [0, 0, 0]),
+        ([0, pd.NA, 1], pd.NA, [0, 1, 0]),
+        ([0, np.nan, None, "a"], np.nan, [0, 1, 1, 0]),
     ],
 )
 def test_marks(y, marker, expected):
     assert is_unlabelled(y, marker).astype(int).tolist() == expected
+
+
+def test_a_mark_is_one_label():
+    data, y, _ = problem(60)
+    with pytest.raises(ValueError, match="unlabelled must be one label or None, got \\[1, 2\\]"):
+        model(unlabelled=[1, 2]).fit(data, y)
 
 
 def test_guesses_weigh_what_they_are_worth():

@@ -23,15 +23,27 @@ STEEPEST = 5.0  # limit of the logarithm of the factor
 
 def is_unlabelled(y, marker):
     """Mask of the labels that are None, or the marker."""
+    if np.ndim(marker):
+        raise ValueError(f"unlabelled must be one label or None, got {marker!r}")
     y = np.asarray(y)  # as it is: what is wrong with it is said elsewhere
-    bare = np.zeros(y.shape, dtype=bool)
+
+    def bare(label):
+        if label is None:
+            return True
+        return _is_nan(label) if _is_nan(marker) else marker is not None and label == marker
+
     if y.dtype.kind == "O":
-        bare |= np.array([label is None for label in y.ravel()], dtype=bool).reshape(y.shape)
+        return np.array([bool(bare(label)) for label in y.ravel()]).reshape(y.shape)
     if marker is None:
-        return bare
-    if marker != marker:  # NaN
-        return bare | np.asarray(y != y, dtype=bool)
-    return bare | np.asarray(y == marker, dtype=bool)
+        return np.zeros(y.shape, dtype=bool)
+    return np.asarray(y != y if _is_nan(marker) else y == marker, dtype=bool)
+
+
+def _is_nan(label):
+    try:
+        return bool(label != label)
+    except TypeError:  # pandas' NA is neither equal nor different
+        return True
 
 
 def read_partial_labels(y, bare, n_samples, method):
