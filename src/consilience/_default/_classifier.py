@@ -314,7 +314,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _read_labels(self, y, n_samples):
         bare = is_unlabelled(y, self.unlabelled)
-        if not bare.any():
+        if y is None or not bare.any():
             return super()._read_labels(y, n_samples)
         return read_partial_labels(y, bare, n_samples, type(self).__name__), ~bare
 
