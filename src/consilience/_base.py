@@ -70,9 +70,10 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             data, y, labelled, weight = data[kept], y[kept], labelled[kept], weight[kept]
         self.classes_ = np.unique(y[labelled & (weight > 0)])
         if len(self.classes_) < 2:
+            found = f"1 class: {shown(self.classes_)}" if len(self.classes_) else "no labels"
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but the data have 1 "
-                f"class: {shown(self.classes_)}"
+                f"{type(self).__name__} needs samples of at least 2 classes, but the data have "
+                f"{found}"
             )
         codes = np.full(len(y), UNLABELLED)
         known = np.searchsorted(self.classes_, y[labelled]).clip(max=len(self.classes_) - 1)

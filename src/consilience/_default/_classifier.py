@@ -195,32 +195,48 @@ class ConsilienceClassifier(MultiViewClassifier):
         self._check_parameters()
         self._warn_of_absent_views(data)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
+        n_tasks = self._n_tasks(len(data))
         if labelled.all():
-            self._fit_rows(data, codes, weight, rng, self.time_budget)
-            return
+            with Progress(self, n_tasks) as progress:
+                self._fit_rows(data, codes, weight, rng, _clock(self.time_budget), progress)
+        else:
+            with Progress(self, n_tasks + self._n_tasks(labelled.sum())) as progress:
+                self._fit_with_guesses(data, codes, weight, rng, progress)
+
+    def _fit_with_guesses(self, data, codes, weight, rng, progress):
+        """Fit on the rows with a label, guess those of the others, fit on all of them."""
+        labelled = codes != UNLABELLED
         half = None if self.time_budget is None else self.time_budget / 2
-        self._fit_rows(data[labelled], codes[labelled], weight[labelled], rng, half)
+        known = data[labelled], codes[labelled], weight[labelled]
+        self._fit_rows(*known, rng, _clock(half), progress)
         judged = self.member_scores_, self.out_of_fold_score_
         guesses = self._probabilities(data[~labelled])
-        codes[~labelled], share = weigh_guesses(guesses)
+        guessed, share = weigh_guesses(guesses)
+        codes[~labelled] = guessed
         weight[~labelled] *= share
         # guesses lean to some of the classes, and so will the members: the pool has to know
         totals = np.bincount(codes, weights=weight)
         self.class_prior_ = totals / totals.sum()
-        rows, logits = self._fit_rows(data, codes, weight, rng, half)
+        rows, logits = self._fit_rows(data, codes, weight, rng, _clock(half), progress)
         factor = equal_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
         self._factors, self._bias = factor * self._factors, factor * self._bias
         self.member_scores_, self.out_of_fold_score_ = judged
 
-    def _fit_rows(self, data, codes, weight, rng, seconds):
+    def _n_trees(self, n_rows):
+        if self.n_estimators is not None:
+            return self.n_estimators
+        return FEW_ROWS_TREES if n_rows <= FEW_ROWS else MANY_ROWS_TREES
+
+    def _n_tasks(self, n_rows):
+        return 1 + 2 * -(-self._n_trees(n_rows) // LEAST_TREES)
+
+    def _fit_rows(self, data, codes, weight, rng, more, progress):
         """Fit on rows that have a class; numbers of the rows kept, and their left-out logits."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
-        n_trees = self.n_estimators
-        if n_trees is None:
-            n_trees = FEW_ROWS_TREES if len(data) <= FEW_ROWS else MANY_ROWS_TREES
-        seeds = rng.randint(np.iinfo(np.int32).max, size=(2, data.n_views + 1, n_trees))
-        answers = self._fit_members(data, codes, weight, seeds, _clock(seconds))
+        size = (2, data.n_views + 1, self._n_trees(len(data)))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=size)
+        answers = self._fit_members(data, codes, weight, seeds, more, progress)
         self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
@@ -228,38 +244,36 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.out_of_fold_score_ = 1 - out_of_fold_error(logits, codes, weight)
         return rows, logits
 
-    def _fit_members(self, data, codes, weight, seeds, more):
+    def _fit_members(self, data, codes, weight, seeds, more, progress):
         """Fit the members; their scores (M x n x K) for training rows left out."""
-        n_rounds = -(-seeds.shape[2] // LEAST_TREES)
-        with Progress(self, n_tasks=1 + 2 * n_rounds) as progress:
-            columns, mapped = fit_columns(data, weight)
-            (fitted,) = progress.map(
-                lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
-                [mapped.filled],
-                "fit kernel",
+        columns, mapped = fit_columns(data, weight)
+        (fitted,) = progress.map(
+            lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
+            [mapped.filled],
+            "fit kernel",
+        )
+        kernel, scores, self.view_scores_ = fitted
+        self.view_weights_ = kernel.strengths / kernel.strengths.sum()
+        self._columns = columns.with_components(kernel.bank)
+        self._members, answers, self.member_names_ = [kernel], [scores], ["kernel"]
+        blocks = self._tree_columns(mapped, data)
+        for (name, held), own_seeds in zip(blocks.items(), seeds, strict=True):
+            if all(block is None for block in held):
+                continue
+            member, votes = fit_tree_member(
+                held,
+                data.present,
+                codes,
+                weight,
+                self.class_prior_,
+                kernel.strengths,
+                own_seeds,
+                lambda function, items: progress.map(function, items, "grow trees"),
+                more,
             )
-            kernel, scores, self.view_scores_ = fitted
-            self.view_weights_ = kernel.strengths / kernel.strengths.sum()
-            self._columns = columns.with_components(kernel.bank)
-            self._members, answers, self.member_names_ = [kernel], [scores], ["kernel"]
-            blocks = self._tree_columns(mapped, data)
-            for (name, held), own_seeds in zip(blocks.items(), seeds, strict=True):
-                if all(block is None for block in held):
-                    continue
-                member, votes = fit_tree_member(
-                    held,
-                    data.present,
-                    codes,
-                    weight,
-                    self.class_prior_,
-                    kernel.strengths,
-                    own_seeds,
-                    lambda function, items: progress.map(function, items, "grow trees"),
-                    more,
-                )
-                self._members.append(member)
-                answers.append(votes)
-                self.member_names_.append(name)
+            self._members.append(member)
+            answers.append(votes)
+            self.member_names_.append(name)
         return np.stack(answers)
 
     def _tree_columns(self, mapped, data):

@@ -1,5 +1,8 @@
+"""What callbacks of scikit-learn are told during a fit."""
+
 import pytest
 
+from consilience import ConsilienceClassifier
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import (
     BestViewClassifier,
@@ -35,12 +38,15 @@ EXPECTED_TASKS = [
     (LateFusionClassifier(n_jobs=2), {"fit view": 3}),
     (BestViewClassifier(cv=2), {"compare view": 6, "fit view": 3}),
     (StackingFusionClassifier(cv=2), {"fit view": 3, "answer fold": 6}),
+    (ConsilienceClassifier(20), {"fit kernel": 1, "grow trees": 4}),
+    # a third of the rows have no label: two fits, but one task called fit
+    (ConsilienceClassifier(20, unlabelled=0), {"fit kernel": 2, "grow trees": 8}),
 ]
 
 
 @pytest.mark.parametrize(("model", "tasks"), EXPECTED_TASKS)
 def test_every_task_is_reported(model, tasks):
-    data, y = make_multiview_classification(60, random_state=0)
+    data, y = make_multiview_classification(60, n_classes=3, random_state=0)
     recorder = Recorder()
     model.set_callbacks(recorder).fit(data, y)
     events = recorder.events
