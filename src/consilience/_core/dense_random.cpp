@@ -97,7 +97,8 @@ void find_range(const std::uint8_t* block, const std::uint32_t* rows, std::size_
 // sums (channels x 8, out): weights of the rows whose codes are at most `to`
 CONSILIENCE_CLONES
 void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows,
-                 const std::vector<ChannelRows>& parts, const std::uint8_t* to, std::int64_t* sums) {
+                 const std::vector<ChannelRows>& parts, const std::uint8_t* to,
+                 std::int64_t* sums) {
     const IntLanes last = widened(load_bytes(to));
     for (const ChannelRows& part : parts) {
         IntLanes total = {};

@@ -134,11 +134,11 @@ private:
     // Every block for the nodes that have drawn some of its features.
     void search_drawn(std::vector<Family>& level) {
         std::vector<std::size_t> ends(search_.n_blocks() + 1, 0);
-        std::size_t n_drawn = 0;
-        for_each_drawn(level, [&](DenseMember&, std::size_t block) { ++ends[block + 1], ++n_drawn; });
+        for_each_drawn(level, [&](DenseMember&, std::size_t block) { ++ends[block + 1]; });
         std::partial_sum(ends.begin(), ends.end(), ends.begin());
-        std::vector<DenseMember*> nodes(n_drawn);
-        for_each_drawn(level, [&](DenseMember& m, std::size_t block) { nodes[ends[block]++] = &m; });
+        std::vector<DenseMember*> nodes(ends.back());
+        const auto put = [&](DenseMember& m, std::size_t block) { nodes[ends[block]++] = &m; };
+        for_each_drawn(level, put);
         for (std::size_t block = 0, i = 0; block < search_.n_blocks(); ++block)
             for (; i < ends[block]; ++i) search_one(*nodes[i], block, chosen_in(*nodes[i], block));
     }

@@ -113,8 +113,8 @@ void FeatureOrder::start(std::uint64_t key) {
 
 std::uint32_t FeatureOrder::next() {
     const std::size_t i = swaps_.size();
-    const std::uint32_t j =
-        static_cast<std::uint32_t>(i) + below(consilience::draw(key_, i, features), order_.size() - i);
+    const std::uint64_t bits = consilience::draw(key_, i, features);
+    const std::uint32_t j = static_cast<std::uint32_t>(i) + below(bits, order_.size() - i);
     std::swap(order_[i], order_[j]);
     swaps_.push_back(j);
     return order_[i];
