@@ -40,6 +40,8 @@ def problem(n=400, labelled=40, **params):
         (["a", "?", "b"], -1, [0, 0, 0]),
         ([0, pd.NA, 1], pd.NA, [0, 1, 0]),
         ([0, np.nan, None, "a"], np.nan, [0, 1, 1, 0]),
+        ([0, pd.NA, -1], -1, [0, 0, 1]),
+        ([[0], [None], [1]], None, [0, 1, 0]),
     ],
 )
 def test_marks(y, marker, expected):

@@ -26,17 +26,17 @@ def is_unlabelled(y, marker):
     if np.ndim(marker):
         raise ValueError(f"unlabelled must be one label or None, got {marker!r}")
     y = np.asarray(y)  # as it is: what is wrong with it is said elsewhere
-
-    def bare(label):
-        if label is None:
-            return True
-        return _is_nan(label) if _is_nan(marker) else marker is not None and label == marker
-
-    if y.dtype.kind == "O":
-        return np.array([bool(bare(label)) for label in y.ravel()]).reshape(y.shape)
-    if marker is None:
-        return np.zeros(y.shape, dtype=bool)
-    return np.asarray(y != y if _is_nan(marker) else y == marker, dtype=bool)
+    nan = _is_nan(marker)
+    if y.dtype.kind != "O":
+        marked = y != y if nan else (y == marker) & (marker is not None)
+        return np.asarray(marked, dtype=bool).ravel()
+    bare = np.array([label is None for label in y.ravel()], dtype=bool)
+    if nan:
+        bare |= np.array([_is_nan(label) for label in y.ravel()], dtype=bool)
+    elif marker is not None:
+        marked = [not _is_nan(label) and label == marker for label in y.ravel()]
+        bare |= np.array(marked, dtype=bool)
+    return bare
 
 
 def _is_nan(label):
