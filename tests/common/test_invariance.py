@@ -35,8 +35,6 @@ def scores(model, X):
     return decisions
 
 
-# doors must agree even where a solver does not reach its tolerance in time
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @given(problem=problems())
 def test_doors_agree(name, problem):
