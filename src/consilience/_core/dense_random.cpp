@@ -94,38 +94,36 @@ void find_range(const std::uint8_t* block, const std::uint32_t* rows, std::size_
     std::memcpy(range.greatest_value, &greatest_value, lanes);
 }
 
-// sums (channels x 8, out): weights of the rows whose codes are at most `to`
+// sums (out): weights of the rows whose codes are at most `to`; null weights count the rows
 CONSILIENCE_CLONES
-void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows,
-                 const std::vector<ChannelRows>& parts, const std::uint8_t* to,
-                 std::int64_t* sums) {
+void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,
+                 const std::int64_t* weight, const std::uint8_t* to, std::int64_t* sums) {
     const IntLanes last = widened(load_bytes(to));
-    for (const ChannelRows& part : parts) {
-        IntLanes total = {};
-        for (std::size_t i = part.begin; i < part.end; ++i) {
-            const std::size_t row = rows[i];
-            const IntLanes codes = widened(load_bytes(block + row * lanes));
-            total = total + if_at_most(codes, last, part.weight ? part.weight[row] : 1);
-        }
-        std::memcpy(sums + part.channel * lanes, &total, sizeof total);
+    IntLanes total = {};
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::size_t row = rows[i];
+        const IntLanes codes = widened(load_bytes(block + row * lanes));
+        total = total + if_at_most(codes, last, weight ? weight[row] : 1);
     }
+    std::memcpy(sums, &total, sizeof total);
 }
 
 }  // namespace
 
 // sums (channels x 8, out) of the rows whose codes are at most `to`
 void BlockSearch::sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
-                            const std::uint8_t* to, std::vector<std::int64_t>& sums) {
-    parts_.clear();
+                            const std::uint8_t* to, std::vector<std::int64_t>& sums) const {
+    const std::uint8_t* codes = bins_ + block * p_.n * lanes;
+    sums.assign(p_.n_channels() * lanes, 0);
     for (const int c : m.channels) {
         const int group = p_.cost ? 0 : c;
         const std::int64_t* weight = p_.weight.data() + (p_.cost ? c * p_.n : 0);
-        parts_.push_back({c, m.segments[group], m.segments[group + 1], weight});
+        sum_at_most(codes, rows + m.segments[group], m.segments[group + 1] - m.segments[group],
+                    weight, to, sums.data() + c * lanes);
     }
     if (p_.counted)
-        parts_.push_back({p_.n_sums, m.segments.front(), m.segments.back(), nullptr});
-    sums.assign(p_.n_channels() * lanes, 0);
-    sum_at_most(bins_ + block * p_.n * lanes, rows, parts_, to, sums.data());
+        sum_at_most(codes, rows + m.segments.front(), m.size(), nullptr, to,
+                    sums.data() + p_.n_sums * lanes);
 }
 
 void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block,

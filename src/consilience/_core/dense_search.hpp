@@ -30,13 +30,6 @@ struct DenseMember {
     std::size_t size() const { return segments.back() - segments.front(); }
 };
 
-// Rows begin … end - 1 that enter the sums of a channel.
-struct ChannelRows {
-    int channel;
-    std::size_t begin, end;
-    const std::int64_t* weight;  // null counts the rows
-};
-
 // One bit per feature of a block.
 using LaneMask = unsigned;
 constexpr LaneMask all_of_block = (1u << lanes) - 1;
@@ -69,7 +62,7 @@ private:
                  int bin, int lane) const;
     Split locate(const DenseMember& m, const std::int64_t* hist, std::size_t f, double score) const;
     void sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
-                   const std::uint8_t* to, std::vector<std::int64_t>& sums);
+                   const std::uint8_t* to, std::vector<std::int64_t>& sums) const;
     void consider_random(DenseMember& m, std::size_t f, const Cut& cut, bool missing);
     bool heavier_left(const DenseMember& m, const std::vector<std::int64_t>& left) const;
 
@@ -81,7 +74,6 @@ private:
     std::vector<unsigned char> scratch_;
     std::vector<std::int64_t> sums_, value_sums_;  // channel x lane; all but NaN
     std::vector<std::int64_t> left_;
-    std::vector<ChannelRows> parts_;
 };
 
 }  // namespace consilience

@@ -65,7 +65,6 @@ Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t feature, int fir
 class FeatureOrder {
 public:
     explicit FeatureOrder(std::size_t d);
-    void start(std::uint64_t key);
     bool ended() const { return swaps_.size() == order_.size(); }
     std::uint32_t next();
 
@@ -73,6 +72,8 @@ public:
     std::vector<std::uint32_t> draw(const TreeParams& params, std::uint64_t key);
 
 private:
+    void start(std::uint64_t key);
+
     std::uint64_t key_ = 0;
     std::vector<std::uint32_t> order_, swaps_;
 };
