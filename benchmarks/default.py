@@ -47,6 +47,18 @@ def trees(seed):
     return EarlyFusionClassifier(ExtraTreesClassifier(300, random_state=seed))
 
 
+def our_tasks(wanted):
+    """Our tasks of the suite with a wanted condition, and their problems; none without the data."""
+    if not available():
+        print("the real data are not beside this checkout")
+        return
+    os.environ["CONSILIENCE_DATA"] = str(MIRROR)
+    problems = Problems()
+    for task in plan(load_suite("default"))[0]:
+        if task.method == OURS and wanted(task.condition):
+            yield task, problems.get(task.data, task.data_parameters)
+
+
 # -- views missing by chance -----------------------------------------------------------------
 
 
@@ -60,15 +72,8 @@ def hide_by_chance(data, rate, rng):
 
 def missing(rate=0.3):
     """The suite's splits with 100 rows where views are hidden by chance, not by a fixed share."""
-    if not available():
-        print("the real data are not beside this checkout: nothing to hide")
-        return
-    os.environ["CONSILIENCE_DATA"] = str(MIRROR)
-    problems, scores = Problems(), defaultdict(list)
-    for task in plan(load_suite("default"))[0]:
-        if task.method != OURS or not task.condition.missing:
-            continue
-        problem = problems.get(task.data, task.data_parameters)
+    scores = defaultdict(list)
+    for task, problem in our_tasks(lambda condition: condition.missing):
         rows = np.arange(len(problem.target))
         if task.complete:
             rows = np.flatnonzero(problem.data.present.all(axis=1))
@@ -77,6 +82,8 @@ def missing(rate=0.3):
         condition = replace(task.condition, missing=0.0)
         outcome = execute(replace(task, condition=condition, complete=False), hidden)
         scores[task.data].append(outcome.metrics["accuracy"])
+    if not scores:
+        return
     means = {name: np.mean(found) for name, found in scores.items()}
     print(", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
     print(f"mean {np.mean(list(means.values())):.4f}")
@@ -92,15 +99,9 @@ def accuracy_and_log_loss(model, data, target):
 
 def unlabelled(most=500):
     """The suite's splits with 100 rows, and the same with rows that are in no split."""
-    if not available():
-        print("the real data are not beside this checkout: nothing to learn from")
-        return
-    os.environ["CONSILIENCE_DATA"] = str(MIRROR)
-    problems, scores = Problems(), defaultdict(list)
-    for task in plan(load_suite("default"))[0]:
-        if task.method != OURS or task.condition != Condition(train_size=100):
-            continue
-        parts = cut(task, problems.get(task.data, task.data_parameters))
+    scores = defaultdict(list)
+    for task, problem in our_tasks(lambda condition: condition == Condition(train_size=100)):
+        parts = cut(task, problem)
         train, test = parts.rows.train, parts.rows.test
         rest = np.setdiff1d(np.arange(len(parts.target)), np.r_[train, test])
         rest = np.random.RandomState(0).permutation(rest)[:most]
@@ -111,6 +112,8 @@ def unlabelled(most=500):
             model.fit(parts.data[rows], labels[: len(rows)])
             row += accuracy_and_log_loss(model, parts.data[test], parts.target[test])
         scores[task.data].append(row)
+    if not scores:
+        return
     means = {name: np.mean(rows, axis=0) for name, rows in scores.items()}
     means["mean"] = np.mean(list(means.values()), axis=0)
     print("| data | rows without | accuracy | with them | log loss | with them |")
