@@ -19,14 +19,14 @@ def _fixed(seed):
     return np.random.RandomState(seed)
 
 
-def gaussian(widths, strengths, *, classes=2, shares=None, redundancy=0.3, noise=0.0, seed=0):
+def gaussian(widths, view_weights, *, classes=2, shares=None, redundancy=0.3, noise=0.0, seed=0):
     """Normal classes, one centre for each class and view; part of the scatter is common."""
 
     def draw(n, rng):
         y = _labels(rng, n, np.ones(classes) if shares is None else shares)
         common = rng.standard_normal((n, 4))
         views = {}
-        for v, (d, strength) in enumerate(zip(widths, strengths, strict=True)):
+        for v, (d, strength) in enumerate(zip(widths, view_weights, strict=True)):
             fixed = _fixed(1000 * seed + v)
             centres = fixed.standard_normal((classes, d))
             centres *= strength / np.linalg.norm(centres, axis=1, keepdims=True)

@@ -84,7 +84,7 @@ def missing(rate=0.3):
         scores[task.data].append(outcome.metrics["accuracy"])
     if not scores:
         return
-    means = {name: np.mean(found) for name, found in scores.items()}
+    means = {name: np.mean(result) for name, result in scores.items()}
     print(", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
     print(f"mean {np.mean(list(means.values())):.4f}")
 
@@ -127,14 +127,14 @@ def unlabelled(most=500):
 
 def read_accuracies(path):
     """Mean accuracies: condition -> method -> data set."""
-    found = defaultdict(lambda: defaultdict(dict))
+    result = defaultdict(lambda: defaultdict(dict))
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["metric"] == "accuracy":
                 names = ("train_size", "missing", "junk_views", "label_noise")
                 condition = tuple(float(row[name]) for name in names)
-                found[condition][row["method"]][row["dataset"]] = float(row["mean"])
-    return found
+                result[condition][row["method"]][row["dataset"]] = float(row["mean"])
+    return result
 
 
 def title(condition):
@@ -149,26 +149,26 @@ def best_of(methods, dataset, names):
 
 def summary(path=RESULTS):
     """Means over the data sets, and ours against the best baseline of each."""
-    found = read_accuracies(path)
-    conditions, methods = list(found), list(next(iter(found.values())))
+    result = read_accuracies(path)
+    conditions, methods = list(result), list(next(iter(result.values())))
     print("| method | " + " | ".join(map(title, conditions)) + " |")
     print("|---" * (len(conditions) + 1) + "|")
     others = [name for name in methods if name != OURS]
     plain = [name for name in others if "mapped" not in name]
     for name in methods:
-        means = [np.mean(list(found[c][name].values())) for c in conditions]
+        means = [np.mean(list(result[c][name].values())) for c in conditions]
         print(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
     for label, names in (
         ("best plain one of each set", plain),
         ("best of all of each set", others),
     ):
         bests = [
-            np.mean([max(found[c][name][d] for name in names) for d in found[c][OURS]])
+            np.mean([max(result[c][name][d] for name in names) for d in result[c][OURS]])
             for c in conditions
         ]
         print(f"| {label} | " + " | ".join(f"{best:.3f}" for best in bests) + " |")
     condition = (100.0, 0.0, 0.0, 0.0)
-    table = found[condition]
+    table = result[condition]
     print(f"\n| {title(condition)} | ours | best plain | | best with maps | |\n" + "|---" * 6 + "|")
     for d, ours in table[OURS].items():
         cells = []

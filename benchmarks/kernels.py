@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from consilience import MultiViewData, ViewTransformer
 from consilience._core import rbf_epilogue
 from consilience._solvers.kernel_rows import CachedRows
-from consilience._solvers.kernels import KernelTo, kernel_gamma
+from consilience._solvers.kernels import KernelAgainst, kernel_gamma
 from consilience._solvers.smo import solve_hinge
 from consilience.kernel import MKLClassifier, MVMLClassifier
 from consilience.margin import (
@@ -43,7 +43,7 @@ def epilogue(n=2000, d=50, gamma=0.02):
 
         name = np.dtype(dtype).name
         report(f"RBF epilogue {n} x {n} {name} vs NumPy", least(ours), least(numpy_epilogue), "")
-        full = least(lambda X=X, dtype=dtype: KernelTo(X, "rbf", gamma=gamma, dtype=dtype)(X))
+        full = least(lambda X=X, dtype=dtype: KernelAgainst(X, "rbf", gamma=gamma, dtype=dtype)(X))
         anchor = least(lambda X=X: rbf_kernel(X, gamma=gamma))
         report(f"RBF kernel {n} x {n} {name} vs scikit-learn", full, anchor, "")
 
@@ -58,7 +58,7 @@ def blobs(n, d=50, seed=0, spread=0.35):
 
 def hinge(X, y, C, tol=1e-3, dtype=np.float32, capacity=None):
     """Form (c) as the classifiers run it, kernel included; float32 as libsvm keeps its rows."""
-    kernel = KernelTo(X, "rbf", gamma=1 / X.shape[1], dtype=dtype)
+    kernel = KernelAgainst(X, "rbf", gamma=1 / X.shape[1], dtype=dtype)
     rows = CachedRows(
         lambda samples, out: kernel(X[samples], out=out),
         np.ones(len(X)),
@@ -80,10 +80,10 @@ def speed(sizes):
                 ours = least(lambda X=X, y=y, C=C, t=dtype: hinge(X, y, C, dtype=t), repeat)
                 goal = ">= 5x" if dtype == np.float32 else ""
                 report(f"hinge rbf n={n} C={C:g} {np.dtype(dtype)} vs SVC", ours, anchor, goal)
-            found = hinge(X, y, C)
+            result = hinge(X, y, C)
             print(
-                f"    support vectors {(found.dual > 0).sum()} ({theirs.n_support_.sum()}), steps "
-                f"{found.n_iter} ({theirs.n_iter_[0]}), bias {found.bias:.4f} "
+                f"    support vectors {(result.dual > 0).sum()} ({theirs.n_support_.sum()}), steps "
+                f"{result.n_iter} ({theirs.n_iter_[0]}), bias {result.bias:.4f} "
                 f"({theirs.intercept_[0]:.4f})"
             )
 
@@ -171,7 +171,7 @@ class SumOfKernels:
         self.views = data.view_names
         gammas = [kernel_gamma("scale", X) for _, X in data.items()]
         self.kernels = [
-            KernelTo(X, "rbf", gamma=gamma)
+            KernelAgainst(X, "rbf", gamma=gamma)
             for (_, X), gamma in zip(data.items(), gammas, strict=True)
         ]
         self.svc.fit(self._kernel(data), y)

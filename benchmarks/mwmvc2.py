@@ -62,7 +62,7 @@ def choice_of_defaults(n_seeds):
     settings = [
         (voters, view_weights, n_iter)
         for voters in ("random_trees", "trees")
-        for view_weights in ("uniform", "loss", "printed")
+        for view_weights in ("uniform", "loss", "paper")
         for n_iter in (2, 5)
     ]
     table = []

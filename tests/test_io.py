@@ -157,9 +157,9 @@ LOADERS = [
 def forge(rng, parts):
     """Change what the schema says, somewhere, and seal it."""
     schema = json.loads(parts["schema.json"])
-    found = [node for node in nodes(schema) if "__class__" in node]
+    result = [node for node in nodes(schema) if "__class__" in node]
     for _ in range(int(rng.integers(1, 3))):
-        node = found[int(rng.integers(len(found)))]
+        node = result[int(rng.integers(len(result)))]
         kind = int(rng.integers(6))
         if kind == 0:
             node["__module__"], node["__class__"] = EVIL[int(rng.integers(len(EVIL)))]
@@ -172,7 +172,7 @@ def forge(rng, parts):
                 int(rng.integers(5))
             ]
         elif kind == 4:
-            other = found[int(rng.integers(len(found)))]
+            other = result[int(rng.integers(len(result)))]
             node.update({k: v for k, v in other.items() if k.startswith("__")})
         else:
             node["__module__"], node["__class__"] = EVIL[int(rng.integers(len(EVIL)))]

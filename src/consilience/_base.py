@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from consilience._compat import CallbackSupportMixin, with_callbacks
 from consilience._targets import check_labels, check_weights, class_weights
 from consilience.distributed._training import comes_in_blocks, predict_lazily, read_training
-from consilience.views._input import holds_lazy, read_input
+from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["UNLABELLED", "MultiViewClassifier"]
 
@@ -61,19 +61,19 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 )
             self._fit_blocks(read_training(self, X, y, sample_weight, self.n_jobs))
             return self
-        data = self._open(X, reset=True)
+        data = self._validate_input(X, reset=True)
         y, labelled = self._read_labels(y, len(data))
         weight = check_weights(sample_weight, len(data))
-        self._refuse_empty_rows(data)
+        self._check_rows_have_views(data)
         if self._drops_zero_weights and not weight.all():
             kept = np.flatnonzero(weight)
             data, y, labelled, weight = data[kept], y[kept], labelled[kept], weight[kept]
         self.classes_ = np.unique(y[labelled & (weight > 0)])
         if len(self.classes_) < 2:
-            found = f"1 class: {shown(self.classes_)}" if len(self.classes_) else "no labels"
+            seen = f"1 class: {format_list(self.classes_)}" if len(self.classes_) else "no labels"
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but the data have "
-                f"{found}"
+                f"{seen}"
             )
         codes = np.full(len(y), UNLABELLED)
         known = np.searchsorted(self.classes_, y[labelled]).clip(max=len(self.classes_) - 1)
@@ -103,9 +103,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             For dask arrays a dask array, as everywhere else.
         """
-        if holds_lazy(X):
-            return self._lazily("predict", X)
-        winners = self._with_prior(X, self._scores).argmax(axis=1)
+        if has_dask_views(X):
+            return self._predict_lazily("predict", X)
+        winners = self._predict_or_prior(X, self._scores).argmax(axis=1)
         return self.classes_[winners]
 
     def decision_function(self, X):
@@ -120,9 +120,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        if holds_lazy(X):
-            return self._lazily("decision_function", X)
-        scores = self._with_prior(X, self._scores)
+        if has_dask_views(X):
+            return self._predict_lazily("decision_function", X)
+        scores = self._predict_or_prior(X, self._scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @available_if(lambda self: hasattr(self, "_probabilities") and self._has_probabilities())
@@ -138,32 +138,32 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        if holds_lazy(X):
-            return self._lazily("predict_proba", X)
-        return self._with_prior(X, self._probabilities)
+        if has_dask_views(X):
+            return self._predict_lazily("predict_proba", X)
+        return self._predict_or_prior(X, self._probabilities)
 
     def _has_probabilities(self):
         return True
 
-    def _open(self, X, reset):
+    def _validate_input(self, X, reset):
         """Numeric, finite views of the input; remember (reset) or check their layout."""
         return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
 
-    def _read(self, X):
+    def _validate_for_predict(self, X):
         """Checked views of new samples, and the mask of rows that have at least one."""
         check_is_fitted(self)
-        data = self._open(X, reset=False)
+        data = self._validate_input(X, reset=False)
         known = data.present.any(axis=1)
         if not known.all():
             warnings.warn(
                 f"{(~known).sum()} rows have no view at all and get the class prior: "
-                f"rows {shown(np.flatnonzero(~known))}",
+                f"rows {format_list(np.flatnonzero(~known))}",
                 UserWarning,
                 stacklevel=4,
             )
         return data, known
 
-    def _lazily(self, method, X):
+    def _predict_lazily(self, method, X):
         """A method of lazy views, as a dask array."""
         check_is_fitted(self)
         if method == "predict":
@@ -171,9 +171,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         one = method == "decision_function" and len(self.classes_) == 2
         return predict_lazily(self, method, X, () if one else (len(self.classes_),), np.float64)
 
-    def _with_prior(self, X, rule):
+    def _predict_or_prior(self, X, rule):
         """``rule`` on the rows that have a view, the class prior on those that have none."""
-        data, known = self._read(X)
+        data, known = self._validate_for_predict(X)
         if known.all():
             return rule(data)
         out = np.tile(self.class_prior_, (len(data), 1))
@@ -181,12 +181,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             out[known] = rule(data[known])
         return out
 
-    def _refuse_empty_rows(self, data):
+    def _check_rows_have_views(self, data):
         empty = np.flatnonzero(~data.present.any(axis=1))
         if len(empty):
             raise ValueError(
                 f"{len(empty)} training rows have no view at all (Input contains NaN everywhere): "
-                f"rows {shown(empty)}; drop them before fit"
+                f"rows {format_list(empty)}; drop them before fit"
             )
 
     def __sklearn_tags__(self):

@@ -15,15 +15,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 __all__ = [
-    "CodedClassifier",
     "ConstantClassifier",
+    "LabelEncodedClassifier",
     "check_classifier",
-    "fit_coded",
+    "fit_label_encoded",
     "fit_weighted",
     "last_step",
-    "seeded",
     "takes_weight",
     "with_seed",
+    "with_seeds",
 ]
 
 
@@ -57,7 +57,7 @@ def fit_weighted(estimator, X, y, weight, where):
 
 
 @dataclass(eq=False)
-class CodedClassifier:
+class LabelEncodedClassifier:
     """A fitted classifier that answers with class codes, in the storage it was fitted on."""
 
     estimator: Any
@@ -82,18 +82,18 @@ class ConstantClassifier:
         return np.full(X.shape[0], self.code)
 
 
-def fit_coded(estimator, X, codes, weight, classes, where):
+def fit_label_encoded(estimator, X, codes, weight, classes, where):
     """Fit a clone on labels ``classes[codes]``; rows of one class, or none, give a constant."""
     if isinstance(estimator, FrozenEstimator):
         unknown = [label for label in estimator.classes_ if label not in classes]
         if unknown:
             raise ValueError(f"the frozen classifier on {where} knows other classes: {unknown}")
-        return CodedClassifier(estimator, classes, sp.issparse(X))
+        return LabelEncodedClassifier(estimator, classes, sp.issparse(X))
     check_classifier(estimator, where)
     if len(codes) == 0 or (codes == codes[0]).all():
         return ConstantClassifier(int(codes[0]) if len(codes) else 0)
     fitted = fit_weighted(estimator, X, classes[codes], weight, where)
-    return CodedClassifier(fitted, classes, sp.issparse(X))
+    return LabelEncodedClassifier(fitted, classes, sp.issparse(X))
 
 
 def weight_params(estimator, weight, where):
@@ -136,7 +136,7 @@ def takes_weight(estimator):
     return inner is None
 
 
-def seeded(estimators, random_state):
+def with_seeds(estimators, random_state):
     """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
     if random_state is None:
         return estimators

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = [
     "check_labels",
@@ -76,7 +76,9 @@ def class_weights(class_weight, classes, codes, weight):
         raise TypeError(f"class_weight must be 'balanced', a dict or None, got {class_weight!r}")
     # a fold may lack a rare class, but weights for none of the classes are a mistake
     if class_weight and not any(label in classes for label in class_weight):
-        raise ValueError(f"class_weight names classes that y does not have: {shown(class_weight)}")
+        raise ValueError(
+            f"class_weight names classes that y does not have: {format_list(class_weight)}"
+        )
     for label, value in class_weight.items():
         if not isinstance(value, numbers.Real) or not 0 < value < np.inf:
             raise ValueError(f"class_weight[{label!r}] must be a number > 0, got {value!r}")

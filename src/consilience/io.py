@@ -28,8 +28,8 @@ MAX_BYTES = 8 * 2**30  # unpacked; a small file can claim to hold anything
 OURS = (
     "_binned_tree.BinnedTreeClassifier",
     "_core.binned.Tree",
-    "_default._bank.Bank",
-    "_default._bank.BankView",
+    "_default._reference_set.ReferenceSet",
+    "_default._reference_set.ReferenceView",
     "_default._cache.PatternCache",
     "_default._classifier.ConsilienceClassifier",
     "_default._columns.Columns",
@@ -37,9 +37,9 @@ OURS = (
     "_default._forest.Forest",
     "_default._kernel.KernelMember",
     "_default._trees.TreeMember",
-    "_estimators.CodedClassifier",
+    "_estimators.LabelEncodedClassifier",
     "_estimators.ConstantClassifier",
-    "_solvers.kernels.KernelTo",
+    "_solvers.kernels.KernelAgainst",
     "benchmark.recipes._as_dense",
     "boosting._iboost.IBoostClassifier",
     "boosting._mumbo.MuMBoClassifier",
@@ -62,10 +62,10 @@ OURS = (
     "landmark._imputation.Imputer",
     "landmark._mvlsvm.MVLSVMClassifier",
     "landmark._projection.Projection",
-    "landmark._projection.SamplesTo",
+    "landmark._projection.SamplesAgainst",
     "landmark._projector.LandmarkProjector",
     "margin._amvmed.AMVMEDClassifier",
-    "margin._base.Solved",
+    "margin._base.BinarySolution",
     "margin._machine.FeatureExpansion",
     "margin._machine.KernelSpec",
     "margin._machine.LinearExpansion",
@@ -179,8 +179,8 @@ def load(path: str | os.PathLike) -> Any:
     except ImportError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        reason = f"it is no model file of consilience ({said})"
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"it is no model file of consilience ({message})"
         raise ModelFileError(f"{path} is refused: {reason}") from None
 
 
@@ -206,13 +206,13 @@ def _digests(archive: ZipFile) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    result = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            result[name] = "unknown"
+    return result
 
 
 def _check_manifest(content: bytes) -> None:

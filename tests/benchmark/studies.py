@@ -53,6 +53,6 @@ def table(records):
     for record in records:
         outcome = record.outcome
         metrics = {k: v for k, v in outcome.metrics.items() if k not in COSTS}
-        assert record.address not in rows
-        rows[record.address] = (record.task, outcome.status, metrics, outcome.chosen)
+        assert record.task_hash not in rows
+        rows[record.task_hash] = (record.task, outcome.status, metrics, outcome.chosen)
     return rows

@@ -60,8 +60,8 @@ def count(out):
 
 
 def workers_of(pid):
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in found]
+    result = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in result]
 
 
 def is_there(pid):
@@ -90,10 +90,10 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(suite, undisturbed, tm
             assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             assert len(store.statuses()) >= before
     bench(suite, tmp_path)
-    expected, shown = undisturbed
+    expected, format_list = undisturbed
     assert len(expected) == N_TASKS
     assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == shown
+    assert accuracies(tmp_path) == format_list
     deadline = time.monotonic() + 30
     while any(map(is_there, orphans)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -111,18 +111,18 @@ def test_interrupted_it_leaves_a_readable_store(suite, undisturbed, tmp_path):
     assert "consilience: stopped; the same command goes on from here" in err
     assert "Traceback" not in err
     expected, _ = undisturbed
-    found = results(tmp_path)
-    assert 3 <= len(found) <= N_TASKS
-    assert all(found[key] == expected[key] for key in found)
+    result = results(tmp_path)
+    assert 3 <= len(result) <= N_TASKS
+    assert all(result[key] == expected[key] for key in result)
 
 
 def test_two_at_a_time_share_the_work(suite, undisturbed, tmp_path):
     runs = [start("bench", suite, "--out", tmp_path, "--quiet") for _ in range(2)]
     ends = [run.communicate(timeout=300) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ends
-    expected, shown = undisturbed
+    expected, format_list = undisturbed
     assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == shown
+    assert accuracies(tmp_path) == format_list
 
 
 @pytest.mark.skipif(
@@ -146,6 +146,6 @@ def test_a_full_disk_ends_the_run_with_one_sentence(suite, undisturbed, tmp_path
     assert "code 1" in ended.stdout
     assert ended.stderr.count("no space left for") == 1
     assert "Traceback" not in ended.stderr
-    expected, shown = undisturbed
+    expected, format_list = undisturbed
     assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == shown
+    assert accuracies(tmp_path) == format_list

@@ -8,7 +8,7 @@ from consilience.benchmark.protocol import (
     Folds,
     Holdout,
     Official,
-    add_junk,
+    add_noise_views,
     balanced_subset,
     flip_labels,
     hide_views,
@@ -75,10 +75,12 @@ def test_subset_is_balanced(labels, size, seed):
     kept = balanced_subset(rows, y[rows], size, stream(seed, 0, "subset"))
     assert set(kept) <= set(rows)
     assert len(set(kept)) == len(kept)
-    counts, there = ([(y[part] == k).sum() for k in np.unique(y[rows])] for part in (kept, rows))
+    counts, is_present = (
+        [(y[part] == k).sum() for k in np.unique(y[rows])] for part in (kept, rows)
+    )
     each, rest = divmod(size, len(counts))
-    short = [count == of and of < each + 1 for count, of in zip(counts, there, strict=True)]
-    for count, of in zip(counts, there, strict=True):
+    short = [count == of and of < each + 1 for count, of in zip(counts, is_present, strict=True)]
+    for count, of in zip(counts, is_present, strict=True):
         assert min(max(2, each), of) <= count <= min(max(2, each + (rest > 0)), of)
     if not any(short) and each >= 2:
         assert len(kept) == size
@@ -108,23 +110,25 @@ def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
 
 def test_junk_is_added_to_what_there_is():
     data, _ = make_multiview_classification(40, n_views=2, missing_rate=0.3, random_state=0)
-    more = add_junk(data, 3, stream(0, 0, "junk"))
+    more = add_noise_views(data, 3, stream(0, 0, "junk"))
     assert more.view_names == (*data.view_names, "junk 1", "junk 2", "junk 3")
     np.testing.assert_array_equal(more.present[:, :2], data.present)
     assert more.present[:, 2:].all()
-    np.testing.assert_array_equal(more["junk 2"], add_junk(data, 2, stream(0, 0, "junk"))["junk 2"])
+    np.testing.assert_array_equal(
+        more["junk 2"], add_noise_views(data, 2, stream(0, 0, "junk"))["junk 2"]
+    )
     noise = np.hstack([more[f"junk {v}"] for v in (1, 2, 3)])
     assert noise.shape == (40, 300)
     assert abs(noise.mean()) < 0.05
     assert abs(noise.std() - 1) < 0.05
     with pytest.raises(ValueError, match="there is a view 'junk 1' already"):
-        add_junk(more, 1, stream(0, 0, "junk"))
+        add_noise_views(more, 1, stream(0, 0, "junk"))
 
 
 def test_junk_beside_a_kernel():
     ids = np.arange(20)
     kernel = MultiViewData({"k": np.eye(20)}, sample_ids=ids, kinds={"k": "kernel"})
-    more = add_junk(kernel, 1, stream(0, 0, "junk"))
+    more = add_noise_views(kernel, 1, stream(0, 0, "junk"))
     assert more.kinds == {"k": "kernel", "junk 1": "features"}
     np.testing.assert_array_equal(more[ids[5:]]["k"], kernel[ids[5:]]["k"])
 

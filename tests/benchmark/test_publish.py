@@ -11,7 +11,7 @@ from consilience.benchmark.publish import raw_csv, summary_csv, write_file, writ
 from consilience.benchmark.results import Key, collect
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
-from consilience.benchmark.tasks import address
+from consilience.benchmark.tasks import task_hash
 from consilience.benchmark.work import Outcome
 
 PAPER = """
@@ -160,4 +160,4 @@ def test_forecast_knows_slow_methods():
     assert forecast.seconds_left() == pytest.approx(7 * 33 / 2)
     assert duration(forecast.seconds_left()) == "0:01:56"
     assert duration(None) == "-:--:--"
-    assert len({address(task) for task in tasks}) == len(tasks)
+    assert len({task_hash(task) for task in tasks}) == len(tasks)

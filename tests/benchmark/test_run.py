@@ -19,7 +19,7 @@ from consilience.benchmark.pool import ProcessPool, Setup
 from consilience.benchmark.results import collect, rank
 from consilience.benchmark.run import run_tasks
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import address
+from consilience.benchmark.tasks import task_hash
 from consilience.datasets import make_multiview_classification
 from consilience.views import ViewTransformer
 
@@ -61,13 +61,13 @@ def calm():
         *tasks_on("grouped", ["Concat"], keep=True),
         *tasks_on("prepared", ["SVM-2K"]),
     ]
-    found = []
+    result = []
     for jobs in (1, 2):
         with Store(":memory:") as store:
             run(tasks, store, jobs=jobs)
             records = list(store.records())
-            found.append((records, {r.address: store.predictions(r.address) for r in records}))
-    return tasks, found
+            result.append((records, {r.task_hash: store.predictions(r.task_hash) for r in records}))
+    return tasks, result
 
 
 @pytest.fixture(scope="module")
@@ -124,16 +124,16 @@ def test_number_of_workers_does_not_matter(calm):
     tasks, ((first, kept), (second, others)) = calm
     assert table(first) == table(second)
     assert len(first) == len(tasks) == 18
-    for key in [address(task) for task in tasks if task.keep]:
+    for key in [task_hash(task) for task in tasks if task.keep]:
         np.testing.assert_array_equal(kept[key].scores, others[key].scores)
-        np.testing.assert_array_equal(kept[key].said, others[key].said)
+        np.testing.assert_array_equal(kept[key].y_pred, others[key].y_pred)
 
 
 def test_tested_rows_are_all_rows_once_and_groups_stay_together(calm):
     tasks, ((_, kept), _) = calm
     for data in ("mine", "grouped"):
         method = "Concat" if data == "grouped" else "MwMvC2"
-        keys = [address(t) for t in tasks if t.data == data and t.method == method]
+        keys = [task_hash(t) for t in tasks if t.data == data and t.method == method]
         rows = [kept[key].rows for key in keys]
         assert sorted(np.concatenate(rows)) == list(range(90))
         if data == "grouped":
@@ -144,10 +144,10 @@ def test_kept_predictions_give_the_metrics(calm):
     _, ((records, kept), _) = calm
     for record in records:
         if record.task.keep:
-            found = kept[record.address]
-            accuracy = np.mean(found.truth == found.said)
+            result = kept[record.task_hash]
+            accuracy = np.mean(result.y_true == result.y_pred)
             assert record.outcome.metrics["accuracy"] == pytest.approx(accuracy)
-            np.testing.assert_array_equal(found.classes[found.truth], Y[found.rows])
+            np.testing.assert_array_equal(result.classes[result.y_true], Y[result.rows])
     probes = [r.outcome.probes["missing_views"] for r in records if r.task.probes]
     assert all(set(probe) == {"view0", "view1", "view2"} for probe in probes)
 
@@ -156,10 +156,10 @@ def test_prepare_is_fitted_inside_the_folds(calm):
     _, ((records, _), _) = calm
     model = make_pipeline(ViewTransformer(StandardScaler()), RECIPES["SVM-2K"].build(0))
     expected = cross_val_score(model, DATA, Y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
-    found = {
+    result = {
         r.task.index: r.outcome.metrics["accuracy"] for r in records if r.task.data == "prepared"
     }
-    np.testing.assert_allclose([found[index] for index in range(3)], expected)
+    np.testing.assert_allclose([result[index] for index in range(3)], expected)
 
 
 def test_all_others_are_done(storm):
@@ -181,11 +181,11 @@ def test_an_error_is_stored_with_its_traceback(storm):
         ("exit", "the worker ended with code 7"),
     ],
 )
-def test_a_crash_costs_its_own_task(storm, how, said):
+def test_a_crash_costs_its_own_task(storm, how, y_pred):
     if (how, 0) not in storm:
         pytest.skip("with CONSILIENCE_TEST_ALL=1")
     outcome = storm[how, 0].outcome
-    assert (outcome.status, outcome.error) == ("crashed", said)
+    assert (outcome.status, outcome.error) == ("crashed", y_pred)
     if how == "segfault":
         assert "in _segfault" in outcome.trace
 
@@ -263,9 +263,9 @@ def test_on_a_dask_cluster(calm):
             distributed.Client(cluster) as client,
             Store(":memory:") as store,
         ):
-            found = table(run([*some, *bad], store, client=client))
+            result = table(run([*some, *bad], store, client=client))
     expected = table(records)
     for task in some:
-        assert found[address(task)] == expected[address(task)]
-    statuses = [found[address(task)][1] for task in bad]
+        assert result[task_hash(task)] == expected[task_hash(task)]
+    statuses = [result[task_hash(task)][1] for task in bad]
     assert statuses == ["failed", "crashed"]

@@ -25,18 +25,20 @@ TABLES = st.tuples(st.integers(3, 20), st.integers(3, 8)).flatmap(
 @given(PAIRS)
 def test_tests_for_two_are_those_of_scipy(pair):
     a, b = pair
-    found = ours.rank_sum(a, b)
-    assert (found.statistic, found.p_value) == pytest.approx(tuple(stats.ranksums(a, b)))
+    result = ours.rank_sum(a, b)
+    assert (result.statistic, result.p_value) == pytest.approx(tuple(stats.ranksums(a, b)))
     if (a != b).any():
         oracle = stats.wilcoxon(a[a != b], b[a != b])  # without ties nothing to leave out
-        found = ours.signed_rank(a, b)
-        assert (found.statistic, found.p_value) == pytest.approx(tuple(oracle))
+        result = ours.signed_rank(a, b)
+        assert (result.statistic, result.p_value) == pytest.approx(tuple(oracle))
     else:
         assert ours.signed_rank(a, b).p_value == 1.0
     if (a - b).std() > 1e-12:
         oracle = stats.ttest_rel(a, b)
-        found = ours.paired_t(a, b)
-        assert (found.statistic, found.p_value) == pytest.approx((oracle.statistic, oracle.pvalue))
+        result = ours.paired_t(a, b)
+        assert (result.statistic, result.p_value) == pytest.approx(
+            (oracle.statistic, oracle.pvalue)
+        )
 
 
 @pytest.mark.parametrize("n", range(1, 11))
@@ -65,21 +67,21 @@ def test_corrected_t_is_more_careful():
 @pytest.mark.parametrize("difference", [0.0, 0.5, -0.5])
 def test_constant_differences(difference):
     a = np.full(5, 0.25)
-    found = ours.paired_t(a + difference, a)
-    assert found.p_value == (1.0 if difference == 0 else 0.0)
-    assert np.sign(found.statistic) == np.sign(difference)
+    result = ours.paired_t(a + difference, a)
+    assert result.p_value == (1.0 if difference == 0 else 0.0)
+    assert np.sign(result.statistic) == np.sign(difference)
     assert np.sign(ours.cohens_d_paired(a + difference, a)) == np.sign(difference)
 
 
 @given(TABLES)
 def test_tests_for_many_are_those_of_scipy_and_posthocs(scores):
     equal = (scores == scores[:, :1]).all()
-    found = ours.friedman(scores)
+    result = ours.friedman(scores)
     if equal:
-        assert found.p_value == 1.0
+        assert result.p_value == 1.0
         return
     oracle = stats.friedmanchisquare(*scores.T)
-    assert (found.statistic, found.p_value) == pytest.approx((oracle.statistic, oracle.pvalue))
+    assert (result.statistic, result.p_value) == pytest.approx((oracle.statistic, oracle.pvalue))
     nemenyi = scikit_posthocs.posthoc_nemenyi_friedman(scores).to_numpy()
     np.testing.assert_allclose(ours.nemenyi(scores), nemenyi, atol=1e-9)
     ranking = ours.compare_many(scores, alpha=0.05)
@@ -138,8 +140,8 @@ def test_summary():
         (lambda: ours.holm(np.empty(0)), "list of numbers"),
     ],
 )
-def test_bad_input(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input(call, y_pred):
+    with pytest.raises(ValueError, match=y_pred):
         call()
 
 

@@ -10,11 +10,11 @@ import pytest
 from benchmark.studies import tasks_on
 from consilience.benchmark import store as module
 from consilience.benchmark.store import Store, StoreError
-from consilience.benchmark.tasks import address
+from consilience.benchmark.tasks import task_hash
 from consilience.benchmark.work import Outcome
 
 TASKS = tasks_on("digits", ["Concat", "Mono"], n=4)
-KEYS = [address(task) for task in TASKS]
+KEYS = [task_hash(task) for task in TASKS]
 
 
 def done(accuracy=0.5, **options):

@@ -7,7 +7,7 @@ from benchmark.studies import N_TASKS, SUITE
 from consilience.benchmark import load_suite, plan, suite_names
 from consilience.benchmark.planning import select
 from consilience.benchmark.suite import parse_suite
-from consilience.benchmark.tasks import address
+from consilience.benchmark.tasks import task_hash
 from consilience.datasets import DatasetError, available
 
 MIRROR = Path(__file__).parents[3] / "shared" / "data"
@@ -45,7 +45,7 @@ def test_shipped_suite_is_valid(name, monkeypatch):
             plan(suite)
         pytest.skip("its data are not here")
     tasks, _ = plan(suite)
-    assert len({address(task) for task in tasks}) == len(tasks) > 0
+    assert len({task_hash(task) for task in tasks}) == len(tasks) > 0
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def changed(old, new):
         ("title = ", "Invalid value"),
     ],
 )
-def test_a_mistake_names_its_key(text, said):
-    with pytest.raises(ValueError, match=said) as error:
+def test_a_mistake_names_its_key(text, y_pred):
+    with pytest.raises(ValueError, match=y_pred) as error:
         parse_suite(text, "mine")
     assert str(error.value).startswith("suite 'mine': ")
     assert "\n" not in str(error.value)

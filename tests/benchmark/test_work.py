@@ -11,7 +11,13 @@ from consilience.benchmark import RECIPES, Problem
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problems, make_disturbed_views
 from consilience.benchmark.protocol import Holdout
-from consilience.benchmark.tasks import Condition, Task, address, described, parameter_name
+from consilience.benchmark.tasks import (
+    Condition,
+    Task,
+    parameter_name,
+    task_hash,
+    with_estimator_spec,
+)
 from consilience.benchmark.work import COSTS, cut, execute
 from consilience.datasets import make_multiview_classification
 
@@ -22,7 +28,7 @@ PROBLEM = Problem(DATA, Y)
 
 def task(method="Concat", **options):
     split = options.pop("split", Holdout(5, 0.25))
-    return described(Task(data="mine", method=method, split=split, index=1, **options))
+    return with_estimator_spec(Task(data="mine", method=method, split=split, index=1, **options))
 
 
 def test_metrics_are_those_of_scikit_learn():
@@ -31,17 +37,17 @@ def test_metrics_are_those_of_scikit_learn():
     parts = cut(t, PROBLEM)
     y = (Y == 2).astype(int)
     model = RECIPES["Early fusion"].build(1).fit(DATA[parts.rows.train], y[parts.rows.train])
-    test, truth = DATA[parts.rows.test], y[parts.rows.test]
-    said, shares = model.predict(test), model.predict_proba(test)
-    found = outcome.metrics
-    assert found["accuracy"] == np.mean(said == truth)
-    assert found["f1"] == pytest.approx(f1_score(truth, said))
-    assert found["log_loss"] == pytest.approx(log_loss(truth, shares))
-    assert found["roc_auc"] == pytest.approx(roc_auc_score(truth, shares[:, 1]))
-    assert set(COSTS) - set(found) <= {"tune_seconds", "peak_memory"}
+    test, y_true = DATA[parts.rows.test], y[parts.rows.test]
+    y_pred, shares = model.predict(test), model.predict_proba(test)
+    result = outcome.metrics
+    assert result["accuracy"] == np.mean(y_pred == y_true)
+    assert result["f1"] == pytest.approx(f1_score(y_true, y_pred))
+    assert result["log_loss"] == pytest.approx(log_loss(y_true, shares))
+    assert result["roc_auc"] == pytest.approx(roc_auc_score(y_true, shares[:, 1]))
+    assert set(COSTS) - set(result) <= {"tune_seconds", "peak_memory"}
     kept = Predictions.from_bytes(outcome.predictions)
     np.testing.assert_array_equal(kept.rows, parts.rows.test)
-    np.testing.assert_array_equal(kept.classes[kept.said], said)
+    np.testing.assert_array_equal(kept.classes[kept.y_pred], y_pred)
     np.testing.assert_array_equal(kept.scores, shares)
 
 
@@ -50,8 +56,8 @@ def test_labels_of_any_kind(labels):
     outcome = execute(task("MwMvC2", keep=True, probes=("missing_views",)), Problem(DATA, labels))
     assert outcome.status == "done", outcome.trace
     kept = Predictions.from_bytes(outcome.predictions)
-    assert (kept.classes[kept.truth] == labels[kept.rows].astype(kept.classes.dtype)).all()
-    assert outcome.metrics["accuracy"] == np.mean(kept.truth == kept.said)
+    assert (kept.classes[kept.y_true] == labels[kept.rows].astype(kept.classes.dtype)).all()
+    assert outcome.metrics["accuracy"] == np.mean(kept.y_true == kept.y_pred)
 
 
 def test_a_class_that_training_rows_lack():
@@ -63,8 +69,8 @@ def test_a_class_that_training_rows_lack():
         outcome = execute(replace(t, index=index), Problem(DATA, y))
         assert outcome.status == "done", outcome.trace
         kept = Predictions.from_bytes(outcome.predictions)
-        seen.add((kept.truth == -1).any())
-        assert ("log_loss" in outcome.metrics) == (not (kept.truth == -1).any())
+        seen.add((kept.y_true == -1).any())
+        assert ("log_loss" in outcome.metrics) == (not (kept.y_true == -1).any())
     assert seen == {True, False}
 
 
@@ -162,9 +168,9 @@ def test_warnings_are_noted():
 
 def test_address_is_of_the_content():
     first = task()
-    assert address(first) == address(task())
-    assert address(first) == address(replace(first, method_label="a", dataset_label="b"))
-    assert address(first) == address(replace(first, split=Holdout(50, 0.25)))  # more repeats
+    assert task_hash(first) == task_hash(task())
+    assert task_hash(first) == task_hash(replace(first, method_label="a", dataset_label="b"))
+    assert task_hash(first) == task_hash(replace(first, split=Holdout(50, 0.25)))  # more repeats
     others = [
         replace(first, seed=1),
         replace(first, index=2),
@@ -175,10 +181,12 @@ def test_address_is_of_the_content():
         replace(first, positive=0),
         replace(first, content=PROBLEM.fingerprint()),
         replace(first, keep=True),
-        described(replace(first, settings={"estimator": DecisionTreeClassifier(max_depth=2)})),
+        with_estimator_spec(
+            replace(first, settings={"estimator": DecisionTreeClassifier(max_depth=2)})
+        ),
     ]
-    addresses = {address(replace(t, settings={}) if t is others[-1] else t) for t in others}
-    assert len(addresses | {address(first)}) == len(others) + 1
+    addresses = {task_hash(replace(t, settings={}) if t is others[-1] else t) for t in others}
+    assert len(addresses | {task_hash(first)}) == len(others) + 1
 
 
 def test_fingerprint_is_of_the_content():

@@ -202,8 +202,8 @@ def test_mumbo_costs_and_bounds(problem, cooperation):
         assert (np.array(later) <= np.sqrt(1 - clipped**2) * before * (1 + 1e-9)).all()
         before = np.array(later)
         h = P[t, added.members[0].view]
-        there = h >= 0
-        votes[np.flatnonzero(there), h[there]] += added.weight
+        is_present = h >= 0
+        votes[np.flatnonzero(is_present), h[is_present]] += added.weight
         rivals = np.where(np.arange(K) == y[:, None], -np.inf, votes)
         wrong = rivals.max(axis=1) >= votes[np.arange(len(y)), y]
         assert weight[wrong].sum() / n <= model._trace["bound"][t] + 1e-9

@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import address
+from consilience.benchmark.tasks import task_hash
 from consilience.benchmark.work import execute
 from consilience.compare.inputs import _summary
 from consilience.compare.record import Options, Run
@@ -33,14 +33,14 @@ def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **opti
     settings = Options(list(methods), cv, 1, "accuracy", 0, False)
     run = Run(version="0", command=["consilience"], options=settings, data=summary, **options)
 
-    def do(tasks):
+    def run_batch(tasks):
         store.enter_runner()
         for task in tasks:
             store.add(task, execute(task, problem), 0.0, 0.1)
 
-    found = run_stages(run, store, do)
-    run.best = found.best
-    return run, found
+    result = run_stages(run, store, run_batch)
+    run.best = result.best
+    return run, result
 
 
 def run_serially(tasks, store, *, problems, **_):
@@ -48,7 +48,7 @@ def run_serially(tasks, store, *, problems, **_):
     store.enter_runner()
     for task in tasks:
         store.add(task, execute(task, problems[task.data]), 0.0, 0.1)
-        yield store.record(address(task))
+        yield store.record(task_hash(task))
 
 
 def fitted(problem, estimator):

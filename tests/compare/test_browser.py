@@ -31,8 +31,8 @@ def page():
     with Store(":memory:") as store:
         names = ["rna", "<b>protein</b>", "$image$"]
         problem = problem_of(names, ["a", "b", "c"], n_each=8)
-        run, found = study(problem, store, methods=["Concat", "MV-MV"])
-        return build_page(run, found, store)
+        run, result = study(problem, store, methods=["Concat", "MV-MV"])
+        return build_page(run, result, store)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
@@ -48,9 +48,9 @@ def test_page_in_a_browser(tmp_path, page, width):
     # a watcher, which the page's own policy would refuse, counts what is drawn
     policy = re.search(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>", page).group()
     path.write_text(page.replace(policy, WATCH))
-    found = re.search(r'data-found="([^"]*)"', browse(path, width, tmp_path, "--dump-dom").stdout)
-    drawn, wide, loaded, *said = found.group(1).split("|")
-    assert (int(drawn), wide, int(loaded), said) == (figures, "false", 0, [])
+    result = re.search(r'data-found="([^"]*)"', browse(path, width, tmp_path, "--dump-dom").stdout)
+    drawn, wide, loaded, *y_pred = result.group(1).split("|")
+    assert (int(drawn), wide, int(loaded), y_pred) == (figures, "false", 0, [])
 
 
 def browse(path, width, folder, *options):

@@ -71,7 +71,7 @@ def structure(page):
     return parser.tags
 
 
-def some_numbers(model, test, truth):
+def some_numbers(model, test, y_true):
     return {view: 0.1 * v for v, view in enumerate(test.view_names)}
 
 
@@ -80,7 +80,7 @@ def page_of(views, classes, name, files, columns):
     cheap = patch.dict(PROBES, {"shapley": some_numbers, "permutation": some_numbers})
     with Store(":memory:") as store, cheap:
         problem = problem_of(views, classes)
-        run, found = study(
+        run, result = study(
             problem,
             store,
             name=name,
@@ -91,7 +91,7 @@ def page_of(views, classes, name, files, columns):
         run.notes = list(columns)
         run.command = ["consilience", "compare", *files, *columns]
         run.target = columns[0]
-        return build_page(run, found, store), raw_csv(found.main)
+        return build_page(run, result, store), raw_csv(result.main)
 
 
 def safe_cells(text):
@@ -123,8 +123,8 @@ def test_page_and_csv(group, benign):
     page, table = page_of(names, names, names[0], names, names)
     safe_cells(table)
     # a list of mistakes has as many items as there are mistakes
-    found = [tag for tag in structure(page) if tag[0] != "li"]
-    assert found == [tag for tag in benign if tag[0] != "li"]
+    result = [tag for tag in structure(page) if tag[0] != "li"]
+    assert result == [tag for tag in benign if tag[0] != "li"]
     for name in names:
         assert "<" not in name or name not in page
 
@@ -140,8 +140,8 @@ def test_predictions(tmp_path, name):
     )
     table = pa.table({"id": [name, "plain"], name: [0.0, 1.0], "b": [0.0, 1.0]})
     parquet.write_table(table, tmp_path / "v.parquet")
-    found = predict_files(model, [FileChoice(tmp_path / "v.parquet", None)], on="id")
-    text = found.to_csv()
+    result = predict_files(model, [FileChoice(tmp_path / "v.parquet", None)], on="id")
+    text = result.to_csv()
     safe_cells(text)
     rows = list(csv.reader(io.StringIO(text)))
     assert len(rows) == 3
@@ -165,7 +165,7 @@ def test_names_of_files_and_columns_are_read(tmp_path):
     assert read.views["$x^2$"].columns == columns
     assert set(read.problem.data.view_names) == {names[2], "$x^2$"}
     with Store(":memory:") as store:
-        run, found = study(
+        run, result = study(
             read.problem, store, name=read.summary.name, methods=["Concat"], inputs=read.inputs
         )
-        structure(build_page(run, found, store))
+        structure(build_page(run, result, store))

@@ -11,7 +11,7 @@ from consilience import MultiViewData
 from consilience.benchmark.recipes import RECIPES, get_recipes
 from consilience.benchmark.tasks import Task, build_method, set_settings
 from consilience.cli import main
-from consilience.compare.defaults import GRIDS, METHODS, own_scaling_off, reason_against
+from consilience.compare.defaults import GRIDS, METHODS, disable_scaling, incompatibility
 from consilience.compare.record import read_run
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset
@@ -54,8 +54,8 @@ def learns(estimator, data):
 @pytest.mark.parametrize("method", RECIPES)
 def test_a_method_is_applicable_if_it_can_learn(method, kinds):
     data = views(*kinds)
-    estimator = set_settings(RECIPES[method].build(0), own_scaling_off([method]).get(method, {}))
-    reason = reason_against(method, data.kinds, "accuracy")
+    estimator = set_settings(RECIPES[method].build(0), disable_scaling([method]).get(method, {}))
+    reason = incompatibility(method, data.kinds, "accuracy")
     if not reason:
         learns(estimator, data)
         return
@@ -66,10 +66,10 @@ def test_a_method_is_applicable_if_it_can_learn(method, kinds):
 
 def test_log_loss_needs_probabilities():
     kinds = {"a": "features"}
-    lack = {method for method in RECIPES if reason_against(method, kinds, "log_loss")}
+    lack = {method for method in RECIPES if incompatibility(method, kinds, "log_loss")}
     assert {"SMVMED", "MKL", "Early+SVM"} <= lack
     assert not lack & {"Consilience", "Late fusion", "MwMvC2", "MuMBo"}
-    assert not any(reason_against(method, kinds, "accuracy") for method in RECIPES)
+    assert not any(incompatibility(method, kinds, "accuracy") for method in RECIPES)
 
 
 def test_names_may_be_written_in_other_ways():
@@ -98,12 +98,12 @@ def test_grids(method):
 def test_what_is_tuned_is_the_method_itself(method):
     data = views("features", "features")
     recipe = RECIPES[method]
-    said = [
+    y_pred = [
         make_pipeline(preparation(data), build(0)).fit(data, Y).predict_proba(data)
         for build in (recipe.build, recipe.tunable)
     ]
     # folds inside a method scale anew
-    np.testing.assert_allclose(*said, atol=0.01)
+    np.testing.assert_allclose(*y_pred, atol=0.01)
 
 
 @pytest.mark.usefixtures("serially")
@@ -118,8 +118,8 @@ def test_distances(capsys, monkeypatch, tmp_path):
         main(command)
     captured = capsys.readouterr()
     assert end.value.code == 0, captured.err
-    said = "not applicable: Early fusion, MuMBo, because it takes columns of features, and 'a' is"
-    assert said in captured.out
+    y_pred = "not applicable: Early fusion, MuMBo, because it takes columns of features, and 'a' is"
+    assert y_pred in captured.out
     assert "failed" not in captured.out + captured.err
     assert list(read_run(tmp_path).not_applicable) == ["Early fusion", "MuMBo"]
     page = (tmp_path / "report.html").read_text()

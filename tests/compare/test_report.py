@@ -11,9 +11,14 @@ from consilience.report.tables import BIN_SAMPLES, calibration, corrected_interv
 
 def predictions(confidence, right):
     scores = np.column_stack([confidence, 1 - confidence])
-    truth = np.where(right, 0, 1)
-    return Predictions.of(
-        np.arange(len(truth)), truth, np.zeros(len(truth), int), scores, "probability", np.arange(2)
+    y_true = np.where(right, 0, 1)
+    return Predictions.from_labels(
+        np.arange(len(y_true)),
+        y_true,
+        np.zeros(len(y_true), int),
+        scores,
+        "probability",
+        np.arange(2),
     )
 
 
@@ -23,19 +28,19 @@ def test_calibration_bins_hold_enough(seed):
     n = int(rng.integers(5, 400))
     confidence = 0.5 + 0.5 * rng.random(n) ** rng.uniform(0.1, 4)
     right = rng.random(n) < confidence
-    found = calibration([predictions(confidence[: n // 2], right[: n // 2]),
+    result = calibration([predictions(confidence[: n // 2], right[: n // 2]),
                          predictions(confidence[n // 2 :], right[n // 2 :])])  # fmt: skip
-    assert found.samples.sum() == n
-    assert len(found.samples) == 1 or found.samples.min() >= BIN_SAMPLES
-    assert (np.diff(found.confidence) > 0).all()
+    assert result.samples.sum() == n
+    assert len(result.samples) == 1 or result.samples.min() >= BIN_SAMPLES
+    assert (np.diff(result.confidence) > 0).all()
     # as if counted by hand: each bin is a run of samples in the order of their confidence
     order, start, gap = np.argsort(confidence), 0, 0.0
-    for size, mean, share in zip(found.samples, found.confidence, found.accuracy, strict=True):
+    for size, mean, share in zip(result.samples, result.confidence, result.accuracy, strict=True):
         part = order[start : start + size]
         np.testing.assert_allclose(mean, confidence[part].mean(), rtol=1e-6)
         np.testing.assert_allclose(share, right[part].mean())
         start, gap = start + size, gap + size * abs(mean - share)
-    np.testing.assert_allclose(found.error, gap / n)
+    np.testing.assert_allclose(result.error, gap / n)
 
 
 def test_interval_is_wider_than_that_of_independent_scores():
@@ -49,12 +54,12 @@ def test_interval_is_wider_than_that_of_independent_scores():
 def test_the_command_that_predicts_has_the_names_of_the_run():
     with Store(":memory:") as store:
         problem = problem_of(["rna", "my view", "c", "d"], ["a", "b"])
-        run, found = study(problem, store, methods=["Concat"], on="patient id")
-        page = build_page(run, found, store)
+        run, result = study(problem, store, methods=["Concat"], on="patient id")
+        page = build_page(run, result, store)
         start = (
             "consilience predict model.skops rna=NEW_FILE &#39;my view=NEW_FILE&#39; c=NEW_FILE "
         )
         assert f"{start}... --on &#39;patient id&#39; --out predictions.csv" in page
         run.one_file, run.on = True, ""
-        said = "consilience predict model.skops NEW_FILE --out predictions.csv"
-        assert said in build_page(run, found, store)
+        y_pred = "consilience predict model.skops NEW_FILE --out predictions.csv"
+        assert y_pred in build_page(run, result, store)

@@ -37,18 +37,18 @@ def check_folder(out):
 
 def stored(out):
     with Store(out / "results.sqlite") as store:
-        return [(record.address, record.started) for record in store.records()]
+        return [(record.task_hash, record.started) for record in store.records()]
 
 
 def test_patients_in_two_files(tmp_path, capsys):
     known, _ = stories.patients(tmp_path)
-    new, truth = stories.patients(tmp_path, n=40, seed=1, prefix="", labels=False)
+    new, y_true = stories.patients(tmp_path, n=40, seed=1, prefix="", labels=False)
     files = [f"{v}={tmp_path}/train_{v}.csv" for v in ("rna", "protein")]
     out = tmp_path / "study"
     options = ["--on", "patient", "--target", "subtype", "--out", out, "--methods", stories.FAST]
     options += ["--cv", "3", "--repeats", "1", "--jobs", "1"]
-    said = run(capsys, "compare", *files, tmp_path / "train_labels.csv", *options)
-    assert "samples that have no view (" in said.out
+    y_pred = run(capsys, "compare", *files, tmp_path / "train_labels.csv", *options)
+    assert "samples that have no view (" in y_pred.out
     page = check_folder(out)
     assert "luminal A" in page
     assert "numbers and text (1 text)" in page
@@ -64,7 +64,7 @@ def test_patients_in_two_files(tmp_path, capsys):
                tmp_path / "protein.csv", "--on", "patient")  # fmt: skip
     rows = predictions(both.out)
     assert {row["patient"] for row in rows} == set(new)
-    right = [(row["predicted"] == "luminal A") == truth[row["patient"]] for row in rows]
+    right = [(row["predicted"] == "luminal A") == y_true[row["patient"]] for row in rows]
     assert np.mean(right) > 0.75
     sums = [float(row["p(basal)"]) + float(row["p(luminal A)"]) for row in rows]
     np.testing.assert_allclose(sums, 1, atol=1e-4)
@@ -110,8 +110,8 @@ def test_views_within_one_wide_file(tmp_path, capsys):
     command = ["compare", tmp_path / "wide.csv", "--views", "first = a0:a4, second = b0:b3, b5"]
     command += ["--target", "outcome", "--out", out, "--methods", "Concat,Early fusion"]
     command += ["--cv", "2", "--repeats", "2", "--jobs", "1"]
-    said = run(capsys, *command)
-    assert "2 columns are in no view: 'visit', 'b4'" in said.out
+    y_pred = run(capsys, *command)
+    assert "2 columns are in no view: 'visit', 'b4'" in y_pred.out
     check_folder(out)
     assert [view.columns for view in read_run(out).data.views] == [5, 5]
     full = run(capsys, "predict", out / "model.skops", tmp_path / "new.csv")
@@ -156,7 +156,7 @@ def test_groups_stay_together(tmp_path, capsys):
         "--repeats", "1", "--jobs", "1")  # fmt: skip
     clinics = np.arange(len(y)) % 6
     with Store(out / "results.sqlite") as store:
-        tests = [store.predictions(r.address) for r in store.records() if r.task.keep]
+        tests = [store.predictions(r.task_hash) for r in store.records() if r.task.keep]
     assert sorted(np.concatenate([part.rows for part in tests])) == list(range(60))
     for part in tests:
         assert not set(clinics[part.rows]) & set(np.delete(clinics, part.rows))

@@ -180,10 +180,10 @@ def write_originals(name, files, folder):
     SETS[name][2](arrays, folder)
 
 
-def assert_same_arrays(found, expected):
+def assert_same_arrays(result, expected):
     for key, values in expected.items():
-        np.testing.assert_array_equal(found[key], values, err_msg=key)
-        assert found[key].dtype.kind in (values.dtype.kind, "i", "u"), key
+        np.testing.assert_array_equal(result[key], values, err_msg=key)
+        assert result[key].dtype.kind in (values.dtype.kind, "i", "u"), key
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -480,6 +480,6 @@ def test_progress(server, home, capsys):
     numbers(home, source)
     assert capsys.readouterr().err == ""
     numbers(home / "other", source, progress=True)
-    shown = capsys.readouterr().err
-    assert "numbers.txt: 0.1 of 0.4 MB" in shown
-    assert shown.endswith("0.4 of 0.4 MB\n")
+    format_list = capsys.readouterr().err
+    assert "numbers.txt: 0.1 of 0.4 MB" in format_list
+    assert format_list.endswith("0.4 of 0.4 MB\n")

@@ -161,8 +161,8 @@ def test_r_compact_and_wrapped_vectors(tmp_path):
 
     counted = altrep("compact_intseq", r.r_reals([3, 5, 2]))
     wrapped = altrep("wrap_real", r.number(2) + r.r_reals([7.0, 8.0]) + r.r_integers([0, 0]))
-    found = read_back(tmp_path, r.r_unnamed(counted, wrapped)).values
-    assert [vector.values.tolist() for vector in found] == [[5, 7, 9], [7.0, 8.0]]
+    result = read_back(tmp_path, r.r_unnamed(counted, wrapped)).values
+    assert [vector.values.tolist() for vector in result] == [[5, 7, 9], [7.0, 8.0]]
 
 
 @pytest.mark.parametrize(

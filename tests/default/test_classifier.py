@@ -61,10 +61,10 @@ def test_probabilities_are_calibrated():
 def test_a_rare_class_is_found():
     data, y = problem(800, n_classes=2, class_weights=[9, 1], strength=3)
     fitted = model().fit(data[:150], y[:150])
-    found = fitted.predict(data[150:])[y[150:] == 1]
-    assert found.mean() > 0.5
+    result = fitted.predict(data[150:])[y[150:] == 1]
+    assert result.mean() > 0.5
     balanced = model(class_weight="balanced").fit(data[:150], y[:150])
-    assert balanced.predict(data[150:])[y[150:] == 1].mean() >= found.mean()
+    assert balanced.predict(data[150:])[y[150:] == 1].mean() >= result.mean()
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
@@ -158,7 +158,7 @@ def test_kernel_and_distance_views(rate):
 def test_sparse_views_stay_sparse():
     data, y = problem(200, sparsity=0.95, n_features=200)
     fitted = model().fit(data[:120], y[:120])
-    assert all(sp.issparse(view.rows) for view in fitted._members[0].bank.views)
+    assert all(sp.issparse(view.rows) for view in fitted._members[0].reference_set.views)
     dense = MultiViewData({name: view.toarray() for name, view in data.items()})
     np.testing.assert_allclose(
         model().fit(dense[:120], y[:120]).decision_function(dense[120:]),
@@ -171,13 +171,13 @@ def test_sparse_views_stay_sparse():
 def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
     data, y = problem(500, missing_rate=rate)
     exact = model().fit(data[:300], y[:300])
-    monkeypatch.setattr(_kernel, "EXACT", 200)
-    monkeypatch.setattr(_kernel, "LANDMARKS", 100)
-    monkeypatch.setattr(_kernel, "TUNING", 60)
-    monkeypatch.setattr(_kernel, "BLOCK", 64)
-    monkeypatch.setattr(_columns, "CELLS", 100)
+    monkeypatch.setattr(_kernel, "EXACT_MAX_ROWS", 200)
+    monkeypatch.setattr(_kernel, "N_LANDMARKS", 100)
+    monkeypatch.setattr(_kernel, "TUNING_ROWS", 60)
+    monkeypatch.setattr(_kernel, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(_columns, "FLOAT64_MAX_CELLS", 100)
     near = model().fit(data[:300], y[:300])
-    assert len(near._members[0].bank) == 100
+    assert len(near._members[0].reference_set) == 100
     assert near.score(data[300:], y[300:]) > exact.score(data[300:], y[300:]) - 0.05
     rest = data[300 + np.flatnonzero(data.present[300:, 0])].select(["view0"])
     assert len(near.predict(rest)) == len(rest)

@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from consilience import MultiViewData
 from consilience._default import _forest, _kernel
-from consilience._default._bank import (
-    DONORS,
-    BankView,
-    complete_distances,
-    filled_distances,
-    joint_distances,
-    make_bank,
-)
-from consilience._default._cache import LIMIT, PatternCache
-from consilience._default._combine import fit_pool
+from consilience._default._cache import MAX_PATTERNS, PatternCache
+from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
-from consilience._default._forest import FOLDS, assign_folds, grow_forest
-from consilience._default._kernel import fit_kernel_member, landmarks
+from consilience._default._forest import N_FOLDS, assign_folds, grow_forest
+from consilience._default._kernel import choose_landmarks, fit_kernel_member
+from consilience._default._reference_set import (
+    N_DONORS,
+    ReferenceView,
+    distances_to_references,
+    imputed_distances,
+    joint_distances,
+    make_reference_set,
+)
 from consilience._default._rows import merge_rows, row_keys
-from consilience._default._trees import PRIOR, pooled_votes
+from consilience._default._trees import PRIOR_WEIGHT, pool_votes
 from reference import default as slow
 
 
@@ -40,21 +40,21 @@ def test_distances_to_means(seed):
     present[:2] = True
     held = [np.flatnonzero(present[:, v]) for v in range(2)]
     Ds = [slow.distances(X[rows], X[rows]) for X, rows in zip(Xs, held, strict=True)]
-    strengths = np.array([0.3, 0.7])
+    view_weights = np.array([0.3, 0.7])
     views = [
-        BankView(f"v{v}", "features", 1.0, rows=X[rows])
+        ReferenceView(f"v{v}", "features", 1.0, rows=X[rows])
         for v, (X, rows) in enumerate(zip(Xs, held, strict=True))
     ]
-    bank = make_bank(views, present, Ds, strengths)
-    joint = joint_distances(Ds, present, strengths)
+    reference_set = make_reference_set(views, present, Ds, view_weights)
+    joint = joint_distances(Ds, present, view_weights)
     new = MultiViewData({"v0": rng.randn(4, 3), "v1": rng.randn(4, 5)})
     mapped = {name: new[name] for name in new.view_names}
-    completed = complete_distances(bank, Ds, strengths, new, mapped)
+    completed = distances_to_references(reference_set, Ds, view_weights, new, mapped)
     for v in range(2):
-        k = min(DONORS, len(held[v]))
+        k = min(N_DONORS, len(held[v]))
         filled = slow.mean_imputed(Xs[v], present[:, v], joint, k)
         np.testing.assert_allclose(
-            filled_distances(bank, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
+            imputed_distances(reference_set, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
         )
         np.testing.assert_allclose(completed[v], slow.distances(new[f"v{v}"], filled), atol=1e-9)
 
@@ -73,13 +73,13 @@ def test_components(shape, convert):
 def test_out_of_fold_votes_are_those_of_trees_that_left_the_fold_out():
     rng = np.random.RandomState(0)
     X, codes = rng.randn(50, 4), np.arange(50) % 3
-    weight, seeds = rng.uniform(0.5, 2, 50), np.arange(2 * FOLDS)
+    weight, seeds = rng.uniform(0.5, 2, 50), np.arange(2 * N_FOLDS)
     forest, votes = grow_forest(X, codes, weight, seeds, 3, in_turn)
-    folds = assign_folds(codes, FOLDS)
-    for fold in range(FOLDS):
+    folds = assign_folds(codes, N_FOLDS)
+    for fold in range(N_FOLDS):
         rows = folds == fold
-        trees = [forest._tree(t) for t in range(len(forest)) if t % FOLDS == fold]
-        starts = [forest.starts[t] for t in range(len(forest)) if t % FOLDS == fold]
+        trees = [forest._tree(t) for t in range(len(forest)) if t % N_FOLDS == fold]
+        starts = [forest.starts[t] for t in range(len(forest)) if t % N_FOLDS == fold]
         answers = [
             forest.shares[s + tree.apply(X[rows])] for s, tree in zip(starts, trees, strict=True)
         ]
@@ -92,9 +92,9 @@ def test_a_dense_copy_gives_the_same_forest(monkeypatch):
     X.data[::7], X.data[1] = 0.0, np.nan
     codes, weight = np.arange(60) % 3, rng.uniform(0.5, 2, 60)
     forests, votes = [], []
-    for cells in (_forest.CELLS, 0):
-        monkeypatch.setattr(_forest, "CELLS", cells)
-        forest, out = grow_forest(X, codes, weight, np.arange(2 * FOLDS), 3, in_turn)
+    for cells in (_forest.DENSE_COPY_MAX_CELLS, 0):
+        monkeypatch.setattr(_forest, "DENSE_COPY_MAX_CELLS", cells)
+        forest, out = grow_forest(X, codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
         forests.append(forest.predict(X))
         votes.append(out)
     np.testing.assert_array_equal(*votes)
@@ -103,9 +103,9 @@ def test_a_dense_copy_gives_the_same_forest(monkeypatch):
 
 def test_folds_share_out_every_class():
     codes = np.random.RandomState(0).randint(3, size=97)
-    folds = assign_folds(codes, FOLDS)
+    folds = assign_folds(codes, N_FOLDS)
     for k in range(3):
-        counts = np.bincount(folds[codes == k], minlength=FOLDS)
+        counts = np.bincount(folds[codes == k], minlength=N_FOLDS)
         assert counts.max() - counts.min() <= 1
 
 
@@ -132,19 +132,19 @@ def test_pool_is_a_minimum_and_ignores_failing_members():
     good = np.eye(2)[codes] * 0.4 + 0.3 + 0.15 * rng.randn(200, 2)
     junk = np.tile([0.8, 0.2], (200, 1)) + 0.1 * rng.randn(200, 2)
     weight, prior = np.ones(200), np.array([0.8, 0.2])
-    factors, bias = fit_pool(np.stack([good, junk]), codes, weight, prior)
+    factors, bias = fit_stacking_weights(np.stack([good, junk]), codes, weight, prior)
     assert factors[0] > 1.5 * factors[1]
     pooled = np.tensordot(factors, np.stack([good, junk]), axes=1) + bias
     assert (pooled.argmax(axis=1) == codes).mean() >= (good.argmax(axis=1) == codes).mean() - 0.01
-    alike, _ = fit_pool(np.stack([good, good]), codes, weight, prior)
+    alike, _ = fit_stacking_weights(np.stack([good, good]), codes, weight, prior)
     assert alike[0] == pytest.approx(alike[1], rel=1e-3)
-    _, even = fit_pool(np.stack([good, junk]), codes, weight, np.array([0.5, 0.5]))
+    _, even = fit_stacking_weights(np.stack([good, junk]), codes, weight, np.array([0.5, 0.5]))
     np.testing.assert_array_equal(even, 0)
 
 
 def test_landmarks_keep_the_shares_of_the_classes():
     codes = np.repeat([0, 1, 2], [800, 150, 50])
-    chosen = landmarks(codes, 100)
+    chosen = choose_landmarks(codes, 100)
     assert len(np.unique(chosen)) == 100
     np.testing.assert_allclose(np.bincount(codes[chosen]), [80, 15, 5], atol=1)
 
@@ -156,8 +156,8 @@ def test_landmarks_of_all_rows_are_exact(monkeypatch):
     mapped = dict(data.items())
     codes, weight, prior = np.arange(60) % 2, np.ones(60), np.array([0.5, 0.5])
     exact, left_out, _ = fit_kernel_member(data, mapped, codes, weight, prior)
-    monkeypatch.setattr(_kernel, "EXACT", 10)
-    monkeypatch.setattr(_kernel, "landmarks", lambda codes, limit: np.arange(60))
+    monkeypatch.setattr(_kernel, "EXACT_MAX_ROWS", 10)
+    monkeypatch.setattr(_kernel, "choose_landmarks", lambda codes, limit: np.arange(60))
     near, near_left_out, _ = fit_kernel_member(data, mapped, codes, weight, prior)
     np.testing.assert_allclose(near.predict(data, mapped), exact.predict(data, mapped), atol=0.1)
     assert np.abs(near_left_out - left_out).mean() < 0.05
@@ -165,19 +165,19 @@ def test_landmarks_of_all_rows_are_exact(monkeypatch):
 
 def test_cache_is_bounded_and_not_saved():
     cache = PatternCache()
-    for key in range(LIMIT + 5):
+    for key in range(MAX_PATTERNS + 5):
         cache.get(key, lambda key=key: key + 1)
-    assert len(cache._held) == LIMIT
-    assert cache.get(LIMIT, lambda: 1 / 0) == LIMIT + 1
+    assert len(cache._held) == MAX_PATTERNS
+    assert cache.get(MAX_PATTERNS, lambda: 1 / 0) == MAX_PATTERNS + 1
     assert cache.__getstate__() == {"_held": {}}
 
 
 def test_votes_of_single_views_are_pooled_by_their_logarithms():
-    prior, strengths = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.2])
+    prior, view_weights = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.2])
     present = np.array([[True, True], [True, False], [False, False]])
     votes = {0: np.array([[0.2, 0.8, 0.0], [1.0, 0.0, 0.0]]), 1: np.array([[0.1, 0.1, 0.8]])}
-    out = pooled_votes(votes, present, strengths, prior)
-    smooth = {v: (held + PRIOR * prior) / (1 + PRIOR) for v, held in votes.items()}
+    out = pool_votes(votes, present, view_weights, prior)
+    smooth = {v: (held + PRIOR_WEIGHT * prior) / (1 + PRIOR_WEIGHT) for v, held in votes.items()}
     both = smooth[0][0] ** 0.75 * smooth[1][0] ** 0.25
     np.testing.assert_allclose(out[0], both / both.sum())
     one = smooth[0][1] ** 0.75 * prior**0.25

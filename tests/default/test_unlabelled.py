@@ -10,7 +10,12 @@ from scipy.special import softmax
 from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default._guesses import GUESS, equal_confidence, is_unlabelled, weigh_guesses
+from consilience._default._pseudo_labels import (
+    PSEUDO_LABEL_WEIGHT,
+    is_unlabelled,
+    match_confidence,
+    pseudo_label_weights,
+)
 from consilience.datasets import load_digits_views, make_multiview_classification
 
 
@@ -55,21 +60,21 @@ def test_a_mark_is_one_label():
 
 
 def test_guesses_weigh_what_they_are_worth():
-    codes, weight = weigh_guesses(np.array([[0.2, 0.8], [0.5, 0.5]]))
+    codes, weight = pseudo_label_weights(np.array([[0.2, 0.8], [0.5, 0.5]]))
     assert codes.tolist() == [1, 0]
-    np.testing.assert_allclose(weight, [GUESS * 0.8, GUESS * 0.5])
+    np.testing.assert_allclose(weight, [PSEUDO_LABEL_WEIGHT * 0.8, PSEUDO_LABEL_WEIGHT * 0.5])
 
 
 @pytest.mark.parametrize("confidence", [0.4, 0.7, 0.99])
 def test_confidence_is_set(confidence):
     logits = np.random.RandomState(0).randn(50, 3)
-    factor = equal_confidence(logits, confidence)
+    factor = match_confidence(logits, confidence)
     assert softmax(factor * logits, axis=1).max(axis=1).mean() == pytest.approx(confidence)
 
 
 def test_confidence_out_of_reach_stays_finite():
-    assert 0 < equal_confidence(np.zeros((5, 2)), 0.9) < 1e3
-    assert 0 < equal_confidence(np.eye(2), 0.1) < 1
+    assert 0 < match_confidence(np.zeros((5, 2)), 0.9) < 1e3
+    assert 0 < match_confidence(np.eye(2), 0.1) < 1
 
 
 def test_they_help_and_stay_calibrated():
@@ -79,11 +84,15 @@ def test_they_help_and_stay_calibrated():
         data, y = digits.data[order], digits.target[order]
         test, truth = data[500:], y[500:]
         few = model().fit(data[:60], y[:60])
-        more = model(unlabelled=-1).fit(data[:500], np.where(np.arange(500) < 60, y[:500], -1))
-        gains.append(more.score(test, truth) - few.score(test, truth))
-        gaps.append(more.predict_proba(test).max(axis=1).mean() - more.score(test, truth))
-        np.testing.assert_array_equal(more.member_scores_, few.member_scores_)
-        assert more.out_of_fold_score_ == few.out_of_fold_score_
+        has_time_left = model(unlabelled=-1).fit(
+            data[:500], np.where(np.arange(500) < 60, y[:500], -1)
+        )
+        gains.append(has_time_left.score(test, truth) - few.score(test, truth))
+        gaps.append(
+            has_time_left.predict_proba(test).max(axis=1).mean() - has_time_left.score(test, truth)
+        )
+        np.testing.assert_array_equal(has_time_left.member_scores_, few.member_scores_)
+        assert has_time_left.out_of_fold_score_ == few.out_of_fold_score_
     assert np.mean(gains) > 0.01
     assert np.mean(gaps) == pytest.approx(0, abs=0.06)
 
@@ -96,9 +105,9 @@ def test_all_marks_mean_the_same():
     expected = model().fit(data, partial)
     assert expected.classes_.dtype.kind == "i"
     for labels, marker in ((minus, -1), (nan, np.nan), (names, "?")):
-        found = model(unlabelled=marker).fit(data, labels)
-        np.testing.assert_array_equal(found.predict_proba(data), expected.predict_proba(data))
-        assert len(found.classes_) == 3
+        result = model(unlabelled=marker).fit(data, labels)
+        np.testing.assert_array_equal(result.predict_proba(data), expected.predict_proba(data))
+        assert len(result.classes_) == 3
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(expected)).predict(data), expected.predict(data)
     )
@@ -116,11 +125,11 @@ def test_rows_of_no_weight_are_absent():
     weight = np.r_[np.ones(80), np.zeros(40)]
     given = weight.copy()
     expected = model().fit(data[:80], partial[:80])
-    found = model(class_weight="balanced").fit(data, partial, sample_weight=weight)
+    result = model(class_weight="balanced").fit(data, partial, sample_weight=weight)
     np.testing.assert_array_equal(weight, given)
-    assert found.score(data[:40], partial[:40].astype(int)) > 0.6
-    found = model().fit(data, partial, sample_weight=weight)
-    np.testing.assert_array_equal(found.predict_proba(data), expected.predict_proba(data))
+    assert result.score(data[:40], partial[:40].astype(int)) > 0.6
+    result = model().fit(data, partial, sample_weight=weight)
+    np.testing.assert_array_equal(result.predict_proba(data), expected.predict_proba(data))
 
 
 def test_all_kinds_of_views():

@@ -51,8 +51,10 @@ def test_early_fills_missing_views_with_weighted_means():
     model = EarlyFusionClassifier(GaussianNB()).fit(data, y, sample_weight=weight)
     filled = data.to_array()
     for v, where in enumerate(data.view_slices.values()):
-        there = data.present[:, v]
-        filled[~there, where] = np.average(filled[there, where], axis=0, weights=weight[there])
+        is_present = data.present[:, v]
+        filled[~is_present, where] = np.average(
+            filled[is_present, where], axis=0, weights=weight[is_present]
+        )
     plain = GaussianNB().fit(filled, y, sample_weight=weight)
     np.testing.assert_allclose(model.predict_proba(data), plain.predict_proba(filled))
 
@@ -114,13 +116,13 @@ def test_mean_over_present_views(n_views, n, n_classes, seed):
         rng.rand(n_views) * rng.randint(2, size=n_views),
     )
     outputs[rng.rand(n_views, n) < 0.4] = np.nan
-    mean, silent = average_present(outputs, weights)
+    mean, unseen_views = average_present(outputs, weights)
     for i in range(n):
         votes = [
             (w, o[i]) for w, o in zip(weights, outputs, strict=True) if not np.isnan(o[i]).any()
         ]
         total = sum(w for w, _ in votes)
-        assert silent[i] == (total == 0)
+        assert unseen_views[i] == (total == 0)
         expected = sum(w * o for w, o in votes) / total if total else np.zeros(n_classes)
         np.testing.assert_allclose(mean[i], expected)
 
@@ -251,8 +253,8 @@ def test_stacking_gives_missing_views_the_prior():
     answers = []
     for v, (name, view) in enumerate(data.items()):
         answer = np.tile(np.bincount(y) / len(y), (len(y), 1))
-        there = data.present[:, v]
-        answer[there] = model.estimators_[name].predict_proba(view[there])
+        is_present = data.present[:, v]
+        answer[is_present] = model.estimators_[name].predict_proba(view[is_present])
         answers.append(answer)
     expected = model.final_estimator_.predict_proba(np.hstack(answers))
     np.testing.assert_allclose(model.predict_proba(data), expected)

@@ -80,7 +80,7 @@ def other_outputs():
     views = data.to_array(), test.to_array()
     tree = BinnedTreeClassifier(max_depth=4, random_state=0).fit(views[0], y)
     projector = LandmarkProjector(n_landmarks=10, random_state=0).fit(data)
-    kernels, _, _, new_kernels = make_case("kernel")
+    kernels = make_case("kernel")[0]
     present = make_case("missing")[0].present
     holed = MultiViewData(
         {name: kernels[name][:, :N_TRAIN] for name in kernels.view_names},

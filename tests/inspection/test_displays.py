@@ -54,10 +54,10 @@ def test_weights_are_drawn_by_size_and_names_as_they_are(fitted):
 def test_importances(fitted, kind):
     model, data, y = fitted
     function = {"permutation": view_permutation_importance, "shapley": view_shapley}[kind]
-    found = function(model, data, y, random_state=0)
+    result = function(model, data, y, random_state=0)
     _, ax = plt.subplots()
     display = ViewImportanceDisplay.from_estimator(model, data, y, kind=kind, random_state=0, ax=ax)
-    values = found["importances_mean" if kind == "permutation" else "shapley_values"]
+    values = result["importances_mean" if kind == "permutation" else "shapley_values"]
     np.testing.assert_allclose(widths_of(display), np.sort(values))
     assert display.ax_ is ax
     assert display.figure_ is ax.figure

@@ -78,8 +78,8 @@ def test_a_view_of_noise_has_no_importance(problem):
     )
     assert shapley.full_score == shuffled.baseline_score == model.score(test, truth)
     noise = data.view_names.index("noise")
-    for found in (shuffled.importances_mean, shapley.shapley_values):
-        assert abs(found[noise]) < 0.05 < np.delete(found, noise).max()
+    for result in (shuffled.importances_mean, shapley.shapley_values):
+        assert abs(result[noise]) < 0.05 < np.delete(result, noise).max()
 
 
 def test_same_seed_same_importances_and_other_input_doors(problem):
@@ -105,20 +105,20 @@ def test_missing_and_sparse_views(problem):
     }
     gaps = MultiViewData(views, present=present)
     model = LateFusionClassifier().fit(gaps, y)
-    found = view_permutation_importance(model, gaps, y, random_state=0)
-    assert np.isfinite(found.importances).all()
+    result = view_permutation_importance(model, gaps, y, random_state=0)
+    assert np.isfinite(result.importances).all()
     assert np.isfinite(view_shapley(model, gaps, y).shapley_values).all()
 
 
 def test_many_views_are_sampled_with_errors():
     data, y = make_multiview_classification(150, n_views=10, n_features=2, random_state=0)
     model = LateFusionClassifier().fit(data, y)
-    found = view_shapley(model, data, y, n_orders=10, random_state=0)
-    assert not found.exact
-    assert (found.standard_errors > 0).any()
-    np.testing.assert_allclose(found.shapley_values.sum(), found.full_score - found.empty_score)
+    result = view_shapley(model, data, y, n_orders=10, random_state=0)
+    assert not result.exact
+    assert (result.standard_errors > 0).any()
+    np.testing.assert_allclose(result.shapley_values.sum(), result.full_score - result.empty_score)
     again = view_shapley(model, data, y, n_orders=10, random_state=0)
-    np.testing.assert_array_equal(found.shapley_values, again.shapley_values)
+    np.testing.assert_array_equal(result.shapley_values, again.shapley_values)
 
 
 @pytest.mark.parametrize(
@@ -140,5 +140,5 @@ def test_bad_arguments(problem, function, arguments, said):
 def test_scoring_by_name(problem):
     data, y = problem
     model = MuMBoClassifier(n_estimators=5, random_state=0).fit(data, y)
-    found = view_permutation_importance(model, data, y, scoring="neg_log_loss", random_state=0)
-    assert found.baseline_score < 0
+    result = view_permutation_importance(model, data, y, scoring="neg_log_loss", random_state=0)
+    assert result.baseline_score < 0

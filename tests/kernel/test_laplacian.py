@@ -129,7 +129,8 @@ def test_repeated_rows():
     alone = LaplacianCompletion().fit(data[rows]).transform(data[np.unique(rows)])
     assert filled["k0"].shape == (40, len(np.unique(rows)))
     where = np.searchsorted(np.unique(rows), rows)
-    np.testing.assert_array_equal(filled["k1"], alone["k1"][where])
+    # products of matrices of other shapes may differ in the last digit
+    np.testing.assert_allclose(filled["k1"], alone["k1"][where], rtol=1e-13)
 
 
 def test_samples_with_names():

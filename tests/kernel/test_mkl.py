@@ -54,33 +54,33 @@ def problems(draw, max_rows=40):
 @given(problems())
 def test_optimum_of_norm_one(problem):
     Ks, signs, bounds = problem
-    found, _ = learn_weights(Ks, signs, bounds, 1, tol=1e-7)
-    assert found.gap <= 1e-7
-    assert found.mu.sum() == pytest.approx(1)
-    assert (found.mu >= 0).all()
+    solution, _ = learn_weights(Ks, signs, bounds, 1, tol=1e-7)
+    assert solution.gap <= 1e-7
+    assert solution.mu.sum() == pytest.approx(1)
+    assert (solution.mu >= 0).all()
     # the gap is true: the generic solver's value lies between the bounds
     best = reference.best_objective(Ks, signs, bounds)
-    assert found.bound <= best * (1 + 1e-6)
-    assert found.primal >= best * (1 - 1e-6)
-    assert found.primal == pytest.approx(best, rel=1e-6)
+    assert solution.bound <= best * (1 + 1e-6)
+    assert solution.primal >= best * (1 - 1e-6)
+    assert solution.primal == pytest.approx(best, rel=1e-6)
     # aᵀK_v a is equal where μ_v > 0 and no larger elsewhere
-    used = found.mu > 1e-4
-    top = found.squares.max()
-    np.testing.assert_allclose(found.squares[used], top, rtol=1e-2)
-    assert found.mu @ found.squares == pytest.approx(top, rel=1e-5)
+    used = solution.mu > 1e-4
+    top = solution.squares.max()
+    np.testing.assert_allclose(solution.squares[used], top, rtol=1e-2)
+    assert solution.mu @ solution.squares == pytest.approx(top, rel=1e-5)
 
 
 @settings(max_examples=MANY)
 @given(problems(max_rows=15), st.sampled_from([1.2, 2.0, 4.0]))
 def test_optimum_of_other_norms(problem, p):
     Ks, signs, bounds = problem
-    found, _ = learn_weights(Ks, signs, bounds, p, tol=1e-6, max_iter=2000)
-    assert found.gap <= 1e-6
-    assert np.linalg.norm(found.mu, p) == pytest.approx(1)
+    solution, _ = learn_weights(Ks, signs, bounds, p, tol=1e-6, max_iter=2000)
+    assert solution.gap <= 1e-6
+    assert np.linalg.norm(solution.mu, p) == pytest.approx(1)
     best = reference.best_objective_of_norm(Ks, signs, bounds, p)
     # the generic solver stops below the best value, never above
-    assert best <= found.primal * (1 + 1e-6)
-    assert found.primal == pytest.approx(best, rel=1e-3)
+    assert best <= solution.primal * (1 + 1e-6)
+    assert solution.primal == pytest.approx(best, rel=1e-3)
 
 
 def test_curvature_is_the_derivative_of_the_slope():
@@ -169,11 +169,13 @@ def test_kernel_views_equal_features_in_a_search(norm):
     model = MKLClassifier(norm, gamma=0.1, tol=1e-8)
     kernels, distances = {}, {}
     for v, (name, X) in enumerate(data.items()):
-        there = data.present[:, v]
-        K = rbf_kernel(np.where(there[:, None], X, 0.0), gamma=0.1)
-        K[~there], K[:, ~there] = np.nan, np.inf  # never read
+        is_present = data.present[:, v]
+        K = rbf_kernel(np.where(is_present[:, None], X, 0.0), gamma=0.1)
+        K[~is_present], K[:, ~is_present] = np.nan, np.inf  # never read
         kernels[name] = K
-        distances[name] = -np.log(K, where=np.outer(there, there), out=np.full_like(K, np.nan))
+        distances[name] = -np.log(
+            K, where=np.outer(is_present, is_present), out=np.full_like(K, np.nan)
+        )
     features = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(data, y)
     for views, kind in ((kernels, "kernel"), (distances, "distance")):
         kinds = dict.fromkeys(views, kind)
@@ -207,14 +209,14 @@ def test_path_equals_single_fits(norm):
     model = MKLClassifier(norm, tol=1e-8)
     path = model.path(data, y, Cs)
     assert not hasattr(model, "classes_")
-    for C, found in zip(Cs, path, strict=True):
-        assert found.C == C
-        assert not hasattr(found, "_training")
+    for C, solution in zip(Cs, path, strict=True):
+        assert solution.C == C
+        assert not hasattr(solution, "_training")
         alone = clone(model).set_params(C=C).fit(data, y)
         np.testing.assert_allclose(
-            found.decision_function(data), alone.decision_function(data), atol=1e-3
+            solution.decision_function(data), alone.decision_function(data), atol=1e-3
         )
-        np.testing.assert_allclose(found.view_weights_, alone.view_weights_, atol=1e-3)
+        np.testing.assert_allclose(solution.view_weights_, alone.view_weights_, atol=1e-3)
 
 
 def test_warm_start():

@@ -94,20 +94,20 @@ def test_objective_falls_and_the_metric_is_positive(kind, problem):
     Phi, Y, weight, sizes, lam, eta = problem
     moments = LeastSquares(Phi, Y, weight)
     goal = {"tol": 1e-12} if kind == "dense" else {"tol": 1e-6, "max_iter": 300}
-    found = learn(moments, sizes, lam, eta, kind, **goal)
-    assert (np.diff(found.objective_curve) <= 0).all()
-    A = found.metric
+    solution = learn(moments, sizes, lam, eta, kind, **goal)
+    assert (np.diff(solution.objective_curve) <= 0).all()
+    A = solution.metric
     np.testing.assert_allclose(A, A.T)
     assert np.linalg.eigvalsh(A)[0] >= -1e-10 * max(1, np.linalg.norm(A))
     # where five rows leave everything open, the sparse one takes more than these steps
-    assert found.gap <= (1e-8 if kind == "dense" else 0.1)
+    assert solution.gap <= (1e-8 if kind == "dense" else 0.1)
     # what is said of the objective and of g is true
     given = Phi, Y, weight
-    value = reference.objective(*given, A, found.coef, lam, eta, sizes, kind)
-    assert value == pytest.approx(found.objective_curve[-1], rel=1e-5)
+    value = reference.objective(*given, A, solution.coef, lam, eta, sizes, kind)
+    assert value == pytest.approx(solution.objective_curve[-1], rel=1e-5)
     coef, h = solve_coefficients(moments, A, lam)
     if kind == "dense":
-        np.testing.assert_allclose(coef, found.coef, atol=1e-4 * (1 + np.abs(coef).max()))
+        np.testing.assert_allclose(coef, solution.coef, atol=1e-4 * (1 + np.abs(coef).max()))
     again = reference.objective(*given, A, coef, lam, 0.0, sizes, kind)
     assert h == pytest.approx(again, rel=1e-5)
 
@@ -118,11 +118,11 @@ def test_objective_falls_and_the_metric_is_positive(kind, problem):
 def test_least_objective_of_a_generic_solver(kind, problem):
     Phi, Y, weight, sizes, lam, eta = problem
     moments = LeastSquares(Phi, Y, weight)
-    found = learn(moments, sizes, lam, eta, kind, tol=1e-8)
+    solution = learn(moments, sizes, lam, eta, kind, tol=1e-8)
     least = reference.minimum(Phi, Y, weight, lam, eta, sizes, kind)
-    value = found.objective_curve[-1]
+    value = solution.objective_curve[-1]
     assert value >= least * (1 - 1e-5)
-    assert value * (1 - found.gap) <= least * (1 + 1e-5)  # the gap is true
+    assert value * (1 - solution.gap) <= least * (1 + 1e-5)  # the gap is true
     assert value == pytest.approx(least, rel=1e-5 if kind == "dense" else 3e-3)
 
 
@@ -174,11 +174,13 @@ def test_kernel_and_distance_views_equal_features():
     expected = plain.fit(data[:60], y[:60]).decision_function(data)
     kernels, distances = {}, {}
     for v, (name, X) in enumerate(data.items()):
-        there = data.present[:, v]
-        K = rbf_kernel(np.where(there[:, None], X, 0.0), gamma=gammas[name])
-        K[~there], K[:, ~there] = np.nan, np.inf  # never read
+        is_present = data.present[:, v]
+        K = rbf_kernel(np.where(is_present[:, None], X, 0.0), gamma=gammas[name])
+        K[~is_present], K[:, ~is_present] = np.nan, np.inf  # never read
         kernels[name] = K
-        distances[name] = -np.log(K, where=np.outer(there, there), out=np.full_like(K, np.nan))
+        distances[name] = -np.log(
+            K, where=np.outer(is_present, is_present), out=np.full_like(K, np.nan)
+        )
     for views, kind in ((kernels, "kernel"), (distances, "distance")):
         kinds = dict.fromkeys(views, kind)
         pairwise = MultiViewData(views, present=data.present, kinds=kinds)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from consilience._solvers.hinge import minimise_hinge
-from consilience._solvers.row_sums import RowBlocks
+from consilience._solvers.row_sums import InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience.landmark import LandmarkProjector, MVLSVMClassifier
 from consilience.landmark._imputation import least_squares
@@ -63,12 +63,12 @@ def test_punished_intercept(g, loss):
     signs = np.where(g["y_train"][:, None] == np.arange(3), 1.0, -1.0)
     cost = np.full(n, float(g["c"]) / n)
     if loss == "squared_hinge":
-        rows = RowBlocks(X, signs, cost, intercept=False)
+        rows = InMemoryRows(X, signs, cost, intercept=False)
         theta = minimise_squared_hinge(rows).theta
         power = 2
     else:
-        found = [minimise_hinge(X, y, cost, intercept=False) for y in signs.T]
-        theta = np.stack([solution.theta for solution in found], axis=1)
+        result = [minimise_hinge(X, y, cost, intercept=False) for y in signs.T]
+        theta = np.stack([solution.theta for solution in result], axis=1)
         power = 1
     np.testing.assert_allclose(theta[:-2].T, g[f"{loss}_regb1_coef"], **CLOSE)
     np.testing.assert_allclose(theta[-2], g[f"{loss}_regb1_intercept"], **CLOSE)

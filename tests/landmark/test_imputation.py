@@ -57,8 +57,8 @@ def test_em_equals_one_row_at_a_time(problem):
     for _ in range(3 if not known.all() else 0):
         full, mu, S = reference.em_round(M, known, mu, S, weight, imputation.RIDGE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(imputation, "ROUNDS", 3)
-        patch.setattr(imputation, "CHANGE", 0.0)
+        patch.setattr(imputation, "MAX_ROUNDS", 3)
+        patch.setattr(imputation, "MIN_CHANGE", 0.0)
         holes = np.where(known, M, np.nan)
         ours, S_ours = expectation_maximisation(holes, present, slices, weight)
     np.testing.assert_allclose(ours, mu, atol=1e-9)
@@ -138,7 +138,7 @@ def test_too_few_complete_rows():
 
 def test_long_data_are_sampled(monkeypatch):
     M, present, slices, known, rng = rows_with_gaps(500, [3, 3], 0)
-    monkeypatch.setattr(imputation, "ROWS", 100)
+    monkeypatch.setattr(imputation, "MAX_ROWS", 100)
     holes = np.where(known, M, np.nan)
     rule = fit_imputer(holes, present, slices, np.ones(500), "em", rng=rng)
     assert np.isfinite(rule(holes, present)).all()
@@ -146,8 +146,8 @@ def test_long_data_are_sampled(monkeypatch):
 
 def test_patterns_cover_the_rows_once():
     present = np.random.RandomState(0).random_sample((50, 3)) > 0.5
-    found = patterns(present)
-    rows = np.concatenate([rows for _, rows in found])
+    solution = patterns(present)
+    rows = np.concatenate([rows for _, rows in solution])
     np.testing.assert_array_equal(np.sort(rows), np.arange(50))
-    for pattern, rows in found:
+    for pattern, rows in solution:
         assert (present[rows] == pattern).all()

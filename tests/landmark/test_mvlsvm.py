@@ -38,12 +38,12 @@ def test_order_of_views_permutes_blocks(landmarks, missing):
     one, other = (LandmarkProjector(**settings).fit(d) for d in (data, turned))
     M, N = one.transform(data), other.transform(turned)
     for name in data.view_names:
-        there = data.present[:, data.view_names.index(name)]
+        is_present = data.present[:, data.view_names.index(name)]
         np.testing.assert_array_equal(
             M[:, one.block_slices_[name]], N[:, other.block_slices_[name]]
         )
-        assert np.isnan(M[~there, one.block_slices_[name]]).all()
-        assert np.isfinite(M[there, one.block_slices_[name]]).all()
+        assert np.isnan(M[~is_present, one.block_slices_[name]]).all()
+        assert np.isfinite(M[is_present, one.block_slices_[name]]).all()
 
 
 def test_similarities_are_what_they_are_said_to_be():
@@ -265,10 +265,12 @@ def test_projector_takes_every_carrier(carrier):
     projector = LandmarkProjector(9, views=views, random_state=0)
     M = projector.fit_transform(X)
     assert M.shape == (60, 18)
-    there = getattr(X, "present", np.ones((60, 2), dtype=bool))
-    np.testing.assert_array_equal(np.isfinite(M), np.repeat(there, 9, axis=1))
-    some = X[10:20] if not hasattr(X, "iloc") else X.iloc[10:20]
-    np.testing.assert_allclose(clone(projector).fit(X).transform(some), M[10:20], atol=1e-12)
+    is_present = getattr(X, "present", np.ones((60, 2), dtype=bool))
+    np.testing.assert_array_equal(np.isfinite(M), np.repeat(is_present, 9, axis=1))
+    select_views = X[10:20] if not hasattr(X, "iloc") else X.iloc[10:20]
+    np.testing.assert_allclose(
+        clone(projector).fit(X).transform(select_views), M[10:20], atol=1e-12
+    )
 
 
 def test_feature_names():
@@ -304,20 +306,20 @@ def bounded(**settings):
 
 def test_bound_is_the_formula():
     model, data, y, test, y_test = bounded()
-    found = model.fit(data, y).generalization_bound(0.1, test, y_test)
+    solution = model.fit(data, y).generalization_bound(0.1, test, y_test)
     n, c, p = 195, 0.1, 15
     signs = np.where(y == model.classes_[1], 1, -1)
     loss = np.maximum(0, 1 - signs * model.decision_function(data)).mean()
     spread = (4 * c * p + 1 + np.sqrt(2 * c * p)) * np.sqrt(np.log(10) / (2 * n))
-    assert found.bound == pytest.approx(loss + 2 * c * p / n + spread)
-    assert found.training_loss == pytest.approx(loss)
-    assert found.vacuous == (found.bound > 1)
-    assert found.error == pytest.approx(1 - model.score(test, y_test))
-    low, high = found.error_interval
-    assert low <= found.error <= high
-    assert high - found.error == pytest.approx(np.sqrt(np.log(20) / 200))
-    assert "vacuous" in str(found)
-    assert "held out" in str(found)
+    assert solution.bound == pytest.approx(loss + 2 * c * p / n + spread)
+    assert solution.training_loss == pytest.approx(loss)
+    assert solution.vacuous == (solution.bound > 1)
+    assert solution.error == pytest.approx(1 - model.score(test, y_test))
+    low, high = solution.error_interval
+    assert low <= solution.error <= high
+    assert high - solution.error == pytest.approx(np.sqrt(np.log(20) / 200))
+    assert "vacuous" in str(solution)
+    assert "held out" in str(solution)
 
 
 def test_bound_of_a_tiny_c_says_something():

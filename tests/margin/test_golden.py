@@ -65,7 +65,7 @@ def test_subproblem(case):
     file = GOLDEN / f"subproblem_{case}.npz"
     g = np.load(file)
     X, y, c = g["X"], g["y"].astype(float), float(g["c"])
-    found = solve_coupled(
+    solution = solve_coupled(
         [FullRows(X @ X.T)],
         y,
         np.full((1, len(y)), np.inf),
@@ -73,10 +73,10 @@ def test_subproblem(case):
         linear=g["p"][None],
         tol=1e-10,
     )
-    np.testing.assert_allclose(found.dual[0], g["lam"], **CLOSE)
-    np.testing.assert_allclose(found.bias[0], g["b"], **CLOSE)
-    np.testing.assert_allclose(X.T @ (y * found.dual[0]), g["w"], **CLOSE)
-    lam, w = found.dual[0], X.T @ (y * found.dual[0])
+    np.testing.assert_allclose(solution.dual[0], g["lam"], **CLOSE)
+    np.testing.assert_allclose(solution.bias[0], g["b"], **CLOSE)
+    np.testing.assert_allclose(X.T @ (y * solution.dual[0]), g["w"], **CLOSE)
+    lam, w = solution.dual[0], X.T @ (y * solution.dual[0])
     value = g["p"] @ lam - lam @ lam / (2 * c**2) - w @ w / 2
     assert value == pytest.approx(float(g["dual_value"]), rel=1e-6)
 
@@ -87,9 +87,9 @@ def test_multipliers_and_first_rounds(case):
     y, c, alpha = y.astype(float), float(g["c"]), float(g["alpha"])
     present, ones = np.ones((len(y), len(train)), dtype=bool), np.ones(len(y))
     design = Design(train, present, ones)
-    found = solve_joint(design, y, ones, c, alpha)
-    np.testing.assert_allclose(found.lam.T, g["lam"], **CLOSE)
-    assert found.lam.sum() / 2 == pytest.approx(g["joint_dual_value"], abs=1e-6)
+    solution = solve_joint(design, y, ones, c, alpha)
+    np.testing.assert_allclose(solution.lam.T, g["lam"], **CLOSE)
+    assert solution.lam.sum() / 2 == pytest.approx(g["joint_dual_value"], abs=1e-6)
     rounds = rounds_of_alternation(design, y, ones, c, alpha, tol=1e-12)
     for k, (theta, lam) in enumerate(islice(rounds, len(g["path_lam"]))):
         np.testing.assert_allclose(lam.T, g["path_lam"][k], **CLOSE)

@@ -23,7 +23,7 @@ from consilience.margin import (
     SMVMEDClassifierCV,
     SVM2KClassifier,
 )
-from consilience.margin._combine import margin_shares
+from consilience.margin._combine import view_contributions
 from consilience.margin._kernel_design import precision
 
 ALL = {
@@ -69,11 +69,11 @@ def test_decisions_are_what_they_are_said_to_be(name):
         model = kernel(name).fit(data, y)
         decisions = model.view_decision_function(data)
         for v, view in enumerate(data.view_names):
-            there, X = data.present[:, v], data[view]
-            K = pairwise_kernels(X[there], X[model.support_[view]], metric="rbf", gamma=0.1)
+            is_present, X = data.present[:, v], data[view]
+            K = pairwise_kernels(X[is_present], X[model.support_[view]], metric="rbf", gamma=0.1)
             dual = np.atleast_2d(model.dual_coef_[view])
             expected = K @ dual.T + np.atleast_2d(model.intercept_)[:, v]
-            ours = decisions[there, v]
+            ours = decisions[is_present, v]
             np.testing.assert_allclose(ours if n_classes == 3 else ours[:, None], expected)
         assert not hasattr(model, "coef_")
         assert model.score(data, y) > 0.75
@@ -81,7 +81,7 @@ def test_decisions_are_what_they_are_said_to_be(name):
         shares = np.ones(2) if "two" not in name and "amv" not in name else np.full(2, 0.5)
         signs = one_vs_rest_signs(y, n_classes)
         full = decisions if n_classes == 3 else decisions[:, :, None]
-        expected = margin_shares(shares[:, None] * full, signs, np.ones(len(y)))
+        expected = view_contributions(shares[:, None] * full, signs, np.ones(len(y)))
         np.testing.assert_allclose(model.view_weights_, expected, atol=1e-6)
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.decision_function(data), model.decision_function(data))

@@ -161,10 +161,10 @@ def test_decisions_are_what_they_are_said_to_be(name, n_classes):
     decisions = model.view_decision_function(data)
     assert np.isnan(decisions).any(axis=-1 if n_classes == 3 else None).sum() >= 1
     for v, view in enumerate(data.view_names):
-        there = data.present[:, v]
+        is_present = data.present[:, v]
         coef, intercept = np.atleast_2d(model.coef_[view]), np.atleast_2d(model.intercept_)[:, v]
-        expected = data[view][there] @ coef.T + intercept
-        ours = decisions[there, v]
+        expected = data[view][is_present] @ coef.T + intercept
+        ours = decisions[is_present, v]
         np.testing.assert_allclose(ours if n_classes == 3 else ours[:, None], expected)
     # weights of the views are equal here
     np.testing.assert_allclose(

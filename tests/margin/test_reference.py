@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience._solvers.blocks import Blocks
+from consilience._solvers.blocks import CentredViews
 from consilience.margin._amvmed import solve_exact, solve_two_step
 from consilience.margin._mvmed import solve_worst_view
 from consilience.margin._svm2k import solve_pair, solve_pairs
@@ -40,14 +40,14 @@ def excess(ours, theirs, objective):
 @given(problems(), st.integers(1, 5), PRIORS, st.integers(0, 99))
 def test_amvmed_exact(problem, power, prior, seed):
     rho, c = shares(problem, seed), 2.0**power
-    blocks = Blocks(problem.stored, problem.present)
+    blocks = CentredViews(problem.stored, problem.present)
     y, weight, present = problem.y, problem.weight, problem.present
-    found = solve_exact(blocks, y, weight, c, rho, prior, tol=1e-11, max_iter=100)
-    assert found.converged
+    solution = solve_exact(blocks, y, weight, c, rho, prior, tol=1e-11, max_iter=100)
+    assert solution.converged
     # with columns √(1/ρ) times as large, w is √ρ times as large
     wider = [X / np.sqrt(share) for X, share in zip(problem.Xs, rho, strict=True)]
     x = reference.mvmed(wider, present, y, weight, c, prior)
-    ours = raw(blocks, found.theta)
+    ours = raw(blocks, solution.theta)
     for where, share in zip(blocks.slices, rho, strict=True):
         ours[where] *= np.sqrt(share)
     above = excess(
@@ -62,23 +62,23 @@ def test_amvmed_exact(problem, power, prior, seed):
 @given(problems(), st.integers(1, 5), PRIORS, st.integers(0, 99))
 def test_amvmed_two_step(problem, power, prior, seed):
     rho, c = shares(problem, seed), 2.0**power
-    blocks = Blocks(problem.stored, problem.present)
+    blocks = CentredViews(problem.stored, problem.present)
     y, weight, V = problem.y, problem.weight, problem.n_views
-    found = solve_two_step(blocks, y, weight, c, rho, prior, tol=1e-11, max_iter=200)
-    assert found.converged
+    solution = solve_two_step(blocks, y, weight, c, rho, prior, tol=1e-11, max_iter=200)
+    assert solution.converged
     # one machine on the views side by side, √ρ times each; a missing view is at its mean
     means = [
-        X[there].mean(axis=0) if there.any() else np.zeros(X.shape[1])
-        for X, there in zip(problem.Xs, problem.present.T, strict=True)
+        X[is_present].mean(axis=0) if is_present.any() else np.zeros(X.shape[1])
+        for X, is_present in zip(problem.Xs, problem.present.T, strict=True)
     ]
     centred = [
-        (X - mean) * there[:, None]
-        for X, mean, there in zip(problem.Xs, means, problem.present.T, strict=True)
+        (X - mean) * is_present[:, None]
+        for X, mean, is_present in zip(problem.Xs, means, problem.present.T, strict=True)
     ]
     joint = np.hstack([np.sqrt(r) * X for r, X in zip(rho, centred, strict=True)])
     everywhere = np.ones((len(y), 1), dtype=bool)
     x = reference.mvmed([joint], everywhere, y, weight, c, prior)
-    w = found.theta[: blocks.d].copy()
+    w = solution.theta[: blocks.d].copy()
     for where, share in zip(blocks.slices, rho, strict=True):
         w[where] *= np.sqrt(share)
     settings = [joint], everywhere, y, weight, c, prior
@@ -106,27 +106,27 @@ def test_amvmed_two_step(problem, power, prior, seed):
         if mass.sum() > 0:
             f = centred[v] @ (x[blocks.slices[v]] / np.sqrt(rho[v]))
             b = np.average(y * expected - f, weights=mass)
-            np.testing.assert_allclose(found.theta[blocks.d + v], b, atol=1e-4)
+            np.testing.assert_allclose(solution.theta[blocks.d + v], b, atol=1e-4)
 
 
 @settings(max_examples=MANY)
 @given(problems(max_views=4), st.integers(-2, 5), st.floats(0.1, 3), st.sampled_from([0.0, 0.1]))
 def test_svm2k_by_pairs(problem, power, D, epsilon):
-    blocks = Blocks(problem.stored, problem.present)
+    blocks = CentredViews(problem.stored, problem.present)
     y, weight, V = problem.y, problem.weight, problem.n_views
     C = [2.0**power, 1.0, 0.3, 2.0][:V]
-    found = solve_pairs(blocks, y, weight, C, D, epsilon)
-    assert found.converged
+    solution = solve_pairs(blocks, y, weight, C, D, epsilon)
+    assert solution.converged
     pairs = list(combinations(range(V), 2)) or [(0,)]
     w = np.zeros(blocks.d)
     loose = False
     for pair in pairs:
-        Xs, there = [problem.Xs[v] for v in pair], problem.present[:, pair]
+        Xs, is_present = [problem.Xs[v] for v in pair], problem.present[:, pair]
         costs = [C[v] for v in pair]
-        part = Xs, there, y, weight, costs, D, epsilon
+        part = Xs, is_present, y, weight, costs, D, epsilon
         x = reference.svm2k(*part)
-        alone = solve_pair(blocks.some(list(pair)), y, weight, costs, D, epsilon)
-        ours = raw(blocks.some(list(pair)), alone.theta)
+        alone = solve_pair(blocks.select_views(list(pair)), y, weight, costs, D, epsilon)
+        ours = raw(blocks.select_views(list(pair)), alone.theta)
         above = excess(ours, x, lambda z, part=part: reference.svm2k_objective(z, *part))
         assert above <= 1e-7
         loose |= above < 0  # the reference stopped early: its w says less than ours
@@ -136,7 +136,7 @@ def test_svm2k_by_pairs(problem, power, D, epsilon):
             w[blocks.slices[v]] += x[first : first + size] / max(V - 1, 1)
             first += size
     if not loose:
-        np.testing.assert_allclose(found.theta[: blocks.d], w, atol=1e-4)
+        np.testing.assert_allclose(solution.theta[: blocks.d], w, atol=1e-4)
 
 
 @settings(max_examples=MANY)
@@ -145,25 +145,27 @@ def test_large_costs_and_scales(problem, power, large_columns, prior):
     c, scale = (2.0 ** (power - 10), 1e3) if large_columns else (2.0**power, 1.0)
     c, y, weight, present = max(c, 2.0), problem.y, problem.weight, problem.present
     Xs = [scale * X for X in problem.Xs]
-    blocks = Blocks([scale * X for X in problem.stored], present)
-    found = solve_worst_view(blocks, y, weight, c, prior)
-    x = raw(blocks, found.theta)
+    blocks = CentredViews([scale * X for X in problem.stored], present)
+    solution = solve_worst_view(blocks, y, weight, c, prior)
+    x = raw(blocks, solution.theta)
     primal = reference.mvmed_objective(x, Xs, present, y, weight, c, prior)
     if prior == "gaussian":
-        dual = reference.dual_value(Xs, y, weight, found.lam, 0.0, 1 / c**2)
+        dual = reference.dual_value(Xs, y, weight, solution.lam, 0.0, 1 / c**2)
     else:
-        dual = reference.exponential_dual(Xs, y, weight, found.lam, c)
+        dual = reference.exponential_dual(Xs, y, weight, solution.lam, c)
     # the loss cξ − 1 − log(cξ) has a constant, beside which all else may be tiny
     constant = 0.0 if prior == "gaussian" else -weight.sum()
-    assert_small_gap(primal, dual, x, y, found.lam, c, constant)
+    assert_small_gap(primal, dual, x, y, solution.lam, c, constant)
     two = list(range(min(problem.n_views, 2)))
-    blocks, Xs, present, C = blocks.some(two), Xs[:2], present[:, :2], [c] * len(two)
-    found = solve_pair(blocks, y, weight, C, 1.0, 0.01)
-    x = raw(blocks, found.theta)
+    blocks, Xs, present, C = blocks.select_views(two), Xs[:2], present[:, :2], [c] * len(two)
+    solution = solve_pair(blocks, y, weight, C, 1.0, 0.01)
+    x = raw(blocks, solution.theta)
     primal = reference.svm2k_objective(x, Xs, present, y, weight, C, 1.0, 0.01)
-    dual = reference.svm2k_dual(Xs, y, weight, found.lam, C, 1.0, 0.01)
+    dual = reference.svm2k_dual(Xs, y, weight, solution.lam, C, 1.0, 0.01)
     # columns of a thousand and a narrow tube: rounding can keep a solver from more, which it says
-    assert_small_gap(primal, dual, x, y, found.lam, c, least=1e-8 if found.converged else 1e-6)
+    assert_small_gap(
+        primal, dual, x, y, solution.lam, c, least=1e-8 if solution.converged else 1e-6
+    )
 
 
 def assert_small_gap(primal, dual, x, y, lam, c, constant=0.0, least=1e-8):

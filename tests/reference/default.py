@@ -30,11 +30,11 @@ def feature_left_out(Z, Y, weight, penalty):
     return out
 
 
-def mean_imputed(X, there, joint, k):
+def mean_imputed(X, is_present, joint, k):
     """Rows that lack a view at the mean of their k nearest rows that have it."""
     filled = X.copy()
-    donors = np.flatnonzero(there)
-    for i in np.flatnonzero(~there):
+    donors = np.flatnonzero(is_present)
+    for i in np.flatnonzero(~is_present):
         nearest = donors[np.argsort(joint[i, donors], kind="stable")[:k]]
         filled[i] = X[nearest].mean(axis=0)
     return filled

@@ -16,9 +16,9 @@ def similarities(Xs, Zs, gammas):
 def least_squares(M, present, slices, P):
     """Equation 11, one row at a time; known blocks stay."""
     out = M.copy()
-    for i, there in enumerate(present):
+    for i, is_present in enumerate(present):
         known = np.concatenate(
-            [np.full(s.stop - s.start, t) for s, t in zip(slices, there, strict=True)]
+            [np.full(s.stop - s.start, t) for s, t in zip(slices, is_present, strict=True)]
         )
         R = np.linalg.lstsq(P[:, known].T, M[i, known], rcond=None)[0]
         out[i, ~known] = R @ P[:, ~known]

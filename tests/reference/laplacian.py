@@ -11,13 +11,13 @@ def likeness(Ks, present, v):
     W = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
-            found = [
+            result = [
                 max(K[i, j], 0.0) / scales[u]
                 for u, K in enumerate(Ks)
                 if u != v and present[i, u] and present[j, u]
             ]
-            if found and i != j:
-                W[i, j] = np.mean(found)
+            if result and i != j:
+                W[i, j] = np.mean(result)
     return W
 
 

@@ -27,9 +27,9 @@ def direction(rows, s, lam, on, target, dz):
 
 def walk(rows, s, lam, on, stages, low, high, dz):
     """The last target, and the direction of the last stage for which there is Δz."""
-    target, found = None, (None, None, None)
+    target, result = None, (None, None, None)
     for q, (kind, goal, aim) in enumerate(stages):
-        _, ds, dlam = found
+        _, ds, dlam = result
         if kind == "centred":
             product = (lam + aim * dlam) * (s + aim * ds)
             change = np.clip(product, low * goal, high * goal) - product
@@ -38,8 +38,8 @@ def walk(rows, s, lam, on, stages, low, high, dz):
             second = ds * dlam if kind == "second" else 0.0
             target = on * (goal - lam * s - second)
         if q < len(dz):
-            found = direction(rows, s, lam, on, target, dz[q])
-    return target, found
+            result = direction(rows, s, lam, on, target, dz[q])
+    return target, result
 
 
 def curvature(rows, s, lam):

@@ -62,7 +62,7 @@ def best_objective_of_norm(Ks, signs, bounds, p):
 
     constraint = {"type": "eq", "fun": lambda a: (signs * a.reshape(P, n)).sum(axis=1)}
     constraint["jac"] = lambda a: block_diag(*signs)
-    found = minimize(
+    result = minimize(
         negative,
         np.tile(bounds, P) / 2,
         jac=True,
@@ -71,4 +71,4 @@ def best_objective_of_norm(Ks, signs, bounds, p):
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-13},
     )
-    return -found.fun
+    return -result.fun

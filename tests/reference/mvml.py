@@ -57,5 +57,8 @@ def minimum(Phi, Y, weight, lam, eta, sizes, kind):
     solution = clarabel.DefaultSolver(
         sp.csc_matrix(np.triu(H)), q, sp.csc_matrix(A), np.zeros(len(A)), cones, settings
     ).solve()
-    assert solution.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+    assert solution.status in (
+        clarabel.SolverStatus.Solved,
+        clarabel.SolverStatus.AlmostSolved,
+    )
     return solution.obj_val + weight @ (Y**2).sum(axis=1)

@@ -32,11 +32,11 @@ def learn(Ms, weight, n_iter, view_weights, scale):
                 if both > 0:
                     eps = both / (2 * n)
                     pi[v][j] += 0.5 * np.log((plus + eps) / (minus + eps))
-        if view_weights == "printed":
+        if view_weights == "paper":
             rho = np.eye(V)[gains.argmax()]
         elif view_weights == "loss":
             margins = np.column_stack([Ms[v] @ pi[v] for v in range(V)])
-            found = minimize(
+            result = minimize(
                 lambda r, A=margins: weight @ np.logaddexp(0, -A @ r),
                 rho,
                 method="SLSQP",
@@ -44,5 +44,5 @@ def learn(Ms, weight, n_iter, view_weights, scale):
                 constraints={"type": "eq", "fun": lambda r: r.sum() - 1},
                 options={"ftol": 1e-14, "maxiter": 1000},
             )
-            rho = found.x
+            rho = result.x
     return rho, [p / (len(p) if scale else 1) for p in pi]

@@ -237,10 +237,10 @@ class Grower:
         order = shuffled(self.X.shape[1], key)
         drawn, others = order[: self.max_features], order[self.max_features :]
         for features in [sorted(drawn)] + [[f] for f in others]:
-            found = [split for f in features for split in self.splits(rows, f, key)]
-            if found:
+            result = [split for f in features for split in self.splits(rows, f, key)]
+            if result:
                 # the first of the best: lowest feature, lowest threshold, NaN to the right
-                return max(found, key=lambda split: split[0])
+                return max(result, key=lambda split: split[0])
         return None
 
     def splits(self, rows, f, key):
@@ -261,8 +261,8 @@ class Grower:
         held = sorted({bin_of(self.X[i, f], limits) for i in rows} - {255})
         if self.splitter == "random":
             return [self.random_threshold(held, limits, f, key)] if len(held) > 1 else []
-        found = [self.settle(limits, a, b) for a, b in pairwise(held)]
-        return found + [math.inf] * (has_missing and len(held) > 0)
+        result = [self.settle(limits, a, b) for a, b in pairwise(held)]
+        return result + [math.inf] * (has_missing and len(held) > 0)
 
     def settle(self, limits, below, above):
         """Halfway between two bins, unless that cuts a bin the node does not hold."""

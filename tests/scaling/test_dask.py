@@ -42,8 +42,8 @@ def client():
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
     for module in (squared_hinge, smvmed_blocks):
-        monkeypatch.setattr(module, "LEAST", 60)
-        monkeypatch.setattr(module, "SAMPLE", 1)
+        monkeypatch.setattr(module, "MIN_SAMPLE_ROWS", 60)
+        monkeypatch.setattr(module, "SAMPLE_ROWS_PER_COLUMN", 1)
 
 
 def lazy(data, cuts=CUTS):
@@ -87,9 +87,9 @@ def test_rows_of_nan_are_missing_and_one_array_has_views():
     model = SMVMEDClassifier(views={"a": slice(0, 5), "b": slice(5, 9)})
     expected = model.fit(X, y).decision_function(X)
     array = da.from_array(X, chunks=(90, 2))
-    found = model.fit(array, y).decision_function(array)
-    assert isinstance(found, da.Array)
-    np.testing.assert_allclose(found.compute(), expected, atol=1e-6)
+    result = model.fit(array, y).decision_function(array)
+    assert isinstance(result, da.Array)
+    np.testing.assert_allclose(result.compute(), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_predictions_are_lazy(name):
     for method, shape in methods.items():
         if not hasattr(model, method):
             continue
-        found = getattr(model, method)(views)
-        assert isinstance(found, da.Array)
-        assert found.shape == shape
-        assert found.numblocks[0] == 4  # dask drops the empty one
+        result = getattr(model, method)(views)
+        assert isinstance(result, da.Array)
+        assert result.shape == shape
+        assert result.numblocks[0] == 4  # dask drops the empty one
         np.testing.assert_allclose(
             *(v if v.dtype.kind == "f" else model.classes_.searchsorted(v) for v in
-              (found.compute(), getattr(model, method)(data))), atol=1e-6,
+              (result.compute(), getattr(model, method)(data))), atol=1e-6,
         )  # fmt: skip
     # a container may lack a view, but not bring an unknown one or another width
     part = model.predict({"a": lazy(data)["a"]}).compute()
@@ -170,8 +170,8 @@ def test_n_jobs_with_the_dask_backend(name, client):
         pytest.skip("no n_jobs")
     expected = model.fit(data, y).predict(data)
     with joblib.parallel_config(backend="dask"):
-        found = model.set_params(n_jobs=2).fit(data, y).predict(data)
-    np.testing.assert_array_equal(found, expected)
+        result = model.set_params(n_jobs=2).fit(data, y).predict(data)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_grid_search_with_the_dask_backend(client):
@@ -179,8 +179,8 @@ def test_grid_search_with_the_dask_backend(client):
     search = GridSearchCV(SMVMEDClassifier(), {"c": [0.01, 1.0]}, cv=2)
     expected = search.fit(data, y).cv_results_["mean_test_score"]
     with joblib.parallel_config(backend="dask", n_jobs=2):
-        found = search.fit(data, y).cv_results_["mean_test_score"]
-    np.testing.assert_array_equal(found, expected)
+        result = search.fit(data, y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(result, expected)
 
 
 def bounded(function, *args, seconds=300):

@@ -23,10 +23,10 @@ RAGGED = [1, 130, 0, 2, 211, 700]
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of rows that are smaller than the data."""
-    monkeypatch.setattr(squared_hinge, "LEAST", 30)
-    monkeypatch.setattr(squared_hinge, "SAMPLE", 1)
-    monkeypatch.setattr(smvmed_blocks, "LEAST", 30)
-    monkeypatch.setattr(smvmed_blocks, "SAMPLE", 1)
+    monkeypatch.setattr(squared_hinge, "MIN_SAMPLE_ROWS", 30)
+    monkeypatch.setattr(squared_hinge, "SAMPLE_ROWS_PER_COLUMN", 1)
+    monkeypatch.setattr(smvmed_blocks, "MIN_SAMPLE_ROWS", 30)
+    monkeypatch.setattr(smvmed_blocks, "SAMPLE_ROWS_PER_COLUMN", 1)
 
 
 def ragged(data, y, weight):
@@ -40,7 +40,7 @@ MODELS = {
     "mvlsvm-cg": (mvlsvm(solver="newton-cg", fit_intercept=False), {}),
     "mvlsvm-balanced": (mvlsvm(class_weight="balanced"), {}),
     "smvmed": (SMVMEDClassifier(c=0.5), {}),
-    "smvmed-cg": (SMVMEDClassifier(c=0.5, alpha=0.9, combine="b"), {"HESSIANS": 0}),
+    "smvmed-cg": (SMVMEDClassifier(c=0.5, alpha=0.9, combine="b"), {"MAX_HESSIAN_ENTRIES": 0}),
 }
 
 
@@ -74,8 +74,8 @@ def test_landmarks_and_imputation_of_a_sample_that_holds_all_rows(imputation):
     data, y, weight = make(700)
     model = MVLSVMClassifier(8, imputation=imputation, random_state=0)
     expected = model.fit(data, y, weight).decision_function(data)
-    found = model.fit(BlockSequence.cut(data, y, weight, rows=90)).decision_function(data)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = model.fit(BlockSequence.cut(data, y, weight, rows=90)).decision_function(data)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 def test_threads_change_nothing(small_samples):

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience._solvers import coupled_sums
-from consilience._solvers.blocks import Blocks
+from consilience._solvers.blocks import CentredViews
 from consilience._solvers.coupled_sums import (
-    Conjugate,
-    Exact,
+    CGStep,
+    CholeskyStep,
     MarginBlock,
     evaluate,
     hessian_diagonal,
@@ -28,7 +28,7 @@ def block_of(problem, sparse=False):
     """A block with two problems, the second with labels turned around."""
     Xs = [np.where(problem.present[:, [v]], X, 0.0) for v, X in enumerate(problem.Xs)]
     Xs = [sp.csr_array(X) for X in Xs] if sparse else Xs
-    views = Blocks(Xs, problem.present, weight=problem.weight)
+    views = CentredViews(Xs, problem.present, weight=problem.weight)
     return MarginBlock(views, np.stack([problem.y, -problem.y], axis=1), problem.weight)
 
 
@@ -78,20 +78,20 @@ def test_solution_is_that_of_the_solver_in_memory(problem, c, alpha):
     expected = np.stack([solution.theta for solution in alone], axis=1)
     total = total_over(pieces(block, 7))
     values = evaluate(slices, total, expected, which, a=a, b=b)[0]
-    limit = coupled_sums.HESSIANS
-    for form, largest in ((Exact, limit), (Conjugate, 0)):
-        coupled_sums.HESSIANS = largest
+    limit = coupled_sums.MAX_HESSIAN_ENTRIES
+    for form, largest in ((CholeskyStep, limit), (CGStep, 0)):
+        coupled_sums.MAX_HESSIAN_ENTRIES = largest
         try:
-            found = minimise_sums(total, slices, np.zeros_like(expected), a, b)
+            result = minimise_sums(total, slices, np.zeros_like(expected), a, b)
         finally:
-            coupled_sums.HESSIANS = limit
-        assert found.converged, form
-        again = evaluate(slices, total, found.theta, which, a=a, b=b)[0]
+            coupled_sums.MAX_HESSIAN_ENTRIES = limit
+        assert result.converged, form
+        again = evaluate(slices, total, result.theta, which, a=a, b=b)[0]
         np.testing.assert_allclose(again, values, rtol=1e-9, atol=1e-12)
 
 
 def test_no_rows_add_nothing():
-    views = Blocks([np.empty((0, 3))], np.empty((0, 1), dtype=bool), means=[np.zeros(3)])
+    views = CentredViews([np.empty((0, 3))], np.empty((0, 1), dtype=bool), means=[np.zeros(3)])
     block = MarginBlock(views, np.empty((0, 1)), np.empty(0))
     loss, g, mass = loss_and_gradient(block, np.ones((4, 1)), np.arange(1), 1.0, 0.0)
     assert loss == pytest.approx(0)

@@ -16,20 +16,20 @@ def problem(seed=0, n=80, d=6):
 
 def test_with_intercept_equals_svc():
     X, y, cost = problem()
-    found = minimise_hinge(X, y, cost)
+    solution = minimise_hinge(X, y, cost)
     theirs = SVC(kernel="linear", C=1.0, tol=1e-9).fit(X, y, sample_weight=cost)
-    assert found.converged
-    np.testing.assert_allclose(found.theta[:-1], theirs.coef_[0], atol=1e-5)
-    np.testing.assert_allclose(found.theta[-1], theirs.intercept_[0], atol=1e-5)
+    assert solution.converged
+    np.testing.assert_allclose(solution.theta[:-1], theirs.coef_[0], atol=1e-5)
+    np.testing.assert_allclose(solution.theta[-1], theirs.intercept_[0], atol=1e-5)
 
 
 def test_without_intercept_equals_liblinear():
     X, y, cost = problem()
-    found = minimise_hinge(X, y, cost, intercept=False)
+    solution = minimise_hinge(X, y, cost, intercept=False)
     theirs = LinearSVC(loss="hinge", C=1.0, fit_intercept=False, tol=1e-9, max_iter=10**6)
     theirs.fit(X, y, sample_weight=cost)
-    np.testing.assert_allclose(found.theta[:-1], theirs.coef_[0], atol=1e-5)
-    assert found.theta[-1] == 0
+    np.testing.assert_allclose(solution.theta[:-1], theirs.coef_[0], atol=1e-5)
+    assert solution.theta[-1] == 0
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

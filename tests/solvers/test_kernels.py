@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from consilience._solvers.kernels import (
     KERNELS,
-    KernelTo,
+    KernelAgainst,
     check_kernel,
     distance_gamma,
     distance_kernel,
@@ -68,10 +68,10 @@ def test_function():
 
 
 def test_products_with_coefficients(monkeypatch):
-    monkeypatch.setattr("consilience._solvers.kernels.CHUNK", 40)
+    monkeypatch.setattr("consilience._solvers.kernels.CHUNK_ENTRIES", 40)
     coefs = RNG.randn(17, 2)
     for stored in STORED.values():
-        k = KernelTo(stored(Z), "rbf", gamma=0.3)
+        k = KernelAgainst(stored(Z), "rbf", gamma=0.3)
         np.testing.assert_allclose(k.times(stored(X), coefs), k(X) @ coefs, atol=1e-12)
 
 

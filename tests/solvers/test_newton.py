@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience._solvers import newton
-from consilience._solvers.blocks import Blocks, add_weighted_product, gram_factor
+from consilience._solvers.blocks import CentredViews, add_weighted_product, gram_factor
 from consilience._solvers.newton import homotopy, minimise
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
@@ -19,12 +19,12 @@ MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
 
 
 def solve(problem, c, alpha, stored=None, **settings):
-    blocks = Blocks(problem.stored if stored is None else stored, problem.present)
+    blocks = CentredViews(problem.stored if stored is None else stored, problem.present)
     V = problem.n_views
-    found = homotopy(
+    solution = homotopy(
         blocks, problem.y, problem.weight, lambda c: coupling(c, alpha, V), c, **settings
     )
-    return blocks, found
+    return blocks, solution
 
 
 def raw_parameters(blocks, theta):
@@ -33,37 +33,37 @@ def raw_parameters(blocks, theta):
     return np.r_[theta[: blocks.d], theta[blocks.d :] - shifts]
 
 
-def decisions(problem, blocks, found):
-    return blocks.apply(found.theta)[problem.present]
+def decisions(problem, blocks, solution):
+    return blocks.matvec(solution.theta)[problem.present]
 
 
 @settings(max_examples=MANY)
 @given(problems(), st.integers(-2, 5), st.sampled_from([0.0, 0.3, 0.5, 0.9]))
 def test_equals_a_generic_solver(problem, power, alpha):
-    blocks, found = solve(problem, 2.0**power, alpha)
-    assert found.converged
+    blocks, solution = solve(problem, 2.0**power, alpha)
+    assert solution.converged
     x = reference.smvmed(problem.Xs, problem.present, problem.y, problem.weight, 2.0**power, alpha)
     given = problem.Xs, problem.present, problem.y, problem.weight, 2.0**power, alpha
-    d, mine = blocks.d, raw_parameters(blocks, found.theta)
+    d, mine = blocks.d, raw_parameters(blocks, solution.theta)
     least = reference.smvmed_objective(*given, mine)
     theirs = reference.smvmed_objective(*given, x)
     assert least <= theirs * (1 + 1e-9) + 1e-12
     # the objective is 1-strongly convex in w: theirs may be as far off as its value is above ours
     slack = 10 * np.sqrt(2 * max(theirs - least, 0.0))
-    used = found.lam.any(axis=0)  # a view without multipliers leaves its intercept free
+    used = solution.lam.any(axis=0)  # a view without multipliers leaves its intercept free
     for v, X in enumerate(problem.Xs):
         if used[v]:
-            there = problem.present[:, v]
+            is_present = problem.present[:, v]
             decided = X @ x[blocks.slices[v]] + x[d + v]
-            ours = blocks.apply(found.theta)[:, v]
-            np.testing.assert_allclose(ours[there], decided[there], atol=1e-5 + slack)
+            ours = blocks.matvec(solution.theta)[:, v]
+            np.testing.assert_allclose(ours[is_present], decided[is_present], atol=1e-5 + slack)
 
 
-def relative_gap(problem, blocks, found, c, alpha):
+def relative_gap(problem, blocks, solution, c, alpha):
     a, b = coupling(c, alpha, problem.n_views)
-    lam = found.lam
+    lam = solution.lam
     quadratic = a * (lam**2).sum(axis=1) + b * lam.sum(axis=1) ** 2
-    w = found.theta[: blocks.d]
+    w = solution.theta[: blocks.d]
     primal = w @ w / 2 + (quadratic / problem.weight).sum() / 2
     dual = reference.dual_value(problem.Xs, problem.y, problem.weight, lam, a, b)
     return (primal - dual) / primal if primal > 0 else 0.0
@@ -79,35 +79,35 @@ def test_gap_for_large_c_and_large_columns(problem, hard, alpha):
     c, scale = hard
     problem.Xs = [X * scale for X in problem.Xs]
     problem.stored = [X * scale for X in problem.stored]
-    blocks, found = solve(problem, c, alpha)
-    assert found.converged
-    assert relative_gap(problem, blocks, found, c, alpha) <= 1e-8
+    blocks, solution = solve(problem, c, alpha)
+    assert solution.converged
+    assert relative_gap(problem, blocks, solution, c, alpha) <= 1e-8
 
 
 @given(problems(), st.floats(0, 0.95))
 def test_ways_to_store_and_solve_agree(problem, alpha):
-    blocks, found = solve(problem, 2.0, alpha, problem.Xs)
-    expected = decisions(problem, blocks, found)
+    blocks, solution = solve(problem, 2.0, alpha, problem.Xs)
+    expected = decisions(problem, blocks, solution)
     close = {"rtol": 0, "atol": 1e-6}
-    blocks, found = solve(problem, 2.0, alpha, [sp.csr_array(X) for X in problem.Xs])
-    np.testing.assert_allclose(decisions(problem, blocks, found), expected, **close)
+    blocks, solution = solve(problem, 2.0, alpha, [sp.csr_array(X) for X in problem.Xs])
+    np.testing.assert_allclose(decisions(problem, blocks, solution), expected, **close)
     mixed = [sp.csr_array(X) if v % 2 else X for v, X in enumerate(problem.Xs)]
-    blocks, found = solve(problem, 2.0, alpha, mixed)
-    np.testing.assert_allclose(decisions(problem, blocks, found), expected, **close)
+    blocks, solution = solve(problem, 2.0, alpha, mixed)
+    np.testing.assert_allclose(decisions(problem, blocks, solution), expected, **close)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DIRECT", 0)
-        blocks, found = solve(problem, 2.0, alpha, tol=1e-10)
-    np.testing.assert_allclose(decisions(problem, blocks, found), expected, **close)
+        patch.setattr(newton, "DIRECT_MAX_SIZE", 0)
+        blocks, solution = solve(problem, 2.0, alpha, tol=1e-10)
+    np.testing.assert_allclose(decisions(problem, blocks, solution), expected, **close)
 
 
 @given(problems(max_views=3), st.booleans())
 def test_gram_factor(problem, sparse):
     X = problem.Xs[0]
-    there = problem.present[:, 0]
-    blocks = Blocks([sp.csr_array(X) if sparse else X], there[:, None])
+    is_present = problem.present[:, 0]
+    blocks = CentredViews([sp.csr_array(X) if sparse else X], is_present[:, None])
     mean = blocks.means[0]
-    centred = (X - mean) * there[:, None]
-    Z, T = gram_factor(blocks.Xs[0], mean, there)
+    centred = (X - mean) * is_present[:, None]
+    Z, T = gram_factor(blocks.Xs[0], mean, is_present)
     np.testing.assert_allclose(Z @ Z.T, centred @ centred.T, atol=1e-8)
     np.testing.assert_allclose(centred @ T, Z, atol=1e-6)
 
@@ -135,16 +135,16 @@ def test_weighted_products(seed, first, second):
 def test_gradient_by_finite_differences():
     rng = np.random.RandomState(0)
     Xs = [rng.randn(30, 3), rng.randn(30, 2)]
-    blocks, y = Blocks(Xs, np.ones((30, 2), bool)), np.where(rng.rand(30) < 0.5, 1.0, -1.0)
+    blocks, y = CentredViews(Xs, np.ones((30, 2), bool)), np.where(rng.rand(30) < 0.5, 1.0, -1.0)
     a, b = coupling(1.3, 0.4, 2)
     weight, theta = rng.rand(30) + 0.5, rng.randn(7)
 
     def value(theta):
-        U = 1 - y[:, None] * blocks.apply(theta)
+        U = 1 - y[:, None] * blocks.matvec(theta)
         lam = newton.water_fill(U, a, b)
         return theta[:5] @ theta[:5] / 2 + weight @ (lam * U).sum(axis=1) / 2
 
-    U = 1 - y[:, None] * blocks.apply(theta)
+    U = 1 - y[:, None] * blocks.matvec(theta)
     lam = newton.water_fill(U, a, b) * weight[:, None]
     g = newton.gradient(blocks, theta, y[:, None] * lam)
     steps = 1e-6 * np.eye(7)
@@ -155,10 +155,10 @@ def test_gradient_by_finite_differences():
 @given(problems(max_views=3))
 def test_weights_are_repetitions(problem):
     a, b = coupling(2.0, 0.5, problem.n_views)
-    blocks = Blocks(problem.stored, problem.present)
+    blocks = CentredViews(problem.stored, problem.present)
     once = minimise(blocks, problem.y, problem.weight, a, b).theta
     rows = np.repeat(np.arange(len(problem.y)), problem.weight.astype(int))
-    again = Blocks([X[rows] for X in problem.stored], problem.present[rows], blocks.means)
+    again = CentredViews([X[rows] for X in problem.stored], problem.present[rows], blocks.means)
     twice = minimise(again, problem.y[rows], np.ones(len(rows)), a, b).theta
     used = slice(0, blocks.d)
     np.testing.assert_allclose(once[used], twice[used], atol=1e-8)
@@ -167,10 +167,10 @@ def test_weights_are_repetitions(problem):
 def test_too_few_steps():
     rng = np.random.RandomState(0)
     X, y = rng.randn(50, 5), np.where(rng.rand(50) < 0.5, 1.0, -1.0)
-    blocks = Blocks([X], np.ones((50, 1), bool))
+    blocks = CentredViews([X], np.ones((50, 1), bool))
     needed = minimise(blocks, y, np.ones(50), 0.01, 0.0)
     assert needed.converged
-    found = minimise(blocks, y, np.ones(50), 0.01, 0.0, max_iter=needed.n_iter - 1)
-    assert not found.converged
-    assert found.n_iter == needed.n_iter - 1
-    assert found.residual > needed.residual
+    solution = minimise(blocks, y, np.ones(50), 0.01, 0.0, max_iter=needed.n_iter - 1)
+    assert not solution.converged
+    assert solution.n_iter == needed.n_iter - 1
+    assert solution.residual > needed.residual

@@ -33,7 +33,7 @@ def test_quadratic(V, seed, flat):
     x, gap = minimise_on_simplex(oracle, np.full(V, 1 / V))
     value = oracle(x)[0]
     assert gap <= 1e-9 * (1 + abs(value))
-    found = minimize(
+    solution = minimize(
         lambda x: oracle(x)[0],
         np.full(V, 1 / V),
         jac=lambda x: oracle(x)[1],
@@ -41,7 +41,7 @@ def test_quadratic(V, seed, flat):
         constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
         method="SLSQP",
     )
-    assert value <= found.fun + 1e-6 * (1 + abs(found.fun))
+    assert value <= solution.fun + 1e-6 * (1 + abs(solution.fun))
 
 
 def test_golden():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
-from consilience._solvers.kernels import KernelTo
+from consilience._solvers.kernel_rows import BATCH_ROWS, CachedRows, FullRows
+from consilience._solvers.kernels import KernelAgainst
 from consilience._solvers.smo import directions, solve_coupled, solve_hinge, solve_pair
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
@@ -30,7 +30,10 @@ def kernels(problem, gamma):
     costs: those are the business of the primal solvers.
     """
     Ks = [X @ X.T if gamma is None else rbf_kernel(X, gamma=gamma) for X in problem.Xs]
-    return [K * np.outer(there, there) for K, there in zip(Ks, problem.present.T, strict=True)]
+    return [
+        K * np.outer(is_present, is_present)
+        for K, is_present in zip(Ks, problem.present.T, strict=True)
+    ]
 
 
 def poisoned(Ks, present):
@@ -43,9 +46,9 @@ def poisoned(Ks, present):
     return sources
 
 
-def assert_optimal(found, lam, Ks, y, upper, own, shared, c=0.0):
+def assert_optimal(solution, lam, Ks, y, upper, own, shared, c=0.0):
     """Feasible, as good as theirs, the same where that is unique, the gap as it is said to be."""
-    ours = found.dual
+    ours = solution.dual
     assert (ours >= 0).all()
     assert (ours <= upper).all()
     scale = max(1.0, np.abs(lam).max())
@@ -72,8 +75,8 @@ def assert_optimal(found, lam, Ks, y, upper, own, shared, c=0.0):
         gaps.append(
             np.max(F, where=rises, initial=-np.inf) - np.min(F, where=falls, initial=np.inf)
         )
-    assert max(gaps) == pytest.approx(found.gap, abs=1e-8 * scale)
-    assert found.converged == (found.gap <= TIGHT["tol"])
+    assert max(gaps) == pytest.approx(solution.gap, abs=1e-8 * scale)
+    assert solution.converged == (solution.gap <= TIGHT["tol"])
     return lacks
 
 
@@ -83,14 +86,14 @@ def test_hinge(problem, gamma, power):
     (K,) = kernels(problem, gamma)
     power = power if gamma else min(power, -2)
     y, C = problem.y, 2.0**power * problem.weight
-    found = solve_hinge(K, y, C, **TIGHT)
+    solution = solve_hinge(K, y, C, **TIGHT)
     lam = reference.dual_coupled([K], y, C[None], np.zeros(len(y)), np.zeros(len(y)))
-    bias, found.dual = found.bias, found.dual[None]
-    assert_optimal(found, lam, [K], y, C[None], np.zeros(len(y)), np.zeros(len(y)))
+    bias, solution.dual = solution.bias, solution.dual[None]
+    assert_optimal(solution, lam, [K], y, C[None], np.zeros(len(y)), np.zeros(len(y)))
     # the primal at (g, b) equals the dual value
-    f = K @ (y * found.dual[0]) + bias
-    primal = (y * found.dual[0]) @ K @ (y * found.dual[0]) / 2 + C @ np.maximum(0, 1 - y * f)
-    dual = found.dual.sum() - (y * found.dual[0]) @ K @ (y * found.dual[0]) / 2
+    f = K @ (y * solution.dual[0]) + bias
+    primal = (y * solution.dual[0]) @ K @ (y * solution.dual[0]) / 2 + C @ np.maximum(0, 1 - y * f)
+    dual = solution.dual.sum() - (y * solution.dual[0]) @ K @ (y * solution.dual[0]) / 2
     assert primal == pytest.approx(dual, rel=1e-6, abs=1e-6)
 
 
@@ -102,14 +105,14 @@ def test_squared_hinge_with_any_margins(problem, gamma, power, seed):
     y, own = problem.y, 4.0**-power / problem.weight
     linear = np.random.RandomState(seed).uniform(-0.5, 1.5, size=(1, len(y)))
     upper, none = np.full((1, len(y)), np.inf), np.zeros(len(y))
-    found = solve_coupled([FullRows(K)], y, upper, own=own, linear=linear, **TIGHT)
+    solution = solve_coupled([FullRows(K)], y, upper, own=own, linear=linear, **TIGHT)
     lam = reference.dual_coupled([K], y, upper, own, none, linear=linear)
     scale = max(1.0, lam.max())
-    np.testing.assert_allclose(found.dual, lam, atol=1e-6 * scale / min(1, own.min()))
-    value = reference.dual_coupled_value(found.dual, [K], y, own, none, linear=linear)
+    np.testing.assert_allclose(solution.dual, lam, atol=1e-6 * scale / min(1, own.min()))
+    value = reference.dual_coupled_value(solution.dual, [K], y, own, none, linear=linear)
     expected = reference.dual_coupled_value(lam, [K], y, own, none, linear=linear)
     assert value == pytest.approx(expected, rel=1e-6, abs=1e-7)
-    assert found.converged
+    assert solution.converged
 
 
 @settings(max_examples=MANY)
@@ -121,9 +124,9 @@ def test_coupled_views(problem, gamma, power, alpha):
     y, own, shared = problem.y, a / problem.weight, b / problem.weight
     upper = np.where(problem.present.T, np.inf, 0.0)
     sources = poisoned(Ks, problem.present)
-    found = solve_coupled(sources, y, upper, own=own, shared=shared, **TIGHT)
+    solution = solve_coupled(sources, y, upper, own=own, shared=shared, **TIGHT)
     lam = reference.dual_coupled(Ks, y, upper, own, shared)
-    assert_optimal(found, lam, Ks, y, upper, own, shared)
+    assert_optimal(solution, lam, Ks, y, upper, own, shared)
 
 
 @settings(max_examples=MANY)
@@ -134,11 +137,11 @@ def test_worst_view_quadratic(problem, gamma, power):
     y, none, shared = problem.y, np.zeros(len(problem.y)), 4.0**-power / problem.weight
     upper = np.where(problem.present.T, np.inf, 0.0)
     sources = poisoned(Ks, problem.present)
-    found = solve_coupled(sources, y, upper, shared=shared, **TIGHT)
+    solution = solve_coupled(sources, y, upper, shared=shared, **TIGHT)
     lam = reference.dual_coupled(Ks, y, upper, none, shared)
-    lacks = assert_optimal(found, lam, Ks, y, upper, none, shared)
+    lacks = assert_optimal(solution, lam, Ks, y, upper, none, shared)
     room = 1e-6 * max(1.0, lam.max()) + np.sqrt(2 * lacks / shared.min())
-    np.testing.assert_allclose(found.dual.sum(axis=0), lam.sum(axis=0), atol=room)
+    np.testing.assert_allclose(solution.dual.sum(axis=0), lam.sum(axis=0), atol=room)
 
 
 @settings(max_examples=MANY)
@@ -148,9 +151,9 @@ def test_worst_view_exponential(problem, gamma, c):
     c = c if gamma else min(c, 2.0)
     y, own, none = problem.y, problem.weight, np.zeros(len(problem.y))
     upper = np.where(problem.present.T, np.inf, 0.0)
-    found = solve_coupled(poisoned(Ks, problem.present), y, upper, own=own, c=c, **TIGHT)
+    solution = solve_coupled(poisoned(Ks, problem.present), y, upper, own=own, c=c, **TIGHT)
     lam = reference.dual_coupled(Ks, y, upper, own, none, c)
-    assert_optimal(found, lam, Ks, y, upper, own, none, c)
+    assert_optimal(solution, lam, Ks, y, upper, own, none, c)
 
 
 @settings(max_examples=MANY)
@@ -171,22 +174,22 @@ def test_pair(problem, gamma, cost, D, epsilon):
     y = problem.y
     C = np.where(present.T, np.outer([cost, 2 * cost], problem.weight), 0.0)
     D = np.where(present.all(axis=1), D * problem.weight, 0.0)
-    found = solve_pair(poisoned(Ks, present), y, C, D, epsilon, **TIGHT)
-    np.testing.assert_allclose(found.dual.sum(axis=1), 0, atol=1e-9 * (1 + cost))
+    solution = solve_pair(poisoned(Ks, present), y, C, D, epsilon, **TIGHT)
+    np.testing.assert_allclose(solution.dual.sum(axis=1), 0, atol=1e-9 * (1 + cost))
     g = reference.dual_pair(Ks, y, C, D, epsilon)
     settings = Ks, y, C, D, epsilon
-    value = reference.pair_objective(found.dual, found.bias, *settings)
+    value = reference.pair_objective(solution.dual, solution.bias, *settings)
     # b of theirs: the best for their g
     best = min(
-        reference.pair_objective(g, found.bias + shift, *settings)
+        reference.pair_objective(g, solution.bias + shift, *settings)
         for shift in ([0, 0], [1e-7, 0], [0, 1e-7])
     )
     assert value <= best * (1 + 1e-6) + 1e-7
     for v in range(2):
-        there = present[:, v]
-        ours, theirs = Ks[v] @ found.dual[v], Ks[v] @ g[v]
-        np.testing.assert_allclose(ours[there], theirs[there], atol=1e-4 * (1 + cost))
-    assert found.gap < 1e-3
+        is_present = present[:, v]
+        ours, theirs = Ks[v] @ solution.dual[v], Ks[v] @ g[v]
+        np.testing.assert_allclose(ours[is_present], theirs[is_present], atol=1e-4 * (1 + cost))
+    assert solution.gap < 1e-3
 
 
 def blobs(n, d=6, seed=0):
@@ -196,7 +199,7 @@ def blobs(n, d=6, seed=0):
 
 
 def cached(X, capacity, dtype=np.float64, gamma=0.2):
-    kernel = KernelTo(X, "rbf", gamma=gamma, dtype=dtype)
+    kernel = KernelAgainst(X, "rbf", gamma=gamma, dtype=dtype)
     write = lambda samples, out: kernel(X[samples], out=out)  # noqa: E731
     return CachedRows(write, np.ones(len(X)), capacity, dtype)
 
@@ -204,12 +207,12 @@ def cached(X, capacity, dtype=np.float64, gamma=0.2):
 def test_a_small_cache_gives_the_same_solution():
     X, y = blobs(1500)
     full = solve_hinge(rbf_kernel(X, gamma=0.2), y, 1.0, tol=1e-6)
-    for capacity in (4 * BATCH, 1500):
+    for capacity in (4 * BATCH_ROWS, 1500):
         source = cached(X, capacity)
-        found = solve_hinge(source, y, 1.0, tol=1e-6)
-        assert found.converged
-        np.testing.assert_allclose(found.dual, full.dual, atol=1e-4)
-        assert found.bias == pytest.approx(full.bias, abs=1e-5)
+        solution = solve_hinge(source, y, 1.0, tol=1e-6)
+        assert solution.converged
+        np.testing.assert_allclose(solution.dual, full.dual, atol=1e-4)
+        assert solution.bias == pytest.approx(full.bias, abs=1e-5)
         assert source.n_computed >= capacity if capacity < 1500 else source.n_computed <= 1500
         # what the cache says it holds, it holds
         held = np.flatnonzero(source.slots >= 0)
@@ -217,7 +220,7 @@ def test_a_small_cache_gives_the_same_solution():
         np.testing.assert_array_equal(source.owner[source.slots[held]], held)
         expected = rbf_kernel(X[held], X, gamma=0.2)
         np.testing.assert_allclose(source.store[source.slots[held]], expected, atol=1e-12)
-    single = solve_hinge(cached(X, 4 * BATCH, np.float32), y, 1.0, tol=1e-3)
+    single = solve_hinge(cached(X, 4 * BATCH_ROWS, np.float32), y, 1.0, tol=1e-3)
     assert single.converged
     value = single.dual.sum() - (y * single.dual) @ rbf_kernel(X, gamma=0.2) @ (y * single.dual) / 2
     best = full.dual.sum() - (y * full.dual) @ rbf_kernel(X, gamma=0.2) @ (y * full.dual) / 2
@@ -257,17 +260,17 @@ def test_warm_starts(source):
 
 def test_ends_without_convergence():
     X, y = blobs(300)
-    found = solve_hinge(rbf_kernel(X, gamma=0.2), y, 10.0, tol=1e-12, max_iter=5)
-    assert found.n_iter == 5
-    assert not found.converged
-    assert found.gap > 1e-3
+    solution = solve_hinge(rbf_kernel(X, gamma=0.2), y, 10.0, tol=1e-12, max_iter=5)
+    assert solution.n_iter == 5
+    assert not solution.converged
+    assert solution.gap > 1e-3
 
 
 def test_one_class_and_nothing_to_do():
     K = np.eye(3)
-    found = solve_hinge(K, np.ones(3), 1.0)
-    assert (found.dual == 0).all()
-    assert found.bias == 1
+    solution = solve_hinge(K, np.ones(3), 1.0)
+    assert (solution.dual == 0).all()
+    assert solution.bias == 1
     upper = np.zeros((1, 3))
-    found = solve_coupled([FullRows(K)], np.array([1.0, -1, 1]), upper)
-    assert found.bias.tolist() == [0]
+    solution = solve_coupled([FullRows(K)], np.array([1.0, -1, 1]), upper)
+    assert solution.bias.tolist() == [0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
 from consilience._solvers import row_sums, squared_hinge
-from consilience._solvers.row_sums import RowBlocks, loss_and_gradient
+from consilience._solvers.row_sums import InMemoryRows, loss_and_gradient
 from consilience._solvers.squared_hinge import evaluate, minimise_squared_hinge
 from reference.landmark import squared_hinge as reference
 
@@ -30,24 +30,24 @@ def problems(draw):
 @given(problem=problems())
 def test_equals_the_reference(problem):
     X, signs, cost, intercept, rng = problem
-    rows = RowBlocks(X, signs, cost, intercept=intercept)
-    found = minimise_squared_hinge(rows, random_state=rng)
-    assert found.converged
+    rows = InMemoryRows(X, signs, cost, intercept=intercept)
+    solution = minimise_squared_hinge(rows, random_state=rng)
+    assert solution.converged
     expected = np.stack([reference(X, y, cost, intercept) for y in signs.T], axis=1)
     every = np.arange(signs.shape[1])
-    ours, theirs = (evaluate(rows, theta, every)[0] for theta in (found.theta, expected))
+    ours, theirs = (evaluate(rows, theta, every)[0] for theta in (solution.theta, expected))
     assert (ours <= theirs * (1 + 1e-9) + 1e-12).all()
     np.testing.assert_allclose(
-        found.theta[:-1], expected[:-1], atol=1e-5 * (1 + np.abs(expected).max())
+        solution.theta[:-1], expected[:-1], atol=1e-5 * (1 + np.abs(expected).max())
     )
     if not intercept:
-        assert (found.theta[-1] == 0).all()
+        assert (solution.theta[-1] == 0).all()
 
 
 @given(problem=problems())
 def test_gradient_is_that_of_the_objective(problem):
     X, signs, cost, intercept, rng = problem
-    rows, every = RowBlocks(X, signs, cost, intercept=intercept), np.arange(signs.shape[1])
+    rows, every = InMemoryRows(X, signs, cost, intercept=intercept), np.arange(signs.shape[1])
     theta, move = rng.standard_normal((2, X.shape[1] + 1, signs.shape[1]))
     h = 1e-6
     up, down = (evaluate(rows, theta + t * move, every)[0] for t in (h, -h))
@@ -58,11 +58,11 @@ def test_gradient_is_that_of_the_objective(problem):
 @pytest.fixture
 def small(monkeypatch):
     """Limits so low that samples, blocks and groups are used on small data."""
-    monkeypatch.setattr(row_sums, "BLOCK", 700)
-    monkeypatch.setattr(squared_hinge, "DIRECT", 2)
-    monkeypatch.setattr(squared_hinge, "SAMPLE", 4)
-    monkeypatch.setattr(squared_hinge, "LEAST", 40)
-    monkeypatch.setattr(squared_hinge, "FEW", 50)
+    monkeypatch.setattr(row_sums, "BLOCK_ENTRIES", 700)
+    monkeypatch.setattr(squared_hinge, "DIRECT_MAX_COLUMNS", 2)
+    monkeypatch.setattr(squared_hinge, "SAMPLE_ROWS_PER_COLUMN", 4)
+    monkeypatch.setattr(squared_hinge, "MIN_SAMPLE_ROWS", 40)
+    monkeypatch.setattr(squared_hinge, "WIDE_SAMPLE_ROWS", 50)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -70,7 +70,7 @@ def small(monkeypatch):
 def test_all_ways_agree(small, monkeypatch, intercept, scale):
     X, signs, cost, _ = problem(400, 12, 3, 0)
     solve = lambda method: minimise_squared_hinge(  # noqa: E731
-        RowBlocks(X, signs, scale * cost, intercept=intercept),
+        InMemoryRows(X, signs, scale * cost, intercept=intercept),
         method=method,
         tol=1e-10,
         random_state=np.random.RandomState(0),
@@ -78,44 +78,44 @@ def test_all_ways_agree(small, monkeypatch, intercept, scale):
     expected = solve("direct")
     assert expected.converged
     for method in ("cg", "auto"):
-        found = solve(method)
-        assert found.converged
-        np.testing.assert_allclose(found.theta, expected.theta, rtol=1e-7, atol=1e-9)
+        solution = solve(method)
+        assert solution.converged
+        np.testing.assert_allclose(solution.theta, expected.theta, rtol=1e-7, atol=1e-9)
     # few problems at a time, and systems of the rows
-    monkeypatch.setattr(squared_hinge, "TOGETHER", 1)
+    monkeypatch.setattr(squared_hinge, "MAX_HESSIAN_ENTRIES", 1)
     np.testing.assert_allclose(solve("auto").theta, expected.theta, rtol=1e-7, atol=1e-9)
-    monkeypatch.setattr(squared_hinge, "WIDE", 3)
+    monkeypatch.setattr(squared_hinge, "HESSIAN_MAX_COLUMNS", 3)
     np.testing.assert_allclose(solve("auto").theta, expected.theta, rtol=1e-6, atol=1e-8)
 
 
 def test_more_columns_than_rows():
     X, signs, cost, rng = problem(60, 1500, 2, 0)
-    found = minimise_squared_hinge(RowBlocks(X, signs, cost), tol=1e-9, random_state=rng)
-    assert found.converged
-    assert found.n_iter < 20
+    solution = minimise_squared_hinge(InMemoryRows(X, signs, cost), tol=1e-9, random_state=rng)
+    assert solution.converged
+    assert solution.n_iter < 20
     Q, R = np.linalg.qr(X.T)
-    inside = minimise_squared_hinge(RowBlocks(R.T, signs, cost), tol=1e-9, random_state=rng)
-    np.testing.assert_allclose(found.theta[:-1], Q @ inside.theta[:-1], atol=1e-6)
+    inside = minimise_squared_hinge(InMemoryRows(R.T, signs, cost), tol=1e-9, random_state=rng)
+    np.testing.assert_allclose(solution.theta[:-1], Q @ inside.theta[:-1], atol=1e-6)
 
 
 def test_same_as_liblinear():
     X, signs, _, rng = problem(300, 10, 1, 0)
-    found = minimise_squared_hinge(
-        RowBlocks(X, signs, 0.3 * np.ones(300), intercept=False), random_state=rng
+    solution = minimise_squared_hinge(
+        InMemoryRows(X, signs, 0.3 * np.ones(300), intercept=False), random_state=rng
     )
     theirs = LinearSVC(C=0.3, fit_intercept=False, dual=False, tol=1e-10).fit(X, signs[:, 0])
-    np.testing.assert_allclose(found.theta[:-1, 0], theirs.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(solution.theta[:-1, 0], theirs.coef_[0], atol=1e-6)
 
 
 def test_sums_do_not_depend_on_blocks_or_threads(monkeypatch):
     X, signs, cost, rng = problem(500, 7, 3, 0)
     theta, every = rng.standard_normal((8, 3)), np.arange(3)
-    whole = RowBlocks(X, signs, cost).sum(loss_and_gradient, theta, every)
-    monkeypatch.setattr(row_sums, "BLOCK", 100)
-    parts = RowBlocks(X, signs, cost)
+    whole = InMemoryRows(X, signs, cost).sum(loss_and_gradient, theta, every)
+    monkeypatch.setattr(row_sums, "BLOCK_ENTRIES", 100)
+    parts = InMemoryRows(X, signs, cost)
     assert len(parts.blocks) > 10
     cut = parts.sum(loss_and_gradient, theta, every)
-    threads = RowBlocks(X, signs, cost, n_jobs=4).sum(loss_and_gradient, theta, every)
+    threads = InMemoryRows(X, signs, cost, n_jobs=4).sum(loss_and_gradient, theta, every)
     for a, b, c in zip(whole, cut, threads, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(b, c)
@@ -124,7 +124,7 @@ def test_sums_do_not_depend_on_blocks_or_threads(monkeypatch):
 def test_float32_rows_are_summed_in_float64():
     X, signs, cost, _ = problem(300, 9, 2, 0, np.float32)
     single, double = (
-        minimise_squared_hinge(RowBlocks(A, signs, cost), random_state=np.random.RandomState(0))
+        minimise_squared_hinge(InMemoryRows(A, signs, cost), random_state=np.random.RandomState(0))
         for A in (X, X.astype(np.float64))
     )
     np.testing.assert_array_equal(single.theta, double.theta)
@@ -134,19 +134,21 @@ def test_weights_are_repetitions():
     X, signs, cost, rng = problem(50, 5, 2, 0)
     count = rng.randint(1, 4, size=50)
     rows = np.repeat(np.arange(50), count)
-    once = minimise_squared_hinge(RowBlocks(X, signs, cost * count), random_state=rng)
-    again = minimise_squared_hinge(RowBlocks(X[rows], signs[rows], cost[rows]), random_state=rng)
+    once = minimise_squared_hinge(InMemoryRows(X, signs, cost * count), random_state=rng)
+    again = minimise_squared_hinge(InMemoryRows(X[rows], signs[rows], cost[rows]), random_state=rng)
     np.testing.assert_allclose(once.theta, again.theta, atol=1e-9)
 
 
 def test_one_sign_only():
     X, signs, cost, rng = problem(30, 3, 1, 0)
-    found = minimise_squared_hinge(RowBlocks(X, np.ones_like(signs), cost), random_state=rng)
-    np.testing.assert_allclose(found.theta[:, 0], [0, 0, 0, 1], atol=1e-9)
-    assert found.converged
+    solution = minimise_squared_hinge(InMemoryRows(X, np.ones_like(signs), cost), random_state=rng)
+    np.testing.assert_allclose(solution.theta[:, 0], [0, 0, 0, 1], atol=1e-9)
+    assert solution.converged
 
 
 def test_too_few_steps_are_told():
     X, signs, cost, rng = problem(200, 30, 1, 0)
-    found = minimise_squared_hinge(RowBlocks(X, signs, 1e3 * cost), max_iter=1, random_state=rng)
-    assert not found.converged
+    solution = minimise_squared_hinge(
+        InMemoryRows(X, signs, 1e3 * cost), max_iter=1, random_state=rng
+    )
+    assert not solution.converged

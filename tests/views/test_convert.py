@@ -76,8 +76,10 @@ def test_mudata_aligns_by_name():
     assert sorted(order) == list(range(8))
     for v, (name, matrix, rows) in enumerate([("rna", A, range(6)), ("atac", B, range(2, 8))]):
         assert data.present[:, v].tolist() == [i in rows for i in order]
-        there = data.present[:, v]
-        np.testing.assert_array_equal(data[name][there], matrix[[i for i in order if i in rows]])
+        is_present = data.present[:, v]
+        np.testing.assert_array_equal(
+            data[name][is_present], matrix[[i for i in order if i in rows]]
+        )
 
 
 def test_xarray():

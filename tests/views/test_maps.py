@@ -109,11 +109,11 @@ def test_skewed_columns_stand_there_as_normal_scores_too():
     low, high = order[3:5]
     new = np.array([X[low], X[low], X[low]])
     new[:, 1] = [(skewed[low] + skewed[high]) / 2, -5.0, np.nan]
-    found = fitted.apply(new)
-    assert found[0, 3] == pytest.approx((out[low, 3] + out[high, 3]) / 2)
-    assert found[1, 3] == out[:, 3].min()
-    assert np.isnan(found[2, [1, 3]]).all()
-    assert fitted.fill(found)[2, 3] == 0
+    result = fitted.apply(new)
+    assert result[0, 3] == pytest.approx((out[low, 3] + out[high, 3]) / 2)
+    assert result[1, 3] == out[:, 3].min()
+    assert np.isnan(result[2, [1, 3]]).all()
+    assert fitted.fill(result)[2, 3] == 0
 
 
 def test_many_values_are_interpolated_between_some():

@@ -42,9 +42,11 @@ def test_missing_rows_stay_missing_and_teach_nothing():
     out = ViewTransformer(StandardScaler()).fit_transform(data)
     np.testing.assert_array_equal(out.present, data.present)
     for v, (name, view) in enumerate(data.items()):
-        there = data.present[:, v]
-        np.testing.assert_allclose(out[name][there], StandardScaler().fit_transform(view[there]))
-        assert np.isnan(out[name][~there]).all()
+        is_present = data.present[:, v]
+        np.testing.assert_allclose(
+            out[name][is_present], StandardScaler().fit_transform(view[is_present])
+        )
+        assert np.isnan(out[name][~is_present]).all()
 
 
 def test_missing_rows_of_sparse_views():
@@ -52,10 +54,10 @@ def test_missing_rows_of_sparse_views():
         40, n_views=2, missing_rate=0.3, sparsity=0.5, random_state=1
     )
     out = ViewTransformer(MaxAbsScaler()).fit(data).transform(data)
-    there = data.present[:, 0]
+    is_present = data.present[:, 0]
     assert out["view0"].format == "csr"
-    expected = MaxAbsScaler().fit_transform(data["view0"][there])
-    np.testing.assert_allclose(out["view0"][there].toarray(), expected.toarray())
+    expected = MaxAbsScaler().fit_transform(data["view0"][is_present])
+    np.testing.assert_allclose(out["view0"][is_present].toarray(), expected.toarray())
 
 
 def test_view_absent_from_new_data():

@@ -63,7 +63,7 @@ def test_at_least_one_voter():
     assert model.score(X, np.r_[np.zeros(10), np.ones(10)]) == 1.0
 
 
-@pytest.mark.parametrize("view_weights", ["uniform", "loss", "printed"])
+@pytest.mark.parametrize("view_weights", ["uniform", "loss", "paper"])
 def test_view_weights(view_weights):
     data, y = problem(strength=[0.0, 4.0, 0.0], n_classes=2, n_samples=300)
     model = MwMvC2Classifier("trees", max_depth=3, view_weights=view_weights).fit(data, y)
@@ -73,7 +73,7 @@ def test_view_weights(view_weights):
     np.testing.assert_allclose(model.view_weights_, shares / shares.sum())
     if view_weights == "uniform":
         np.testing.assert_allclose(model.rho_, 1 / 3)
-    if view_weights == "printed":
+    if view_weights == "paper":
         assert sorted(model.rho_) == [0, 0, 1]
 
 

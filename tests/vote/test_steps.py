@@ -36,9 +36,7 @@ def problems(draw):
     return Ms, weight
 
 
-@given(
-    problems(), st.integers(1, 4), st.sampled_from(["uniform", "loss", "printed"]), st.booleans()
-)
+@given(problems(), st.integers(1, 4), st.sampled_from(["uniform", "loss", "paper"]), st.booleans())
 def test_equals_the_loops(problem, n_iter, view_weights, scale):
     Ms, weight = problem
     got = learn_weights(Ms, weight, n_iter=n_iter, view_weights=view_weights, scale=scale)
@@ -84,10 +82,10 @@ def test_view_step_is_optimal(problem, seed):
 
 
 def test_perfect_useless_and_silent_voters():
-    perfect, wrong, silent = np.ones((20, 1)), -np.ones((20, 1)), np.zeros((20, 1))
+    perfect, wrong, unseen_views = np.ones((20, 1)), -np.ones((20, 1)), np.zeros((20, 1))
     for scale in (True, False):
         got = learn_weights(
-            [perfect, wrong, silent], np.ones(20), n_iter=5, view_weights="loss", scale=scale
+            [perfect, wrong, unseen_views], np.ones(20), n_iter=5, view_weights="loss", scale=scale
         )
         assert np.isfinite(np.concatenate(got.pi)).all()
         assert got.pi[0][0] > 0 > got.pi[1][0]
@@ -112,7 +110,7 @@ def test_scores_renormalise_over_present_views():
 @pytest.mark.parametrize("scaling", ["scaled", "unscaled"])
 @pytest.mark.parametrize(
     ("name", "view_weights", "tolerance"),
-    [("none", "uniform", 1e-8), ("lp", "printed", 1e-8), ("true_loss", "loss", 1e-5)],
+    [("none", "uniform", 1e-8), ("lp", "paper", 1e-8), ("true_loss", "loss", 1e-5)],
 )
 @pytest.mark.parametrize("n_iter", [1, 2, 5])
 def test_golden(scaling, name, view_weights, tolerance, n_iter):

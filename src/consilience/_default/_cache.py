@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __all__ = ["PatternCache"]
 
-LIMIT = 64
+MAX_PATTERNS = 64
 
 
 class PatternCache:
-    """Keeps the last ``LIMIT`` results; they depend on their key alone, so none is ever lost."""
+    """Keep the last ``MAX_PATTERNS`` results, each of which depends on its key alone."""
 
     def __init__(self):
         self._held = {}
@@ -18,7 +18,7 @@ class PatternCache:
         result = self._held.get(key)
         if result is None:
             result = self._held[key] = compute()
-            for oldest in list(self._held)[:-LIMIT]:
+            for oldest in list(self._held)[:-MAX_PATTERNS]:
                 self._held.pop(oldest, None)
         return result
 

@@ -1,8 +1,9 @@
 """ConsilienceClassifier: the classifier to start with.
 
 The map of a fit: rows merged and ordered (``_rows``), views mapped (``views._maps``), the kernel
-member (``_kernel``, ``_bank``), the two tree members on mapped columns and on principal components
-(``_trees``, ``_forest``, ``_components``), their weights by left-out error (``_combine``).
+member (``_kernel``, ``_reference_set``), the two tree members on mapped columns and on principal
+components (``_trees``, ``_forest``, ``_components``), their weights by left-out error
+(``_combine``).
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from sklearn.utils import check_random_state
 from consilience._base import UNLABELLED, MultiViewClassifier
 from consilience._compat import Progress
 from consilience._default._columns import fit_columns
-from consilience._default._combine import fit_pool, out_of_fold_error
+from consilience._default._combine import fit_stacking_weights, out_of_fold_error
 from consilience._default._explain import Explanation, explain_views
-from consilience._default._guesses import (
-    equal_confidence,
-    is_unlabelled,
-    read_partial_labels,
-    weigh_guesses,
-)
 from consilience._default._kernel import fit_kernel_member
+from consilience._default._pseudo_labels import (
+    is_unlabelled,
+    match_confidence,
+    pseudo_label_weights,
+    read_partial_labels,
+)
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience.views._encode import encode_tables, fit_table_codes
@@ -36,11 +37,11 @@ from consilience.views._pairwise import KINDS
 
 __all__ = ["ConsilienceClassifier"]
 
-ROWS = 20_000  # rows predicted at once
-LEAST_TREES = 10
+PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
+MIN_TREES = 10
 # few rows make votes close, so that more trees are worth their time
-FEW_ROWS = 2000
-FEW_ROWS_TREES, MANY_ROWS_TREES = 500, 300
+SMALL_DATA_ROWS = 2000
+SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
 
 
 class ConsilienceClassifier(MultiViewClassifier):
@@ -178,8 +179,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         """
         data, known = self._read(X)
         out = np.tile(self.class_prior_, (len(self._members), len(data), 1))
-        for start in range(0, len(data), ROWS):
-            rows = start + np.flatnonzero(known[start : start + ROWS])
+        for start in range(0, len(data), PREDICT_CHUNK_ROWS):
+            rows = start + np.flatnonzero(known[start : start + PREDICT_CHUNK_ROWS])
             if len(rows):
                 out[:, rows] = self._member_scores(data[rows])
         return out
@@ -193,58 +194,62 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _fit(self, data, codes, weight):
         self._check_parameters()
-        self._warn_of_absent_views(data)
+        self._warn_of_unseen_views(data)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         if labelled.all():
             with Progress(self, n_tasks) as progress:
-                self._fit_rows(data, codes, weight, rng, _clock(self.time_budget), progress)
+                self._fit_rows(data, codes, weight, rng, make_deadline(self.time_budget), progress)
         else:
             with Progress(self, n_tasks + self._n_tasks(labelled.sum())) as progress:
-                self._fit_with_guesses(data, codes, weight, rng, progress)
+                self._fit_with_pseudo_labels(data, codes, weight, rng, progress)
 
-    def _fit_with_guesses(self, data, codes, weight, rng, progress):
+    def _fit_with_pseudo_labels(self, data, codes, weight, rng, progress):
         """Fit on the rows with a label, guess those of the others, fit on all of them."""
         labelled = codes != UNLABELLED
         half = None if self.time_budget is None else self.time_budget / 2
         known = data[labelled], codes[labelled], weight[labelled]
-        self._fit_rows(*known, rng, _clock(half), progress)
+        self._fit_rows(*known, rng, make_deadline(half), progress)
         judged = self.member_scores_, self.out_of_fold_score_
         guesses = self._probabilities(data[~labelled])
-        guessed, share = weigh_guesses(guesses)
+        guessed, share = pseudo_label_weights(guesses)
         codes[~labelled] = guessed
         weight[~labelled] *= share
         # guesses lean to some of the classes, and so will the members: the pool has to know
         totals = np.bincount(codes, weights=weight)
         self.class_prior_ = totals / totals.sum()
-        rows, logits = self._fit_rows(data, codes, weight, rng, _clock(half), progress)
-        factor = equal_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
+        rows, logits = self._fit_rows(data, codes, weight, rng, make_deadline(half), progress)
+        factor = match_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
         self._factors, self._bias = factor * self._factors, factor * self._bias
         self.member_scores_, self.out_of_fold_score_ = judged
 
     def _n_trees(self, n_rows):
         if self.n_estimators is not None:
             return self.n_estimators
-        return FEW_ROWS_TREES if n_rows <= FEW_ROWS else MANY_ROWS_TREES
+        return SMALL_DATA_TREES if n_rows <= SMALL_DATA_ROWS else LARGE_DATA_TREES
 
     def _n_tasks(self, n_rows):
-        return 1 + 2 * -(-self._n_trees(n_rows) // LEAST_TREES)
+        return 1 + 2 * -(-self._n_trees(n_rows) // MIN_TREES)
 
-    def _fit_rows(self, data, codes, weight, rng, more, progress):
+    def _fit_rows(self, data, codes, weight, rng, has_time_left, progress):
         """Fit on rows that have a class; numbers of the rows kept, and their left-out logits."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
-        answers = self._fit_members(data, codes, weight, seeds, more, progress)
-        self._factors, self._bias = fit_pool(answers, codes, weight, self.class_prior_)
+        oof_scores = self._fit_members(data, codes, weight, seeds, has_time_left, progress)
+        self._factors, self._bias = fit_stacking_weights(
+            oof_scores, codes, weight, self.class_prior_
+        )
         self.member_weights_ = self._factors / self._factors.sum()
-        self.member_scores_ = np.array([1 - out_of_fold_error(a, codes, weight) for a in answers])
-        logits = np.tensordot(self._factors, answers, axes=1) + self._bias
+        self.member_scores_ = np.array(
+            [1 - out_of_fold_error(a, codes, weight) for a in oof_scores]
+        )
+        logits = np.tensordot(self._factors, oof_scores, axes=1) + self._bias
         self.out_of_fold_score_ = 1 - out_of_fold_error(logits, codes, weight)
         return rows, logits
 
-    def _fit_members(self, data, codes, weight, seeds, more, progress):
+    def _fit_members(self, data, codes, weight, seeds, has_time_left, progress):
         """Fit the members; their scores (M x n x K) for training rows left out."""
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
@@ -253,9 +258,9 @@ class ConsilienceClassifier(MultiViewClassifier):
             "fit kernel",
         )
         kernel, scores, self.view_scores_ = fitted
-        self.view_weights_ = kernel.strengths / kernel.strengths.sum()
-        self._columns = columns.with_components(kernel.bank)
-        self._members, answers, self.member_names_ = [kernel], [scores], ["kernel"]
+        self.view_weights_ = kernel.view_weights / kernel.view_weights.sum()
+        self._columns = columns.with_components(kernel.reference_set)
+        self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
         blocks = self._tree_columns(mapped, data)
         for (name, held), own_seeds in zip(blocks.items(), seeds, strict=True):
             if all(block is None for block in held):
@@ -266,15 +271,15 @@ class ConsilienceClassifier(MultiViewClassifier):
                 codes,
                 weight,
                 self.class_prior_,
-                kernel.strengths,
+                kernel.view_weights,
                 own_seeds,
                 lambda function, items: progress.map(function, items, "grow trees"),
-                more,
+                has_time_left,
             )
             self._members.append(member)
-            answers.append(votes)
+            oof_scores.append(votes)
             self.member_names_.append(name)
-        return np.stack(answers)
+        return np.stack(oof_scores)
 
     def _tree_columns(self, mapped, data):
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
@@ -282,13 +287,13 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _check_parameters(self):
         n = self.n_estimators
         whole = isinstance(n, Integral) and not isinstance(n, bool)
-        if n is not None and not (whole and n >= LEAST_TREES):
-            raise ValueError(f"n_estimators must be an integer >= {LEAST_TREES} or None, got {n!r}")
+        if n is not None and not (whole and n >= MIN_TREES):
+            raise ValueError(f"n_estimators must be an integer >= {MIN_TREES} or None, got {n!r}")
         budget = self.time_budget
         if budget is not None and (not isinstance(budget, Real) or not budget > 0):
             raise ValueError(f"time_budget must be seconds > 0 or None, got {budget!r}")
 
-    def _warn_of_absent_views(self, data):
+    def _warn_of_unseen_views(self, data):
         for name in np.array(data.view_names)[~data.present.any(axis=0)]:
             warnings.warn(
                 f"view {str(name)!r} is present in no training rows and takes no part in the "
@@ -299,8 +304,8 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _scores(self, data):
         out = np.empty((len(data), len(self.classes_)))
-        for start in range(0, len(data), ROWS):
-            rows = slice(start, start + ROWS)
+        for start in range(0, len(data), PREDICT_CHUNK_ROWS):
+            rows = slice(start, start + PREDICT_CHUNK_ROWS)
             out[rows] = np.tensordot(self._factors, self._member_scores(data[rows]), axes=1)
         return out + self._bias
 
@@ -317,9 +322,9 @@ class ConsilienceClassifier(MultiViewClassifier):
         kernel = self._members[0]
 
         def sample(v):
-            rows = kernel.bank.present[:, v]
+            rows = kernel.reference_set.present[:, v]
             codes = kernel.targets[rows].argmax(axis=1)
-            return self._columns.of_bank(name, v), codes, kernel.weight[rows]
+            return self._columns.reference_columns(name, v), codes, kernel.weight[rows]
 
         return sample
 
@@ -338,7 +343,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         return tags
 
 
-def _clock(seconds):
+def make_deadline(seconds):
     """Whether there is time left, as a function; None if time does not matter."""
     if seconds is None:
         return None

@@ -14,10 +14,10 @@ from consilience.views._maps import fit_view_map
 __all__ = ["Columns", "Mapped", "fit_columns"]
 
 # cells above which mapped views are kept in single precision
-CELLS = 20_000_000
+FLOAT64_MAX_CELLS = 20_000_000
 # columns up to which a view shows them beside its components: rules on single columns get lost in
 # rotations, see docs/results/default.md
-FEW = 40
+NARROW_VIEW_COLUMNS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Columns:
     maps: dict
     dtype: type
     components: tuple = ()
-    bank: object = None
+    reference_set: object = None
 
     def apply(self, data):
         """Mapped rows of a container."""
@@ -53,10 +53,10 @@ class Columns:
             filled[name] = self.maps[name].fill(block)
         return Mapped(raw, filled)
 
-    def with_components(self, bank):
+    def with_components(self, reference_set):
         """The same with components fitted on the rows of the bank."""
         components = []
-        for view in bank.views:
+        for view in reference_set.views:
             if view.rows is not None:
                 fitted = fit_components(view.rows) if view.rows.shape[0] > 1 else None
             elif view.own is not None and len(view.own) > 1:
@@ -64,11 +64,11 @@ class Columns:
             else:
                 fitted = None
             components.append(fitted if fitted is not None and fitted.width else None)
-        return replace(self, components=tuple(components), bank=bank)
+        return replace(self, components=tuple(components), reference_set=reference_set)
 
-    def of_bank(self, kind, v):
+    def reference_columns(self, kind, v):
         """Columns (or components) of view v for the rows of the bank that have it."""
-        view = self.bank.views[v]
+        view = self.reference_set.views[v]
         if kind == "columns":
             return view.rows
         if view.rows is not None:
@@ -78,7 +78,7 @@ class Columns:
     def _beside_columns(self, v, X):
         """Components of mapped rows, beside the columns themselves if they are few."""
         components = self.components[v].apply(X)
-        if X.shape[1] > FEW:
+        if X.shape[1] > NARROW_VIEW_COLUMNS:
             return components
         return np.hstack([components, X.toarray() if sp.issparse(X) else X])
 
@@ -94,7 +94,7 @@ class Columns:
                 rows = np.flatnonzero(data.present[:, v])
                 block = np.zeros((len(data), fitted.width))
                 if len(rows):
-                    view = self.bank.views[v]
+                    view = self.reference_set.views[v]
                     block[rows] = fitted.apply(_base_kernel(view, view.distances(data[rows])))
                 blocks.append(block)
         return blocks
@@ -104,11 +104,11 @@ def _base_kernel(view, D):
     return 1.0 - D if view.kind == "kernel" else np.exp(-D)
 
 
-def _only_present(view, there):
+def _only_present(view, is_present):
     """The view with zeros in the rows that lack it, whatever is stored there."""
-    if there.all():
+    if is_present.all():
         return view
-    return storage.fill_rows(view, ~there, np.zeros(view.shape[1]))
+    return storage.fill_rows(view, ~is_present, np.zeros(view.shape[1]))
 
 
 def fit_columns(data, weight):
@@ -120,6 +120,6 @@ def fit_columns(data, weight):
             view = data[name]
             view = sp.csr_array(view) if sp.issparse(view) else view
             maps[name] = fit_view_map(view[rows], weight[rows])
-    dtype = np.float64 if data.shape[0] * data.shape[1] <= CELLS else np.float32
+    dtype = np.float64 if data.shape[0] * data.shape[1] <= FLOAT64_MAX_CELLS else np.float32
     columns = Columns(data.view_names, maps, dtype)
     return columns, columns.apply(data)

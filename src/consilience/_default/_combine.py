@@ -13,14 +13,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-__all__ = ["fit_pool", "out_of_fold_error"]
+__all__ = ["fit_stacking_weights", "out_of_fold_error"]
 
 # constants in units of a row's log loss; their choice is in docs/results/default.md
-APART = 1.0  # against factors that differ, by the square of the logarithm
-SIZE = 1.0  # against factors far from ``USUAL``
-USUAL = 5.0
-LEAN = 0.1  # against β
-ROWS = 5000  # rows that are enough for so few numbers
+SPREAD_PENALTY = 1.0  # against factors that differ, by the square of the logarithm
+SCALE_PENALTY = 1.0  # against factors far from ``TYPICAL_FACTOR``
+TYPICAL_FACTOR = 5.0
+PRIOR_PENALTY = 0.1  # against β
+MAX_ROWS = 5000  # rows that are enough for so few numbers
 
 
 def out_of_fold_error(scores, codes, weight):
@@ -28,7 +28,7 @@ def out_of_fold_error(scores, codes, weight):
     return float(weight @ (scores.argmax(axis=1) != codes) / weight.sum())
 
 
-def fit_pool(answers, codes, weight, prior):
+def fit_stacking_weights(scores, codes, weight, prior):
     """Factors (M) and bias (K) of least held-back log loss.
 
     Parameters
@@ -40,23 +40,29 @@ def fit_pool(answers, codes, weight, prior):
     prior : array of shape (K,)
         Shares of the classes.
     """
-    answers, codes, weight = answers[:, :ROWS], codes[:ROWS], weight[:ROWS]
-    n_members, rows = len(answers), np.arange(len(codes))
-    lean = np.log(prior) - np.log(prior).mean()
+    scores, codes, weight = scores[:, :MAX_ROWS], codes[:MAX_ROWS], weight[:MAX_ROWS]
+    n_members, rows = len(scores), np.arange(len(codes))
+    log_prior = np.log(prior) - np.log(prior).mean()
 
     def loss(theta):
         logs, beta = theta[:-1], theta[-1]
-        factors, spread, size = np.exp(logs), logs - logs.mean(), logs.mean() - np.log(USUAL)
-        logits = np.tensordot(factors, answers, axes=1) + beta * lean
+        factors, spread, size = (
+            np.exp(logs),
+            logs - logs.mean(),
+            logs.mean() - np.log(TYPICAL_FACTOR),
+        )
+        logits = np.tensordot(factors, scores, axes=1) + beta * log_prior
         norms = logsumexp(logits, axis=1)
         slope = weight[:, None] * np.exp(logits - norms[:, None])
         slope[rows, codes] -= weight
         value = weight @ (norms - logits[rows, codes])
-        value += APART * spread @ spread + SIZE * size**2 + LEAN * beta**2
-        gradient = factors * np.einsum("mnk,nk->m", answers, slope)
-        gradient += 2 * APART * spread + 2 * SIZE * size / n_members
-        return value, np.append(gradient, slope.sum(axis=0) @ lean + 2 * LEAN * beta)
+        value += (
+            SPREAD_PENALTY * spread @ spread + SCALE_PENALTY * size**2 + PRIOR_PENALTY * beta**2
+        )
+        gradient = factors * np.einsum("mnk,nk->m", scores, slope)
+        gradient += 2 * SPREAD_PENALTY * spread + 2 * SCALE_PENALTY * size / n_members
+        return value, np.append(gradient, slope.sum(axis=0) @ log_prior + 2 * PRIOR_PENALTY * beta)
 
-    start = np.append(np.full(n_members, np.log(USUAL)), 0.0)
+    start = np.append(np.full(n_members, np.log(TYPICAL_FACTOR)), 0.0)
     theta = minimize(loss, start, jac=True, method="L-BFGS-B").x
-    return np.exp(theta[:-1]), theta[-1] * lean
+    return np.exp(theta[:-1]), theta[-1] * log_prior

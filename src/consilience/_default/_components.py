@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 
 __all__ = ["Components", "fit_components", "fit_kernel_components"]
 
-MOST = 20  # components of a view
-ROWS = 2000  # rows they are computed from
+MAX_COMPONENTS = 20  # components of a view
+FIT_ROWS = 2000  # rows they are computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Components:
 
 def fit_components(X):
     """Components of mapped rows (n x d), from the smaller of covariance and Gram matrix."""
-    X = X[:ROWS]
+    X = X[:FIT_ROWS]
     n, d = X.shape
-    k = min(MOST, d, n - 1)
+    k = min(MAX_COMPONENTS, d, n - 1)
     mean = np.asarray(X.mean(axis=0)).ravel().astype(np.float64)
     if d <= n:
         values, vectors = _largest(_dense(X.T @ X) / n - np.outer(mean, mean), k)
@@ -50,7 +50,7 @@ def fit_components(X):
 
 def fit_kernel_components(K):
     """Components from a kernel (n x n) between the rows; they apply to rows of that kernel."""
-    values, vectors = _largest(_centred(K), min(MOST, len(K) - 1))
+    values, vectors = _largest(_centred(K), min(MAX_COMPONENTS, len(K) - 1))
     kept = values > 0
     directions = vectors[:, kept] / np.sqrt(values[kept])
     directions = directions - directions.mean(axis=0)

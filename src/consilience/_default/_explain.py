@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consilience._default._bank import filled_distances
-from consilience._default._kernel import PENALTIES, TUNING, combine
+from consilience._default._kernel import PENALTIES, TUNING_ROWS, combine
+from consilience._default._reference_set import imputed_distances
 from consilience._solvers.kernel_ridge import kernel_ridge
 
 __all__ = ["Explanation", "explain_views"]
@@ -30,14 +30,17 @@ def explain_views(kernel, alone):
     "alone" and "adds" are shares of the labels' variance explained in rows left out, by the kernel
     member on at most 1000 rows.
     """
-    bank, used = kernel.bank, np.flatnonzero(kernel.strengths)
+    reference_set, used = kernel.reference_set, np.flatnonzero(kernel.view_weights)
     Ds = {
-        v: filled_distances(bank, v, bank.views[v].own_distances())[:TUNING, :TUNING] for v in used
+        v: imputed_distances(reference_set, v, reference_set.views[v].own_distances())[
+            :TUNING_ROWS, :TUNING_ROWS
+        ]
+        for v in used
     }
-    weights = kernel.strengths / kernel.strengths.sum()
+    weights = kernel.view_weights / kernel.view_weights.sum()
     everything = _explained(kernel, Ds, used)
     rows = []
-    for v, view in enumerate(bank.views):
+    for v, view in enumerate(reference_set.views):
         others = [u for u in used if u != v]
         without = _explained(kernel, Ds, others) if others else 0.0
         rows.append(
@@ -52,10 +55,10 @@ def explain_views(kernel, alone):
 
 
 def _explained(kernel, Ds, views):
-    strengths = kernel.strengths[views]
-    linear = kernel.bank.linear[views]
-    K = combine([Ds[v] for v in views], strengths / strengths.sum(), kernel.width, linear)
-    Y, weight = kernel.targets[:TUNING], kernel.weight[:TUNING]
+    view_weights = kernel.view_weights[views]
+    linear = kernel.reference_set.linear[views]
+    K = combine([Ds[v] for v in views], view_weights / view_weights.sum(), kernel.width, linear)
+    Y, weight = kernel.targets[:TUNING_ROWS], kernel.weight[:TUNING_ROWS]
     return 1.0 - kernel_ridge(K, Y, weight, PENALTIES).error / (weight @ (Y**2).sum(axis=1))
 
 

@@ -14,15 +14,15 @@ import scipy.sparse as sp
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
 
-__all__ = ["FOLDS", "Forest", "grow_forest"]
+__all__ = ["N_FOLDS", "Forest", "grow_forest"]
 
-FOLDS = 10
+N_FOLDS = 10
 
 # cells up to which trees on a sparse matrix are grown on a dense copy: the same trees, sooner
-CELLS = 5_000_000
+DENSE_COPY_MAX_CELLS = 5_000_000
 
 # forests predict this many rows at once, which bounds the memory for their votes
-ROWS = 20_000
+PREDICT_CHUNK_ROWS = 20_000
 NODE_ARRAYS = ("feature", "threshold", "left", "right", "bin", "missing_left")
 
 
@@ -49,8 +49,8 @@ class Forest:
         """Mean share of the classes (n x K) in the leaves that the rows of X reach."""
         X = sp.csr_array(X) if sp.issparse(X) else X
         out = np.zeros((X.shape[0], self.shares.shape[1]))
-        for start in range(0, X.shape[0], ROWS):
-            rows = slice(start, start + ROWS)
+        for start in range(0, X.shape[0], PREDICT_CHUNK_ROWS):
+            rows = slice(start, start + PREDICT_CHUNK_ROWS)
             block = X[rows]
             for tree in range(len(self)):
                 out[rows] += self.shares[self.starts[tree] + self._tree(tree).apply(block)]
@@ -63,7 +63,7 @@ class Forest:
         return Tree(**nodes, depth=unused, decision=unused, gain=unused, value=unused)
 
 
-def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
+def grow_forest(X, codes, weight, seeds, n_classes, run, has_time_left=None):
     """Forest on the columns of X, and its out-of-fold votes (n x K).
 
     Parameters
@@ -73,7 +73,7 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
     codes, weight : arrays of shape (n,)
         Classes and weights.
     seeds : int array
-        One for each tree; tree t leaves out fold t mod ``FOLDS``.
+        One for each tree; tree t leaves out fold t mod ``N_FOLDS``.
     n_classes : int
         Number of classes.
     run : callable
@@ -81,14 +81,14 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
     more : callable, optional
         Asked after each round of trees, one for each fold, whether to go on.
     """
-    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= CELLS
+    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_COPY_MAX_CELLS
     view = BinnedView(X.toarray() if small else X, weight=weight)
-    folds = assign_folds(codes, FOLDS)
+    folds = assign_folds(codes, N_FOLDS)
     max_features = max(1, int(np.sqrt(X.shape[1])))
 
     def grow_round(first):
         trees, votes = [], np.zeros((len(codes), n_classes))
-        for fold, seed in enumerate(seeds[first : first + FOLDS]):
+        for fold, seed in enumerate(seeds[first : first + N_FOLDS]):
             left_out = folds == fold
             tree = view.grow(
                 codes,
@@ -108,14 +108,14 @@ def grow_forest(X, codes, weight, seeds, n_classes, run, more=None):
             trees.append(kept | {"shares": shares.astype(np.float32)})
         return trees, votes
 
-    starts = list(range(0, len(seeds), FOLDS))
+    starts = list(range(0, len(seeds), N_FOLDS))
     rounds = []
-    for batch in [starts] if more is None else [[start] for start in starts]:
+    for batch in [starts] if has_time_left is None else [[start] for start in starts]:
         rounds += run(grow_round, batch)
-        if more is not None and not more():
+        if has_time_left is not None and not has_time_left():
             break
     trees = [tree for grown, _ in rounds for tree in grown]
-    counts = np.bincount(np.arange(len(trees)) % FOLDS, minlength=FOLDS)[folds]
+    counts = np.bincount(np.arange(len(trees)) % N_FOLDS, minlength=N_FOLDS)[folds]
     votes = sum(votes for _, votes in rounds) / counts[:, None]
     return _assemble(trees), votes
 

@@ -6,8 +6,8 @@ is the share of the labels' variance that kernel ridge on exp(−D_v) explains i
     K = ½ [ Σ_v w_v exp(−f D_v) + exp(−f Σ_v w_v D_v) ],
 
 one kernel in which views are alternatives and one in which they must agree. The width f and the
-penalty are those of least leave-one-out error. Above ``EXACT`` rows, K is replaced by
-its Nyström approximation on ``LANDMARKS`` of them. Rows that lack views are predicted by the same
+penalty are those of least leave-one-out error. Above ``EXACT_MAX_ROWS`` rows, K is replaced by
+its Nyström approximation on ``N_LANDMARKS`` of them. Rows that lack views are predicted by the same
 regression on the views they have, solved once for every pattern of views.
 """
 
@@ -18,30 +18,30 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import eigh
 
-from consilience._default._bank import (
+from consilience._default._cache import PatternCache
+from consilience._default._reference_set import (
     TINY,
-    Bank,
-    BankView,
+    ReferenceSet,
+    ReferenceView,
     check_block,
-    complete_distances,
-    filled_distances,
-    make_bank,
+    distance_scale,
+    distances_to_references,
+    imputed_distances,
+    make_reference_set,
     square_distances,
     square_norms,
-    typical_distance,
 )
-from consilience._default._cache import PatternCache
 from consilience._solvers.kernel_ridge import feature_ridge, kernel_ridge, solve_kernel_ridge
 
 __all__ = ["KernelMember", "fit_kernel_member"]
 
-EXACT = 2000  # rows up to which the kernel matrix is used as it is
-LANDMARKS = 1000  # rows that stand for all others where there are more
-TUNING = 1000  # rows for the strengths of the views and the width of the kernel
-BLOCK = 1024  # rows compared with the landmarks at once
+EXACT_MAX_ROWS = 2000  # rows up to which the kernel matrix is used as it is
+N_LANDMARKS = 1000  # rows that stand for all others where there are more
+TUNING_ROWS = 1000  # rows for the strengths of the views and the width of the kernel
+CHUNK_ROWS = 1024  # rows compared with the landmarks at once
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
 WIDTHS = (0.5, 1.0, 2.0)
-LEAST = 0.01  # strength of a view that explains nothing: it may still help others
+MIN_VIEW_WEIGHT = 0.01  # strength of a view that explains nothing: it may still help others
 
 
 def combine(Ds, weights, width, linear):
@@ -64,8 +64,8 @@ def combine(Ds, weights, width, linear):
 class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the bank."""
 
-    bank: Bank
-    strengths: np.ndarray
+    reference_set: ReferenceSet
+    view_weights: np.ndarray
     width: float
     penalty: float
     coef: np.ndarray
@@ -81,7 +81,7 @@ class KernelMember:
         ``mapped`` are the mapped rows of the feature views.
         """
         out = np.empty((len(data), len(self.prior)))
-        usable = data.present & (self.strengths > 0)
+        usable = data.present & (self.view_weights > 0)
         patterns, which = np.unique(usable, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.ravel() == p)
@@ -89,36 +89,38 @@ class KernelMember:
                 out[rows] = self.prior
                 continue
             coef, intercept = self._solution(pattern)
-            for start in range(0, len(rows), BLOCK):
-                block = rows[start : start + BLOCK]
-                out[block] = self._kernel(data[block], _cut(mapped, block), pattern) @ coef
+            for start in range(0, len(rows), CHUNK_ROWS):
+                block = rows[start : start + CHUNK_ROWS]
+                out[block] = (
+                    self._kernel(data[block], _take_mapped_rows(mapped, block), pattern) @ coef
+                )
                 out[block] += intercept
         return out
 
     def _combine(self, Ds, pattern):
-        weights, linear = self.strengths[pattern], self.bank.linear[pattern]
+        weights, linear = self.view_weights[pattern], self.reference_set.linear[pattern]
         return combine(Ds, weights / weights.sum(), self.width, linear)
 
     def _kernel(self, data, mapped, pattern):
         Ds = []
         for v in np.flatnonzero(pattern):
-            view = self.bank.views[v]
+            view = self.reference_set.views[v]
             D = view.distances(data, mapped.get(view.name))
-            Ds.append(self.bank.to_filled(v, D))
+            Ds.append(self.reference_set.impute_distances(v, D))
         return self._combine(Ds, pattern)
 
     def _solution(self, pattern):
-        if (pattern == (self.strengths > 0)).all():
+        if (pattern == (self.view_weights > 0)).all():
             return self.coef, self.intercept + self.prior
-        return self.cache.get(pattern.tobytes(), lambda: self._refit(pattern))
+        return self.cache.get(pattern.tobytes(), lambda: self._solve_for_pattern(pattern))
 
-    def _refit(self, pattern):
+    def _solve_for_pattern(self, pattern):
         Ds = [
-            filled_distances(self.bank, v, self.bank.views[v].own_distances())
+            imputed_distances(self.reference_set, v, self.reference_set.views[v].own_distances())
             for v in np.flatnonzero(pattern)
         ]
         K = self._combine(Ds, pattern)
-        if len(K) <= TUNING:
+        if len(K) <= TUNING_ROWS:
             coef = kernel_ridge(K, self.targets, self.weight, PENALTIES).coef
         else:
             coef = solve_kernel_ridge(K, self.targets, self.weight, self.penalty)
@@ -140,10 +142,14 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
         Shares of the classes.
     """
     Y = np.eye(len(prior))[codes] - prior
-    chosen = np.arange(len(codes)) if len(codes) <= EXACT else landmarks(codes, LANDMARKS)
+    chosen = (
+        np.arange(len(codes))
+        if len(codes) <= EXACT_MAX_ROWS
+        else choose_landmarks(codes, N_LANDMARKS)
+    )
     part = data[chosen]
     views, Ds = zip(
-        *(bank_view(part, name, mapped, chosen) for name in data.view_names), strict=True
+        *(make_reference_view(part, name, mapped, chosen) for name in data.view_names), strict=True
     )
     explained = np.array(
         [
@@ -156,11 +162,11 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
             for v, D in enumerate(Ds)
         ]
     )
-    strengths = np.where(part.present.any(axis=0), np.maximum(explained, LEAST), 0.0)
-    bank = make_bank(list(views), part.present, Ds, strengths)
-    used = np.flatnonzero(strengths)
-    weights, linear = strengths[used] / strengths.sum(), bank.linear[used]
-    filled = [filled_distances(bank, v, Ds[v]) for v in used]
+    view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
+    reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
+    used = np.flatnonzero(view_weights)
+    weights, linear = view_weights[used] / view_weights.sum(), reference_set.linear[used]
+    filled = [imputed_distances(reference_set, v, Ds[v]) for v in used]
     width = best_width(filled, weights, linear, Y[chosen], weight[chosen])
     K = combine(filled, weights, width, linear)
     if len(chosen) == len(codes):
@@ -169,48 +175,60 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
     else:
 
         def kernel_blocks():
-            for start in range(0, len(data), BLOCK):
-                block = slice(start, start + BLOCK)
-                Es = complete_distances(bank, Ds, strengths, data[block], _cut(mapped, block))
+            for start in range(0, len(data), CHUNK_ROWS):
+                block = slice(start, start + CHUNK_ROWS)
+                Es = distances_to_references(
+                    reference_set, Ds, view_weights, data[block], _take_mapped_rows(mapped, block)
+                )
                 yield combine([Es[v] for v in used], weights, width, linear)
 
         fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight)
     member = KernelMember(
-        bank, strengths, width, fit.penalty, coef, intercept, prior, Y[chosen], weight[chosen]
+        reference_set,
+        view_weights,
+        width,
+        fit.penalty,
+        coef,
+        intercept,
+        prior,
+        Y[chosen],
+        weight[chosen],
     )
     return member, fit.left_out + prior, explained
 
 
-def landmarks(codes, limit):
+def choose_landmarks(codes, limit):
     """``limit`` rows with the classes in their shares."""
     order = np.argsort(codes, kind="stable")
     return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 
 
-def bank_view(part, name, mapped, chosen):
+def make_reference_view(part, name, mapped, chosen):
     """View of the bank, and the distances between its rows that have it."""
-    there = part.present[:, part.view_names.index(name)]
-    rows, kind = np.flatnonzero(there), part.kinds[name]
+    is_present = part.present[:, part.view_names.index(name)]
+    rows, kind = np.flatnonzero(is_present), part.kinds[name]
     if name in mapped:
         X = mapped[name][chosen[rows]]
         D = square_distances(X, X)
-        scale = typical_distance(D)
-        return BankView(name, kind, scale, X, square_norms(X)), D / scale
+        scale = distance_scale(D)
+        return ReferenceView(name, kind, scale, X, square_norms(X)), D / scale
     if len(rows) == 0:
-        return BankView(name, kind, 1.0), np.zeros((0, 0))
+        return ReferenceView(name, kind, 1.0), np.zeros((0, 0))
     held = part[rows]
     reference = held.reference()
     values = check_block(held.against(name, reference), name)
     if kind == "kernel":
         scale = max(float(np.abs(values.diagonal()).mean()), TINY)
-        return BankView(name, kind, scale, reference=reference, own=values), 1.0 - values / scale
-    scale = typical_distance(values)
-    return BankView(name, kind, scale, reference=reference, own=values), values / scale
+        return ReferenceView(
+            name, kind, scale, reference=reference, own=values
+        ), 1.0 - values / scale
+    scale = distance_scale(values)
+    return ReferenceView(name, kind, scale, reference=reference, own=values), values / scale
 
 
 def explained_variance(D, Y, weight, linear):
     """Share of the variance of the labels that one view explains in rows left out."""
-    D, Y, weight = D[:TUNING, :TUNING], Y[:TUNING], weight[:TUNING]
+    D, Y, weight = D[:TUNING_ROWS, :TUNING_ROWS], Y[:TUNING_ROWS], weight[:TUNING_ROWS]
     variance = float(weight @ (Y**2).sum(axis=1))
     if len(D) < 3 or variance == 0:
         return 0.0
@@ -222,10 +240,10 @@ def best_width(Ds, weights, linear, Y, weight):
     """Width of least leave-one-out error, on some of the rows if there are many."""
     if np.all(linear):
         return 1.0
-    Ds = [D[:TUNING, :TUNING] for D in Ds]
+    Ds = [D[:TUNING_ROWS, :TUNING_ROWS] for D in Ds]
     errors = [
         kernel_ridge(
-            combine(Ds, weights, width, linear), Y[:TUNING], weight[:TUNING], PENALTIES
+            combine(Ds, weights, width, linear), Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES
         ).error
         for width in WIDTHS
     ]
@@ -246,5 +264,5 @@ def nystrom_ridge(K, kernel_blocks, Y, weight):
     return fit, root @ fit.coef[:-1], fit.coef[-1]
 
 
-def _cut(mapped, rows):
+def _take_mapped_rows(mapped, rows):
     return {name: X[rows] for name, X in mapped.items()}

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from consilience._default._cache import PatternCache
-from consilience._default._forest import FOLDS, Forest, grow_forest
+from consilience._default._forest import N_FOLDS, Forest, grow_forest
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
 
-PRIOR = 0.05  # weight of the prior beside the votes of a single view's forest
+PRIOR_WEIGHT = 0.05  # weight of the prior beside the votes of a single view's forest
 TINY = 1e-300
 
 
@@ -37,7 +37,7 @@ class TreeMember:
 
     joint: Forest | None
     single: dict
-    strengths: np.ndarray
+    view_weights: np.ndarray
     prior: np.ndarray
     seeds: np.ndarray
     cache: PatternCache = field(default_factory=PatternCache)
@@ -61,7 +61,7 @@ class TreeMember:
                 for v, forest in forests.items()
                 if forest is not None
             }
-            out[rest] = pooled_votes(votes, present[rest], self.strengths, self.prior)
+            out[rest] = pool_votes(votes, present[rest], self.view_weights, self.prior)
         return out
 
     def _forest(self, v, sample):
@@ -71,14 +71,14 @@ class TreeMember:
 
     def _grow(self, v, columns, codes, weight):
         seeds = single_seeds(self.seeds, v)
-        return grow_forest(columns, codes, weight, seeds, len(self.prior), _in_turn)[0]
+        return grow_forest(columns, codes, weight, seeds, len(self.prior), _run_sequentially)[0]
 
 
-def _in_turn(function, items):
+def _run_sequentially(function, items):
     return [function(item) for item in items]
 
 
-def pooled_votes(votes, present, strengths, prior):
+def pool_votes(votes, present, view_weights, prior):
     """softmax of Σ_v w_v log p_v, where w_v are the strengths and p_v = prior for absent views.
 
     ``votes`` is a dict of view -> votes of the rows that have it; they all get a little of the
@@ -86,19 +86,19 @@ def pooled_votes(votes, present, strengths, prior):
     """
     prior = np.maximum(prior, TINY)
     logits = np.tile(np.log(prior), (len(present), 1))
-    for v, held in votes.items():
-        told = np.log((held / prior + PRIOR) / (1 + PRIOR))
-        logits[present[:, v]] += strengths[v] / strengths.sum() * told
+    for v, shares in votes.items():
+        log_ratio = np.log((shares / prior + PRIOR_WEIGHT) / (1 + PRIOR_WEIGHT))
+        logits[present[:, v]] += view_weights[v] / view_weights.sum() * log_ratio
     return softmax(logits, axis=1)
 
 
 def single_seeds(seeds, v):
     """Seeds of the trees for view v alone: the views share the number of trees."""
     n_views, n_trees = len(seeds) - 1, seeds.shape[1]
-    return seeds[v + 1, : max(FOLDS, -(-n_trees // n_views))]
+    return seeds[v + 1, : max(N_FOLDS, -(-n_trees // n_views))]
 
 
-def fit_tree_member(blocks, present, codes, weight, prior, strengths, seeds, run, more):
+def fit_tree_member(blocks, present, codes, weight, prior, view_weights, seeds, run, has_time_left):
     """Member, and its out-of-fold scores (n x K).
 
     Parameters
@@ -121,8 +121,8 @@ def fit_tree_member(blocks, present, codes, weight, prior, strengths, seeds, run
     used = [v for v, block in enumerate(blocks) if block is not None]
     if present[:, used].all():
         X = side_by_side([blocks[v] for v in used])
-        forest, votes = grow_forest(X, codes, weight, seeds[0], len(prior), run, more)
-        return TreeMember(forest, {}, strengths, prior, seeds), votes
+        forest, votes = grow_forest(X, codes, weight, seeds[0], len(prior), run, has_time_left)
+        return TreeMember(forest, {}, view_weights, prior, seeds), votes
     single, votes = {}, {}
     for v in used:
         rows = np.flatnonzero(present[:, v])
@@ -134,7 +134,7 @@ def fit_tree_member(blocks, present, codes, weight, prior, strengths, seeds, run
                 single_seeds(seeds, v),
                 len(prior),
                 run,
-                more,
+                has_time_left,
             )
-    member = TreeMember(None, single, strengths, prior, seeds)
-    return member, pooled_votes(votes, present, strengths, prior)
+    member = TreeMember(None, single, view_weights, prior, seeds)
+    return member, pool_votes(votes, present, view_weights, prior)

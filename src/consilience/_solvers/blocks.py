@@ -14,15 +14,15 @@ from scipy.linalg import eigh
 
 from consilience._core import sparse_gram
 
-__all__ = ["Blocks", "gram_factor"]
+__all__ = ["CentredViews", "gram_factor"]
 
 # a sparse product beats BLAS on the same rows below this density
-SPARSE = 0.1
+SPARSE_PRODUCT_MAX_DENSITY = 0.1
 # entries of a dense copy of sparse rows at a time
-CHUNK = 1 << 22
+CHUNK_ENTRIES = 1 << 22
 
 
-class Blocks:
+class CentredViews:
     """V centred matrices (n x d_v) and where their rows are present.
 
     Parameters
@@ -43,9 +43,9 @@ class Blocks:
             _centre(X, present[:, v], mean, weight)
             for v, (X, mean) in enumerate(zip(Xs, given, strict=True))
         ]
-        self._keep([X for X, _ in centred], present, [mean for _, mean in centred])
+        self._assign([X for X, _ in centred], present, [mean for _, mean in centred])
 
-    def _keep(self, Xs, present, means):
+    def _assign(self, Xs, present, means):
         self.Xs, self.present, self.means = Xs, np.asfortranarray(present), means
         self.n, self.V = present.shape
         self.widths = np.array([X.shape[1] for X in Xs])
@@ -62,18 +62,18 @@ class Blocks:
     def rows(self, index):
         """The same views on fewer rows."""
         Xs = [X[index] for X in self.Xs]
-        return object.__new__(Blocks)._keep(Xs, self.present[index], self.means)
+        return object.__new__(CentredViews)._assign(Xs, self.present[index], self.means)
 
-    def some(self, views):
+    def select_views(self, views):
         """Some of the views."""
         Xs, means = [self.Xs[v] for v in views], [self.means[v] for v in views]
-        return object.__new__(Blocks)._keep(Xs, self.present[:, views], means)
+        return object.__new__(CentredViews)._assign(Xs, self.present[:, views], means)
 
     def scaled(self, factors):
         """The views times a factor each."""
         Xs = [X * factor for X, factor in zip(self.Xs, factors, strict=True)]
         means = [mean * factor for mean, factor in zip(self.means, factors, strict=True)]
-        return object.__new__(Blocks)._keep(Xs, self.present, means)
+        return object.__new__(CentredViews)._assign(Xs, self.present, means)
 
     def merged(self):
         """All views side by side as one; a missing one takes its mean, 0 after centring."""
@@ -81,14 +81,14 @@ class Blocks:
             X, mean = sp.hstack(self.Xs, format="csr"), np.concatenate(self.means)
         else:
             X, mean = np.hstack([_dense(self, v) for v in range(self.V)]), np.zeros(self.d)
-        return object.__new__(Blocks)._keep([X], np.ones((self.n, 1), dtype=bool), [mean])
+        return object.__new__(CentredViews)._assign([X], np.ones((self.n, 1), dtype=bool), [mean])
 
     def positions(self, views):
         """Where θ of these views lies in θ of all."""
         columns = [np.arange(self.d)[self.slices[v]] for v in views]
         return np.concatenate([*columns, self.d + np.asarray(views)])
 
-    def apply(self, theta):
+    def matvec(self, theta):
         """X_v w_v + b_v for all views, n x V; rows where a view is missing mean nothing."""
         out = np.empty((self.n, self.V), order="F")  # a view's values lie together
         for v, (X, where) in enumerate(zip(self.Xs, self.slices, strict=True)):
@@ -98,7 +98,7 @@ class Blocks:
             out[:, v] += theta[self.d + v] - shift
         return out
 
-    def pull(self, R):
+    def rmatvec(self, R):
         """The adjoint: (X_vᵀ r_v …, Σ r_v …) for R (n x V), zero where a view is missing."""
         out = np.empty(self.size)
         out[self.d :] = totals = R.sum(axis=0)
@@ -121,7 +121,7 @@ class Blocks:
         return np.where(self.present, np.maximum(out, 0.0), 0.0)
 
     @cached_property
-    def reach(self):
+    def max_row_norm(self):
         """Largest |x| of every view."""
         return np.sqrt(self.square_norms().max(axis=0, initial=0.0))
 
@@ -141,7 +141,7 @@ class Blocks:
         A, B, mean_a, mean_b = self.Xs[u], self.Xs[v], self.means[u], self.means[v]
         rows, columns = self.slices[u], self.slices[v]
         block = H[rows, columns]
-        if mostly_zero(A) and mostly_zero(B):
+        if is_very_sparse(A) and is_very_sparse(B):
             a, b, total = add_sparse_product(A, B, mean_a, mean_b, D, block)
         else:
             total, a = D.sum(), A.T @ D
@@ -163,22 +163,22 @@ def _dense(blocks, v):
     return (X.toarray() - blocks.means[v]) * blocks.present[:, [v]] if sp.issparse(X) else X
 
 
-def _centre(X, there, mean, weight):
+def _centre(X, is_present, mean, weight):
     """The matrix less its column means (as far as it is dense) and the means."""
     if mean is None:
-        mass = there.astype(np.float64) if weight is None else weight * there
+        mass = is_present.astype(np.float64) if weight is None else weight * is_present
         mean = np.asarray(X.T @ mass, dtype=np.float64) / max(mass.sum(), 1e-300)
     if not sp.issparse(X):
         X = np.subtract(X, mean, dtype=np.float64)
-        X[~there] = 0.0
+        X[~is_present] = 0.0
     elif not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X, mean
 
 
-def mostly_zero(X):
-    return sp.issparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
+def is_very_sparse(X):
+    return sp.issparse(X) and X.nnz < SPARSE_PRODUCT_MAX_DENSITY * X.shape[0] * X.shape[1]
 
 
 def add_sparse_product(A, B, mean_a, mean_b, D, out):
@@ -197,7 +197,7 @@ def add_sparse_product(A, B, mean_a, mean_b, D, out):
 def add_weighted_product(A, B, D, out):
     """Add Aᵀ diag(D) B to ``out``, at least in the upper triangle if A is B; D ≥ 0 then."""
     rows = np.flatnonzero(D)
-    step = max(1, CHUNK // max(A.shape[1], B.shape[1]))
+    step = max(1, CHUNK_ENTRIES // max(A.shape[1], B.shape[1]))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         if len(rows) == len(D):

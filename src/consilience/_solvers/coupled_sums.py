@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._solvers.blocks import Blocks
+from consilience._solvers.blocks import CentredViews
 from consilience._solvers.conjugate import conjugate_gradients
 from consilience._solvers.newton import solve_posdef
 from consilience._solvers.squared_hinge import newton
@@ -24,7 +24,7 @@ from consilience._solvers.water_filling import curvature, water_fill
 __all__ = ["MarginBlock", "minimise_sums"]
 
 # entries of the Hessians of all problems that a block returns
-HESSIANS = 1 << 23
+MAX_HESSIAN_ENTRIES = 1 << 23
 TINY = np.finfo(np.float64).tiny
 
 
@@ -35,13 +35,13 @@ class MarginBlock:
     ``memo`` keeps what the products of one step share.
     """
 
-    views: Blocks
+    views: CentredViews
     signs: np.ndarray
     weight: np.ndarray
     memo: dict = field(default_factory=dict, repr=False, compare=False)
 
 
-def apply(views, theta):
+def matvec(views, theta):
     """X_v w_v + b_v of all problems, P x n x V; rows where a view is missing mean nothing."""
     out = np.empty((theta.shape[1], views.n, views.V))
     for v, (X, where) in enumerate(zip(views.Xs, views.slices, strict=True)):
@@ -50,8 +50,8 @@ def apply(views, theta):
     return out
 
 
-def pull(views, R):
-    """The adjoint of ``apply`` for R (P x n x V), zero where a view is missing."""
+def rmatvec(views, R):
+    """The adjoint of ``matvec`` for R (P x n x V), zero where a view is missing."""
     out = np.empty((views.size, len(R)))
     out[views.d :] = totals = R.sum(axis=1).T
     for v, (X, where) in enumerate(zip(views.Xs, views.slices, strict=True)):
@@ -64,7 +64,7 @@ def pull(views, R):
 def slacks(block, theta, which):
     """u of the problems ``which`` (P x n x V), and y where the view is present."""
     signs = block.signs[:, which].T[:, :, None] * block.views.present
-    return block.views.present - signs * apply(block.views, theta), signs
+    return block.views.present - signs * matvec(block.views, theta), signs
 
 
 def loss_and_gradient(block, theta, which, a, b):
@@ -73,7 +73,7 @@ def loss_and_gradient(block, theta, which, a, b):
     lam = np.stack([water_fill(u, a, b) for u in U]) * block.weight[:, None]
     # Φ is quadratic along u: twice its value is λ·u, where λ is not 0
     loss = np.einsum("kiv,kiv->k", lam, U) / 2
-    return loss, -pull(block.views, signs * lam), lam.sum(axis=1).T
+    return loss, -rmatvec(block.views, signs * lam), lam.sum(axis=1).T
 
 
 def hessians(block, theta, which, a, b):
@@ -92,7 +92,7 @@ def _hessian(block, lam, a, b):
     return block.views.gram(weights)
 
 
-def remembered(block, theta, a, b):
+def cached_curvature(block, theta, a, b):
     """Active entries, own and shared curvature of all problems at θ."""
     if not np.array_equal(block.memo.get("theta"), theta):
         U, _ = slacks(block, theta, slice(None))
@@ -105,15 +105,15 @@ def remembered(block, theta, a, b):
 
 def hessian_product(block, theta, directions, which, a, b):
     """Σ ω ∇²Φ on [x, 1], times a direction for each of the problems ``which``."""
-    active, own, shared = (part[which] for part in remembered(block, theta, a, b))
-    Q = apply(block.views, directions) * active
+    active, own, shared = (part[which] for part in cached_curvature(block, theta, a, b))
+    Q = matvec(block.views, directions) * active
     Q = own[:, :, None] * Q - active * (shared * Q.sum(axis=2))[:, :, None]
-    return (pull(block.views, Q * block.weight[:, None]),)
+    return (rmatvec(block.views, Q * block.weight[:, None]),)
 
 
 def hessian_diagonal(block, theta, which, a, b):
     """The diagonal of the same Hessians, size x P."""
-    active, own, shared = (part[which] for part in remembered(block, theta, a, b))
+    active, own, shared = (part[which] for part in cached_curvature(block, theta, a, b))
     R = (own - shared)[:, :, None] * active * block.weight[:, None]
     out = np.empty((block.views.size, len(R)))
     out[block.views.d :] = totals = R.sum(axis=1).T
@@ -130,7 +130,7 @@ def hessian_diagonal(block, theta, which, a, b):
 # -- the solver -----------------------------------------------------------------------------------
 
 
-class Exact:
+class CholeskyStep:
     """Steps −H⁻¹g by the Hessians of all rows."""
 
     def __init__(self, total, d, a, b):
@@ -148,7 +148,7 @@ class Exact:
         return out
 
 
-class Conjugate:
+class CGStep:
     """Steps by conjugate gradients, preconditioned by the diagonal."""
 
     def __init__(self, total, d, a, b):
@@ -210,7 +210,7 @@ def minimise_sums(total, slices, theta, a, b, *, tol=1e-8, max_iter=200):
     squared_hinge.Solution
     """
     size, P = theta.shape
-    steps = Exact if P * size * size <= HESSIANS else Conjugate
+    steps = CholeskyStep if P * size * size <= MAX_HESSIAN_ENTRIES else CGStep
     return newton(
         total,
         theta.copy(),

@@ -13,10 +13,10 @@ from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 __all__ = ["minimise_by_liblinear", "minimise_hinge"]
 
 # LIBLINEAR punishes the intercept by b² / (2 · SCALING²)
-SCALING = 10.0
+INTERCEPT_SCALING = 10.0
 
 
-class Rows:
+class OneView:
     """A matrix (n x d) as what ``solve_margins`` asks of views; without intercept b stays 0."""
 
     V = 1
@@ -26,11 +26,11 @@ class Rows:
         self.n, self.d = X.shape
         self.size = self.d + 1
 
-    def apply(self, theta):
+    def matvec(self, theta):
         """Xw + b, n x 1."""
         return (self.X @ theta[:-1] + self.bias * theta[-1])[:, None]
 
-    def pull(self, R):
+    def rmatvec(self, R):
         """[Xᵀ r; Σ r]."""
         return np.append(self.X.T @ R[:, 0], self.bias * R.sum())
 
@@ -56,7 +56,7 @@ def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
         on=np.ones((n, 2), dtype=bool),
         final=np.zeros(2),
     )
-    rows = Rows(np.asarray(X, dtype=np.float64), intercept)
+    rows = OneView(np.asarray(X, dtype=np.float64), intercept)
     loss = Loss.linear([mean])
     return solve_margins(rows, y, cost / mean, loss, constraints, tol=tol, max_iter=max_iter)
 
@@ -67,7 +67,7 @@ def minimise_by_liblinear(X, y, cost, loss, *, intercept=True, tol=1e-4, max_ite
         loss=loss,
         dual=True,
         fit_intercept=intercept,
-        intercept_scaling=SCALING,
+        intercept_scaling=INTERCEPT_SCALING,
         tol=tol,
         max_iter=max_iter,
         random_state=seed,

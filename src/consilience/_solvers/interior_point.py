@@ -26,16 +26,16 @@ from consilience._solvers.newton import Solution, solve_posdef
 __all__ = ["Constraints", "Loss", "solve_margins"]
 
 # how much of the way to the boundary a step may go
-SHORT = 0.99
+STEP_SHARE = 0.99
 # corrections towards equal products in one step (each costs a fifth of it), how much farther
 # they aim, and the products that they leave alone, relative to the aim
-CORRECTIONS, FARTHER, ALIKE = 1, 0.3, (0.1, 10.0)
+MAX_CORRECTIONS, STEP_GAIN, PRODUCT_BOUNDS = 1, 0.3, (0.1, 10.0)
 # steps without gain after which rounding is to blame
-STALL = 5
+MAX_STALLED_STEPS = 5
 # where rounding may end the progress: good enough
-ROUNDING = 1e-7
+ROUNDING_TOL = 1e-7
 # residual below which the conditions of θ are computed anew instead of from the last step
-NEAR = 1e-3
+REFRESH_BELOW = 1e-3
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
     for step in range(max_iter + 1):
         since = 0 if state.size < best.size else since + 1
         best = state if since == 0 else best
-        stuck = since > (0 if best.size < 1e-9 else STALL) and best.size < 1e-6
+        stuck = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS) and best.size < 1e-6
         if state.size <= tol or step == max_iter or stuck:
             break
         newton = _Newton(problem, state)
@@ -129,7 +129,7 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         state = newton.next()
     by_view = (weight * (constraints.H.T @ best.point.lam)).T
     size = max(best.size, problem.distance_error(best.point))
-    return Solution(best.point.theta, by_view, step, size, bool(size <= max(tol, ROUNDING)))
+    return Solution(best.point.theta, by_view, step, size, bool(size <= max(tol, ROUNDING_TOL)))
 
 
 class _Problem:
@@ -158,7 +158,7 @@ class _Problem:
 
     def decisions(self, theta):
         """z of θ, V x n."""
-        return self.y * self.blocks.apply(theta).T
+        return self.y * self.blocks.matvec(theta).T
 
     def distance_error(self, point):
         """How far s is from its definition: rounding, which all steps add to."""
@@ -188,7 +188,7 @@ class _Problem:
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
         d, w = self.blocks.d, new.theta[: self.blocks.d]
         if left is None:
-            left = -self.blocks.pull(R.T)
+            left = -self.blocks.rmatvec(R.T)
             left[:d] += w
         value = w @ w / 2 + loss
         size = max(
@@ -226,50 +226,50 @@ class _Newton:
         direction, mu = _Direction(problem, state.point), state.gap / problem.total
         # predictor: how far would the step to the final products come?
         direction.add("plain", problem.final, self)
-        ahead = direction.gap(state.gap, min(1.0, direction.room)) / state.gap
+        ahead = direction.gap(state.gap, min(1.0, direction.max_step)) / state.gap
         goal = np.maximum(problem.final, np.clip(ahead**3, 1e-8, 1.0) * mu)
         direction.add("second", goal, self)
         self.centre(direction, goal)
-        if direction.room < 0.1:
+        if direction.max_step < 0.1:
             # blocked: a plain step back towards the central path
             plain = _Direction(problem, state.point)
             plain.add("plain", np.maximum(problem.final, 0.8 * mu), self)
-            direction = max(plain, direction, key=lambda way: way.room)
-        t = min(1.0, SHORT * direction.room)
+            direction = max(plain, direction, key=lambda way: way.max_step)
+        t = min(1.0, STEP_SHARE * direction.max_step)
         for _ in range(4):
             # products that grow show that the second-order terms mislead; that ends in cycles
             if direction.gap(state.gap, t) < (1 - 0.01 * t) * state.gap:
                 break
             t /= 2
-        left = (1 - t) * state.w if state.size > NEAR else None
+        left = (1 - t) * state.w if state.size > REFRESH_BELOW else None
         return problem.after(state.point, direction, t, left)
 
     def centre(self, direction, goal):
         """Corrections that pull outlying products towards the goal, while the step gets longer."""
-        for _ in range(CORRECTIONS):
-            room = direction.room
-            if room >= 0.9:
+        for _ in range(MAX_CORRECTIONS):
+            max_step = direction.max_step
+            if max_step >= 0.9:
                 break
-            direction.add("centred", goal, self, min(1.0, room + FARTHER))
-            if direction.room < room + 0.1 * FARTHER:
-                direction.back()
+            direction.add("centred", goal, self, min(1.0, max_step + STEP_GAIN))
+            if direction.max_step < max_step + 0.1 * STEP_GAIN:
+                direction.pop_stage()
                 break
 
     def solve(self, R):
         """Δθ for what the samples ask of it."""
-        return self.factor(self.problem.blocks.pull(R.T) - self.state.w)
+        return self.factor(self.problem.blocks.rmatvec(R.T) - self.state.w)
 
 
 class _Direction:
     """A step from an iterate, built up in stages (``_core``'s MarginWay).
 
-    ``room`` is the largest multiple of it that keeps s and λ positive.
+    ``max_step`` is the largest multiple of it that keeps s and λ positive.
     """
 
     def __init__(self, problem, point):
         self.problem = problem
-        self.way = MarginWay(problem.rows, point.s, point.lam, *ALIKE)
-        self.dz = np.empty((2 + CORRECTIONS, problem.V, problem.blocks.n))
+        self.way = MarginWay(problem.rows, point.s, point.lam, *PRODUCT_BOUNDS)
+        self.dz = np.empty((2 + MAX_CORRECTIONS, problem.V, problem.blocks.n))
         self.theta, self.stages = np.zeros_like(point.theta), []
 
     def add(self, target, goal, newton, aim=1.0):
@@ -280,17 +280,17 @@ class _Direction:
         theta = newton.solve(R)
         self.dz[len(self.stages)] = self.problem.decisions(theta)
         self.stages.append((theta, *self.way.reach(self.dz)))
-        self._read()
+        self._update_from_last_stage()
 
-    def back(self):
+    def pop_stage(self):
         """Without the last stage."""
         self.way.pop()
         self.stages.pop()
-        self._read()
+        self._update_from_last_stage()
 
-    def _read(self):
+    def _update_from_last_stage(self):
         self.theta, reach, self.linear, self.square = self.stages[-1]
-        self.room = 1 / reach if reach > 0 else np.inf
+        self.max_step = 1 / reach if reach > 0 else np.inf
 
     def gap(self, before, t):
         """The duality gap after a multiple t."""

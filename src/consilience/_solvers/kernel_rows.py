@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BATCH", "FEW", "CachedRows", "FullRows"]
+__all__ = ["BATCH_ROWS", "COMPUTE_ALL_BELOW", "CachedRows", "FullRows"]
 
 # rows computed together; so few samples that all rows are, for most of them will be needed
-BATCH, FEW = 64, 1200
+BATCH_ROWS, COMPUTE_ALL_BELOW = 64, 1200
 
 
 class FullRows:
@@ -71,12 +71,12 @@ class CachedRows:
 
     def fetch(self, samples):
         """Bring in the rows of these samples, fewer than there is room for."""
-        if not self.filled and len(self.store) == len(self.slots) <= FEW:
+        if not self.filled and len(self.store) == len(self.slots) <= COMPUTE_ALL_BELOW:
             samples = np.arange(len(self.slots))
         now = self.used.max(initial=0) + 1
-        there = self.slots[samples]
-        self.used[there[there >= 0]] = now
-        lacking = samples[there < 0]
+        found_slots = self.slots[samples]
+        self.used[found_slots[found_slots >= 0]] = now
+        lacking = samples[found_slots < 0]
         fresh = min(len(lacking), len(self.store) - self.filled)
         places = np.arange(self.filled, self.filled + fresh)
         if fresh < len(lacking):
@@ -97,8 +97,8 @@ class CachedRows:
         """K g, from the rows where g is not 0."""
         out = np.zeros(len(g))
         where = np.flatnonzero(g)
-        for start in range(0, len(where), BATCH):
-            part = where[start : start + BATCH]
+        for start in range(0, len(where), BATCH_ROWS):
+            part = where[start : start + BATCH_ROWS]
             self.fetch(part)
             out += g[part] @ self.store[self.slots[part]]
         return out

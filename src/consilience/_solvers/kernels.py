@@ -1,6 +1,6 @@
 """Kernels between rows, dense or CSR, float32 or float64: values against a fixed set of rows.
 
-``KernelTo(Z, ...)`` prepares the rows Z once; called with rows X it gives the block k(X, Z).
+``KernelAgainst(Z, ...)`` prepares the rows Z once; called with rows X it gives the block k(X, Z).
 ``kernel_gamma`` and ``distance_gamma`` settle "scale", "auto" and "median".
 """
 
@@ -17,7 +17,7 @@ from consilience._core import rbf_epilogue
 __all__ = [
     "GAMMAS",
     "KERNELS",
-    "KernelTo",
+    "KernelAgainst",
     "check_between_samples",
     "check_kernel",
     "distance_gamma",
@@ -30,12 +30,12 @@ __all__ = [
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine")
 GAMMAS = ("scale", "auto", "median")
 # rows whose distances give the median
-MEDIAN_ROWS = 1000
+MEDIAN_MAX_ROWS = 1000
 # entries of a block at a time, where blocks are only passed through
-CHUNK = 1 << 22
+CHUNK_ENTRIES = 1 << 22
 
 
-class KernelTo:
+class KernelAgainst:
     """k(·, Z) for fixed rows Z.
 
     Parameters
@@ -68,7 +68,7 @@ class KernelTo:
         if kernel == "rbf":
             self.norms = square_norms(self.Z)
         if not callable(kernel) and not sp.issparse(self.Z):
-            self.turned = np.ascontiguousarray(self.Z.T)
+            self.Z_transposed = np.ascontiguousarray(self.Z.T)
 
     def __call__(self, X, out=None):
         """The block k(X, Z), n x m, in ``out`` or a new array; dense and C-contiguous."""
@@ -129,9 +129,9 @@ class KernelTo:
     def _products(self, X, out):
         if not sp.issparse(self.Z):
             if sp.issparse(X):
-                out[:] = X @ self.turned
+                out[:] = X @ self.Z_transposed
             else:
-                np.matmul(X, self.turned, out=out)
+                np.matmul(X, self.Z_transposed, out=out)
             return
         # a few dense rows at a time beat the product of two sparse matrices
         for part in chunks(X.shape[0], X.shape[1] + self.m):
@@ -158,15 +158,15 @@ class KernelTo:
 
 
 def kernel_block(X, Z, kernel="rbf", **numbers_of_kernel):
-    """k(X, Z), n x m; see ``KernelTo``."""
-    return KernelTo(Z, kernel, **numbers_of_kernel)(X)
+    """k(X, Z), n x m; see ``KernelAgainst``."""
+    return KernelAgainst(Z, kernel, **numbers_of_kernel)(X)
 
 
 def kernel_diagonal(X, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
     """k(x, x) of every row, float64."""
     if callable(kernel):
         parts = [X[start : start + 64] for start in range(0, X.shape[0], 64)]
-        return np.concatenate([KernelTo(Z, kernel)(Z).diagonal() for Z in parts])
+        return np.concatenate([KernelAgainst(Z, kernel)(Z).diagonal() for Z in parts])
     if kernel in ("rbf", "laplacian", "chi2"):
         return np.ones(X.shape[0])
     norms = square_norms(X.astype(np.float64, copy=False))
@@ -194,7 +194,7 @@ def square_norms(X):
 
 def chunks(n, width):
     """Slices of n rows with up to CHUNK entries of the width each."""
-    step = max(1, CHUNK // max(width, 1))
+    step = max(1, CHUNK_ENTRIES // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
@@ -205,11 +205,11 @@ def check_between_samples(K, view, kind):
     size = np.abs(K).max(initial=0)
     for start in range(0, len(K), 512):
         part = slice(start, start + 512)
-        apart = np.abs(K[part] - K[:, part].T).max(initial=0)
-        if apart > 1e-6 * size:
+        is_distinct = np.abs(K[part] - K[:, part].T).max(initial=0)
+        if is_distinct > 1e-6 * size:
             raise ValueError(
                 f"view {view!r} is not symmetric between the training samples: entries differ by "
-                f"up to {apart:.3g}"
+                f"up to {is_distinct:.3g}"
             )
 
 
@@ -248,11 +248,11 @@ def kernel_gamma(gamma, X, weight=None):
     if gamma == "scale":
         variance = entry_variance(X, weight)
         return 1 / (d * variance) if variance > 0 else 1.0
-    if n > MEDIAN_ROWS:
+    if n > MEDIAN_MAX_ROWS:
         ends = np.cumsum(weight)
-        places = (np.arange(MEDIAN_ROWS) + 0.5) / MEDIAN_ROWS * ends[-1]
-        X, weight = X[np.minimum(np.searchsorted(ends, places), n - 1)], np.ones(MEDIAN_ROWS)
-    squares = KernelTo(X, "rbf").square_distances(X)
+        places = (np.arange(MEDIAN_MAX_ROWS) + 0.5) / MEDIAN_MAX_ROWS * ends[-1]
+        X, weight = X[np.minimum(np.searchsorted(ends, places), n - 1)], np.ones(MEDIAN_MAX_ROWS)
+    squares = KernelAgainst(X, "rbf").square_distances(X)
     return median_gamma(squares, weight)
 
 
@@ -288,10 +288,10 @@ def median_gamma(squares, weight):
     i, j = np.triu_indices(len(squares), 1)
     values, mass = squares[i, j], weight[i] * weight[j]
     # copies of a row differ by rounding only
-    apart = values > 1e-12 * values.max(initial=0.0)
-    if not apart.any():
+    is_distinct = values > 1e-12 * values.max(initial=0.0)
+    if not is_distinct.any():
         return 1.0
-    values, mass = values[apart], mass[apart]
+    values, mass = values[is_distinct], mass[is_distinct]
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(mass[order])
     return 1 / values[order[np.searchsorted(ends, ends[-1] / 2)]]

@@ -21,7 +21,7 @@ from consilience._solvers.water_filling import curvature, water_fill
 __all__ = ["Solution", "homotopy", "minimise", "residual", "solve_posdef"]
 
 # with more columns than this the Hessian is not formed
-DIRECT = 3000
+DIRECT_MAX_SIZE = 3000
 # steps that may pass within rounding before the search ends
 PATIENCE = 4
 EPS = np.finfo(np.float64).eps
@@ -64,7 +64,7 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
     """
     theta = np.zeros(blocks.size) if theta is None else theta.copy()
     signs, stiffness, patience = y[:, None] * blocks.present, weight / a, PATIENCE
-    F = blocks.apply(theta)
+    F = blocks.matvec(theta)
     for step in range(max_iter + 1):
         U = target * blocks.present - signs * F
         lam = water_fill(U, a, b) * weight[:, None]
@@ -74,7 +74,7 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
         if size <= tol or step == max_iter or patience == 0:
             break
         p = direction(blocks, g, lam, weight, a, b, size)
-        slope = -signs * blocks.apply(p)
+        slope = -signs * blocks.matvec(p)
         if size < 1e-2:
             model = lam + change_of_lam(slope, lam, weight, a, b)
             ahead = full_step(blocks, theta + p, model, U + slope, signs, weight, a, b)
@@ -84,7 +84,7 @@ def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_i
         if t == 0:  # rounding: the slope cannot be made smaller
             break
         theta += t * p
-        F = blocks.apply(theta)
+        F = blocks.matvec(theta)
     # rounding excuses a small residual, not a large one: that has to be told
     fine = size <= max(tol, min(floor, 1e-6)) or relative_gap(blocks, theta, g, lam) <= tol
     return Solution(theta, lam, step, size, bool(fine))
@@ -121,7 +121,7 @@ def homotopy(blocks, y, weight, couple, c, *, theta=None, start=None, tol=1e-8, 
         norm = np.sqrt((weight @ blocks.square_norms().sum(axis=1)) / weight.sum())
         start = min(c, 4 / max(norm, 1e-300))
         few = 6 * int(blocks.widths.max())
-        if blocks.n > 2 * few and blocks.size <= DIRECT:
+        if blocks.n > 2 * few and blocks.size <= DIRECT_MAX_SIZE:
             rows = np.linspace(0, blocks.n - 1, few).astype(int)
             scaled = weight[rows] * (weight.sum() / weight[rows].sum())
             first = minimise(
@@ -140,7 +140,7 @@ def homotopy(blocks, y, weight, couple, c, *, theta=None, start=None, tol=1e-8, 
 
 def gradient(blocks, theta, signed_lam):
     """(w_v − X_vᵀ y λ_v …, −Σ y λ_v …)."""
-    g = -blocks.pull(signed_lam)
+    g = -blocks.rmatvec(signed_lam)
     g[: blocks.d] += theta[: blocks.d]
     return g
 
@@ -164,7 +164,7 @@ def residual(blocks, theta, g, lam, stiffness):
             floor = max(floor, noise / scale_b)
         if scale_w > 0:
             worst = max(worst, np.linalg.norm(dw) / scale_w)
-            floor = max(floor, noise * blocks.reach[v] / scale_w)
+            floor = max(floor, noise * blocks.max_row_norm[v] / scale_w)
     return worst, floor
 
 
@@ -177,7 +177,7 @@ def direction(blocks, g, lam, weight, a, b, size):
     def weights(u, v):
         return (own * (u == v) - shared) * (active[:, u] & active[:, v])
 
-    if blocks.size > DIRECT:
+    if blocks.size > DIRECT_MAX_SIZE:
         rows = np.flatnonzero(active.any(axis=1))
         part = blocks.rows(rows), -g, active[rows], own[rows], shared[rows]
         return conjugate_step(*part, min(0.1, np.sqrt(size)))
@@ -219,8 +219,8 @@ def conjugate_step(part, rhs, active, own, shared, eta):
     """Approximate H⁻¹ rhs to the relative residual ``eta``, preconditioned by the diagonal."""
 
     def times(p, _):
-        Q = part.apply(p[:, 0]) * active
-        out = part.pull(own[:, None] * Q - active * (shared * Q.sum(axis=1))[:, None])
+        Q = part.matvec(p[:, 0]) * active
+        out = part.rmatvec(own[:, None] * Q - active * (shared * Q.sum(axis=1))[:, None])
         out[: part.d] += p[: part.d, 0]
         return out[:, None]
 

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 
 __all__ = [
     "Block",
-    "RowBlocks",
+    "InMemoryRows",
     "changes",
     "curvature",
     "hessian_product",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # entries of a block of rows: what a core keeps at hand between two products with it
-BLOCK = 1 << 18
+BLOCK_ENTRIES = 1 << 18
 
 
 _scratch = threading.local()
@@ -37,7 +37,7 @@ _scratch = threading.local()
 def scratch(name, shape):
     """An array to be overwritten, of this thread: fresh memory can cost more than a sum over it."""
     size, held = math.prod(shape), _scratch.__dict__
-    if size > 2 * BLOCK:
+    if size > 2 * BLOCK_ENTRIES:
         return np.empty(shape)
     if name not in held or held[name].size < size:
         held[name] = np.empty(size)
@@ -72,7 +72,7 @@ class Block:
         return as_float64(self.X)
 
 
-class RowBlocks:
+class InMemoryRows:
     """Rows in memory, cut into blocks that do not depend on the number of threads.
 
     Parameters
@@ -92,7 +92,7 @@ class RowBlocks:
     def __init__(self, X, signs, cost, *, intercept=True, n_jobs=None):
         (self.n, self.d), self.P, self.n_jobs = X.shape, signs.shape[1], n_jobs
         self.whole = Block(X, signs, cost, float(intercept))
-        size = max(1, BLOCK // max(1, self.d))
+        size = max(1, BLOCK_ENTRIES // max(1, self.d))
         cuts = [slice(start, start + size) for start in range(0, self.n, size)]
         self.blocks = [Block(X[cut], signs[cut], cost[cut], float(intercept)) for cut in cuts]
 
@@ -100,13 +100,13 @@ class RowBlocks:
         # the pieces are parts of the whole and need not travel
         block = self.whole
         parts = block.X, block.signs, block.cost, bool(block.bias), self.n_jobs
-        return _row_blocks, parts
+        return _make_rows, parts
 
     def problems(self, which):
         """The same rows with some of the problems."""
         block = self.whole
         signs, intercept = block.signs[:, which], bool(block.bias)
-        return RowBlocks(block.X, signs, block.cost, intercept=intercept, n_jobs=self.n_jobs)
+        return InMemoryRows(block.X, signs, block.cost, intercept=intercept, n_jobs=self.n_jobs)
 
     def sum(self, function, *state):
         """Sum of the tuples of arrays ``function(block, *state)`` over the blocks, in order."""
@@ -130,8 +130,8 @@ class RowBlocks:
         return Block(block.X[rows], block.signs[rows], cost, block.bias)
 
 
-def _row_blocks(X, signs, cost, intercept, n_jobs):
-    return RowBlocks(X, signs, cost, intercept=intercept, n_jobs=n_jobs)
+def _make_rows(X, signs, cost, intercept, n_jobs):
+    return InMemoryRows(X, signs, cost, intercept=intercept, n_jobs=n_jobs)
 
 
 def decisions(block, X, theta):
@@ -141,7 +141,7 @@ def decisions(block, X, theta):
     return out
 
 
-def pull(block, X, R):
+def rmatvec(block, X, R):
     """The adjoint [Xᵀ R; 1ᵀ R]."""
     out = np.empty((X.shape[1] + 1, R.shape[1]))
     out[:-1] = X.T @ R
@@ -160,7 +160,7 @@ def loss_and_gradient(block, theta, which):
     loss = np.einsum("ij,ij->j", costly, slack) / 2.0
     mass = costly.sum(axis=0)
     costly *= signs
-    return loss, -pull(block, X, costly), mass
+    return loss, -rmatvec(block, X, costly), mass
 
 
 def curvature(block, theta, which):
@@ -181,7 +181,7 @@ def hessian_product(block, theta, directions, which):
     X = as_float64(X)
     moved = decisions(block, X, directions)
     moved *= weight[:, which]
-    return (pull(block, X, moved),)
+    return (rmatvec(block, X, moved),)
 
 
 def scaled_rows(block, weight, make=np.empty):

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._core import smo_joint, smo_pair
-from consilience._solvers.kernel_rows import BATCH, FEW, CachedRows, FullRows
+from consilience._solvers.kernel_rows import BATCH_ROWS, COMPUTE_ALL_BELOW, CachedRows, FullRows
 
 __all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
 
 MAX_ITER = 10_000_000
 # a part of many samples is solved first, to this gap
-ROUGH = 0.3
+COARSE_TOL = 0.3
 
 
 @dataclass
@@ -69,10 +69,10 @@ def solve_hinge(K, y, C, tol=1e-3, max_iter=MAX_ITER, alpha0=None):
     n = len(y)
     upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (1, n))
     lam0 = None if alpha0 is None else np.reshape(alpha0, (1, n))
-    found = solve_coupled([rows], y, upper, tol=tol, max_iter=max_iter, lam0=lam0)
-    found.dual, found.bias = found.dual[0], float(found.bias[0])
-    found.decisions = found.decisions[0]
-    return found
+    solution = solve_coupled([rows], y, upper, tol=tol, max_iter=max_iter, lam0=lam0)
+    solution.dual, solution.bias = solution.dual[0], float(solution.bias[0])
+    solution.decisions = solution.decisions[0]
+    return solution
 
 
 def solve_coupled(
@@ -143,15 +143,19 @@ def solve_coupled(
             F,
             tol,
             max_iter,
-            BATCH,
+            BATCH_ROWS,
         )
 
     first = 0
-    if lam0 is None and n > FEW and any(isinstance(source, CachedRows) for source in rows):
+    if (
+        lam0 is None
+        and n > COMPUTE_ALL_BELOW
+        and any(isinstance(source, CachedRows) for source in rows)
+    ):
         # a rough solution on few samples tells which rows of the others will be needed
         few = np.zeros(n, dtype=bool)
         few[np.linspace(0, n - 1, n // 30).astype(int)] = True
-        first, _ = run(np.where(few, upper, 0.0), max(tol, ROUGH), max_iter)
+        first, _ = run(np.where(few, upper, 0.0), max(tol, COARSE_TOL), max_iter)
     steps, gap = run(upper, tol, max_iter - first)
     biases = np.array([bias(F[v], *directions(y, lam[v], upper[v])) for v in range(V)])
     decisions = y * margins() - F + biases[:, None]
@@ -196,7 +200,7 @@ def solve_pair(rows, y, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
         F,
         tol,
         max_iter,
-        BATCH,
+        BATCH_ROWS,
     )
     g = y * a + np.outer([-1.0, 1.0], beta)
     biases = pair_biases(F, y, a, C, beta, D, epsilon)

@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from consilience._solvers.conjugate import conjugate_gradients
 from consilience._solvers.row_sums import (
-    RowBlocks,
+    InMemoryRows,
     changes,
     curvature,
     hessian_product,
@@ -34,21 +34,21 @@ from consilience._solvers.row_sums import (
 __all__ = ["Solution", "minimise_squared_hinge"]
 
 # up to so many columns the Hessian of all rows costs less than the products that avoid it
-DIRECT = 96
+DIRECT_MAX_COLUMNS = 96
 # a Hessian of d columns costs about as much as d / PASSES products with it
-PASSES = 10
+COLUMNS_PER_PASS = 10
 # rows of the sample: this many for each column
-SAMPLE, LEAST = 6, 1000
+SAMPLE_ROWS_PER_COLUMN, MIN_SAMPLE_ROWS = 6, 1000
 # beyond so many columns no Hessian is formed, and the sample has so many rows
-WIDE, FEW = 1000, 2000
+HESSIAN_MAX_COLUMNS, WIDE_SAMPLE_ROWS = 1000, 2000
 # entries of the Hessians of problems that are solved together
-TOGETHER = 1 << 26
+MAX_HESSIAN_ENTRIES = 1 << 26
 # how far rounding lets the relative gradient fall, at worst
-FLOOR = 1e-7
+ROUNDING_TOL = 1e-7
 # steps without progress after which rounding is to blame
 PATIENCE = 3
 # of a step that does not descend
-HALVINGS = 30
+MAX_HALVINGS = 30
 
 
 @dataclass
@@ -127,11 +127,11 @@ class Hessians:
             self.theta[:, which] = theta[:, which]
 
 
-def apply(inverses, rhs):
+def apply_inverses(inverses, rhs):
     return np.stack([inverse(r) for inverse, r in zip(inverses, rhs.T, strict=True)], axis=1)
 
 
-class Exact:
+class CholeskyStep:
     """Steps −H⁻¹g by the Hessians of all rows."""
 
     def __init__(self, rows):
@@ -139,19 +139,19 @@ class Exact:
 
     def __call__(self, theta, g, which, size):
         """Directions of the problems ``which``."""
-        return apply(self.inverses(theta, which), -g[:, which])
+        return apply_inverses(self.inverses(theta, which), -g[:, which])
 
 
-class Conjugate:
+class CGStep:
     """Steps by conjugate gradients, preconditioned by the Hessian of a sample of the rows.
 
-    After ``budget`` passes over the rows they go on as ``Exact``, whose cost is then no more than
-    what was spent: nobody knows before how many passes a problem needs.
+    After ``budget`` passes over the rows they go on as ``CholeskyStep``, whose cost is then no
+    more than what was spent: nobody knows before how many passes a problem needs.
     """
 
     def __init__(self, rows, precondition, budget=np.inf):
         self.rows, self.precondition, self.budget = rows, precondition, budget
-        self.exact = Exact(rows)
+        self.exact = CholeskyStep(rows)
 
     def __call__(self, theta, g, which, size):
         """Directions of the problems ``which``, each to a residual of min(0.1, √size)."""
@@ -167,7 +167,7 @@ class Conjugate:
             return Hp
 
         def precondition(r, left):
-            return apply([inverses[j] for j in left], r)
+            return apply_inverses([inverses[j] for j in left], r)
 
         return conjugate_gradients(times, precondition, -g[:, which], goal)
 
@@ -199,13 +199,13 @@ def newton(rows, theta, directions, *, tol, max_iter, evaluate=evaluate):
         patience[size > 0.5 * best] -= 1
         patience[size <= 0.5 * best] = PATIENCE
         best = np.minimum(best, size)
-        which = np.flatnonzero((size > tol) & ((patience > 0) | (size > FLOOR)) & ~stuck)
+        which = np.flatnonzero((size > tol) & ((patience > 0) | (size > ROUNDING_TOL)) & ~stuck)
         if len(which) == 0 or step == max_iter:
             break
         move = directions(theta, g, which, size)
         slope = np.einsum("ij,ij->j", g[:, which], move)
         t = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = theta[:, which] + t * move
             new = evaluate(rows, trial, which)
             allowed = value[which] + 1e-4 * t * slope + 1e-12 * np.abs(value[which])
@@ -219,7 +219,7 @@ def newton(rows, theta, directions, *, tol, max_iter, evaluate=evaluate):
             t /= 2
         stuck[which] = True  # rounding: no step is small enough to descend
     worst = float(size.max())
-    return Solution(theta, step, worst, bool(worst <= max(tol, FLOOR)))
+    return Solution(theta, step, worst, bool(worst <= max(tol, ROUNDING_TOL)))
 
 
 def minimise_squared_hinge(rows, *, method="auto", tol=1e-10, max_iter=100, random_state=None):
@@ -227,7 +227,7 @@ def minimise_squared_hinge(rows, *, method="auto", tol=1e-10, max_iter=100, rand
 
     Parameters
     ----------
-    rows : RowBlocks, or any object with its n, d, P, sum, sample and problems
+    rows : InMemoryRows, or any object with its n, d, P, sum, sample and problems
         Data.
     method : {"auto", "direct", "cg"}
         Exact Hessians, or conjugate gradients; "auto" takes what costs less.
@@ -242,32 +242,39 @@ def minimise_squared_hinge(rows, *, method="auto", tol=1e-10, max_iter=100, rand
     -------
     Solution
     """
-    size = max(1, TOGETHER // (rows.d + 1) ** 2)
+    size = max(1, MAX_HESSIAN_ENTRIES // (rows.d + 1) ** 2)
     groups = [np.arange(rows.P)[k : k + size] for k in range(0, rows.P, size)]
     parts = [rows if len(groups) == 1 else rows.problems(group) for group in groups]
-    found = [_minimise(part, method, tol, max_iter, random_state) for part in parts]
+    solution = [_minimise(part, method, tol, max_iter, random_state) for part in parts]
     return Solution(
-        np.hstack([part.theta for part in found]),
-        max(part.n_iter for part in found),
-        max(part.residual for part in found),
-        all(part.converged for part in found),
+        np.hstack([part.theta for part in solution]),
+        max(part.n_iter for part in solution),
+        max(part.residual for part in solution),
+        all(part.converged for part in solution),
     )
 
 
 def _minimise(rows, method, tol, max_iter, random_state):
-    theta, wide = np.zeros((rows.d + 1, rows.P)), rows.d > WIDE
+    theta, wide = np.zeros((rows.d + 1, rows.P)), rows.d > HESSIAN_MAX_COLUMNS
     settings = {"tol": tol, "max_iter": max_iter}
-    sample = rows.sample(FEW if wide else max(SAMPLE * rows.d, LEAST), random_state)
+    sample = rows.sample(
+        WIDE_SAMPLE_ROWS if wide else max(SAMPLE_ROWS_PER_COLUMN * rows.d, MIN_SAMPLE_ROWS),
+        random_state,
+    )
     whole = len(sample.X) == rows.n
     if wide and method != "direct":
         inverses = partial(inverses_by_rows, sample)
-        return newton(rows, theta, Conjugate(rows, inverses), **settings)
-    small = RowBlocks(sample.X, sample.signs, sample.cost, intercept=bool(sample.bias))
-    first = Exact(small)
+        return newton(rows, theta, CGStep(rows, inverses), **settings)
+    small = InMemoryRows(sample.X, sample.signs, sample.cost, intercept=bool(sample.bias))
+    first = CholeskyStep(small)
     if whole and method != "cg":
         return newton(small, theta, first, **settings)
     start = newton(small, theta, first, tol=1e-3, max_iter=max_iter)
-    budget = {"auto": rows.d / PASSES if rows.d > DIRECT else 0, "cg": np.inf, "direct": 0}[method]
-    found = newton(rows, start.theta, Conjugate(rows, first.inverses, budget), **settings)
-    found.n_iter += start.n_iter
-    return found
+    budget = {
+        "auto": rows.d / COLUMNS_PER_PASS if rows.d > DIRECT_MAX_COLUMNS else 0,
+        "cg": np.inf,
+        "direct": 0,
+    }[method]
+    solution = newton(rows, start.theta, CGStep(rows, first.inverses, budget), **settings)
+    solution.n_iter += start.n_iter
+    return solution

@@ -14,9 +14,9 @@ from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
 from consilience.benchmark.work import COSTS
 
-__all__ = ["MANY", "Ranked", "shown", "shown_paper", "study_page"]
+__all__ = ["MANY_COLUMNS", "Ranked", "format_cell", "format_paper_cell", "study_page"]
 
-MANY = 4  # data sets from which on they become the columns of one table
+MANY_COLUMNS = 4  # data sets from which on they become the columns of one table
 DIGITS = {**dict.fromkeys(COSTS, 3), "peak_memory": 1}
 MIB = 2**20
 
@@ -79,7 +79,7 @@ def _legend(suite: Suite) -> str:
 def _tables(suite: Suite, results: Results, rankings: dict[Condition, Ranked]) -> list[str]:
     """Many data sets or several conditions become columns; otherwise the metrics do."""
     blocks: list[str] = []
-    if len(results.datasets) >= MANY:
+    if len(results.datasets) >= MANY_COLUMNS:
         for condition in results.conditions:
             blocks.append(f"## {str(condition) or 'All rows'}")
             for metric in suite.metrics:
@@ -133,7 +133,7 @@ def _our_column(
     results: Results, dataset: str, condition: Condition, metric: str, marks: dict[str, str]
 ) -> Callable[[str], str]:
     def column(method: str) -> str:
-        text = shown(results.cell(Key(dataset, condition, method), metric), metric)
+        text = format_cell(results.cell(Key(dataset, condition, method), metric), metric)
         mark = "" if metric in COSTS else marks.get(method, "")
         return f"**{text}**" if mark == "best" else f"{text} ↓" if mark == "worse" else text
 
@@ -143,10 +143,10 @@ def _our_column(
 def _paper_column(
     suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> Callable[[str], str]:
-    return lambda method: shown_paper(suite, Key(dataset, condition, method), metric)
+    return lambda method: format_paper_cell(suite, Key(dataset, condition, method), metric)
 
 
-def shown(cell: Cell, metric: str) -> str:
+def format_cell(cell: Cell, metric: str) -> str:
     """Mean ± deviation, or what is wrong with the cell; nothing for a cell without tasks."""
     if cell.n_failed:
         return f"{cell.n_failed} of {cell.n_tasks} failed"
@@ -161,12 +161,12 @@ def shown(cell: Cell, metric: str) -> str:
     return text + ("" if np.isnan(cell.deviation) else f" ± {cell.deviation / scale:.{digits}f}")
 
 
-def shown_paper(suite: Suite, key: Key, metric: str) -> str:
+def format_paper_cell(suite: Suite, key: Key, metric: str) -> str:
     """The paper's number, if it has one."""
-    found = suite.reported(key.dataset, key.condition, key.method, metric)
-    if found is None:
+    lines = suite.reported(key.dataset, key.condition, key.method, metric)
+    if lines is None:
         return ""
-    mean, deviation = found
+    mean, deviation = lines
     return f"{mean:g}" + ("" if deviation is None else f" ± {deviation:g}")
 
 
@@ -180,11 +180,11 @@ def _against_paper(suite: Suite, results: Results) -> list[str]:
     within = 0
     for key in results.cells:
         for metric in [m for m in suite.metrics if m not in COSTS]:
-            found = suite.reported(key.dataset, key.condition, key.method, metric)
+            result = suite.reported(key.dataset, key.condition, key.method, metric)
             cell = results.cell(key, metric)
-            if found is None or np.isnan(cell.mean):
+            if result is None or np.isnan(cell.mean):
                 continue
-            mean, deviation = found
+            mean, deviation = result
             width = max(deviation or 0.0, float(np.nan_to_num(cell.deviation)))
             difference = cell.mean - mean
             gain = -difference if metric in LOWER_IS_BETTER else difference
@@ -216,7 +216,7 @@ def _elsewhere(suite: Suite, results: Results) -> list[str]:
             key = Key(entry.dataset, suite.condition_of(entry), method)
             for metric in metrics:
                 if metric not in suite.metrics or not results.cell(key, metric).n_tasks:
-                    number = shown_paper(suite, key, metric)
+                    number = format_paper_cell(suite, key, metric)
                     rows.append([entry.dataset, str(key.condition), method, metric, number])
     if not rows:
         return []

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from consilience.benchmark.problems import GENERATORS, Problems
 from consilience.benchmark.protocol import Official, n_splits
-from consilience.benchmark.suite import DataChoice, Suite, refuse_unknown
-from consilience.benchmark.tasks import Task, described
+from consilience.benchmark.suite import DataChoice, Suite, check_known_names
+from consilience.benchmark.tasks import Task, with_estimator_spec
 from consilience.datasets import DATASETS, DatasetError
 
 __all__ = ["plan", "select"]
@@ -22,7 +22,7 @@ def plan(suite: Suite) -> tuple[list[Task], list[str]]:
     """All tasks, those of one split together, and a note for every data set that is left out."""
     tasks, notes, problems = [], [], Problems()
     for choice in suite.datasets:
-        if not _is_here(choice):
+        if not _is_available(choice):
             if not choice.optional:
                 raise DatasetError(
                     f"the data set {choice.name!r} is not on this machine; "
@@ -34,8 +34,8 @@ def plan(suite: Suite) -> tuple[list[Task], list[str]]:
     return tasks, notes
 
 
-def _is_here(choice: DataChoice) -> bool:
-    return choice.name in GENERATORS or DATASETS[choice.name].is_here()
+def _is_available(choice: DataChoice) -> bool:
+    return choice.name in GENERATORS or DATASETS[choice.name].is_available()
 
 
 def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task]:
@@ -48,7 +48,7 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
         if protocol.targets == "one-vs-rest":
             positives = list(range(len(np.unique(problem.target))))
     patterns = [
-        described(
+        with_estimator_spec(
             Task(
                 data=choice.name,
                 method=method.recipe,
@@ -93,13 +93,13 @@ def select(tasks: list[Task], only: Iterable[str]) -> list[Task]:
         wanted.setdefault(key, set()).add(value)
     for key, values in wanted.items():
         known = {SELECTORS[key](task) for task in tasks}
-        refuse_unknown(key, sorted(values), sorted(known))
+        check_known_names(key, sorted(values), sorted(known))
     return [t for t in tasks if all(SELECTORS[k](t) in values for k, values in wanted.items())]
 
 
 SELECTORS: dict[str, Callable[[Task], str]] = {
-    "dataset": lambda task: task.where,
-    "method": lambda task: task.who,
+    "dataset": lambda task: task.dataset_name,
+    "method": lambda task: task.method_name,
     "train_size": lambda task: f"{task.condition.train_size}",
     "label_noise": lambda task: f"{task.condition.label_noise:g}",
     "missing": lambda task: f"{task.condition.missing:g}",

@@ -27,9 +27,9 @@ from consilience.benchmark.worker import pack, read_frame, write_frame
 
 __all__ = ["Finished", "Pool", "ProcessPool", "Setup"]
 
-GRACE = 0.5  # seconds for a worker to write down where it was
-ATTEMPTS = 2  # a crash may come from outside: one more try
-TAIL = 20_000
+GRACE_SECONDS = 0.5  # seconds for a worker to write down where it was
+MAX_ATTEMPTS = 2  # a crash may come from outside: one more try
+STDERR_TAIL_BYTES = 20_000
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,9 @@ class ProcessPool:
         now = time.monotonic()
         for worker in [w for w in self._workers if w.deadline is not None and w.deadline < now]:
             limit = f"stopped after {self._timeout:g} seconds"
-            done.append(worker.finish(Outcome(status="timeout", error=limit, trace=worker.said())))
+            done.append(
+                worker.finish(Outcome(status="timeout", error=limit, trace=worker.last_words()))
+            )
             self._drop(worker)
         return done
 
@@ -132,11 +134,11 @@ class ProcessPool:
         if isinstance(message, Outcome):
             return [worker.finish(message)]
         # the worker is gone
-        crash = Outcome(status="crashed", error=worker.ended(), trace=worker.said())
+        crash = Outcome(status="crashed", error=worker.ended(), trace=worker.last_words())
         self._drop(worker)
         if worker.task is None or self._closed:
             return []
-        if worker.attempt < ATTEMPTS:
+        if worker.attempt < MAX_ATTEMPTS:
             self.submit(worker.task, worker.attempt + 1)
             return []
         return [worker.finish(crash)]
@@ -212,7 +214,7 @@ class _Worker:
         self._ready = True
         self.began, self._clock = time.time(), time.monotonic()
         if self.task is not None and self._timeout is not None:
-            self.deadline = self._clock + self._timeout + GRACE
+            self.deadline = self._clock + self._timeout + GRACE_SECONDS
 
     def finish(self, outcome: Outcome) -> Finished:
         """The task is over."""
@@ -221,10 +223,10 @@ class _Worker:
         self.task = self.deadline = None
         return ended
 
-    def said(self) -> str:
+    def last_words(self) -> str:
         """The end of what the process wrote to standard error."""
         self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - TAIL))
+        self._log.seek(max(0, self._log.tell() - STDERR_TAIL_BYTES))
         lines = self._log.read().decode(errors="replace").splitlines()
         # the interpreter's list of everything that is imported tells nothing
         return "\n".join(line for line in lines if not line.startswith("Extension modules:"))

@@ -20,25 +20,25 @@ class Predictions:
     """
 
     rows: np.ndarray
-    truth: np.ndarray
-    said: np.ndarray
+    y_true: np.ndarray
+    y_pred: np.ndarray
     classes: np.ndarray
     scores: np.ndarray
     kind: str
 
     @classmethod
-    def of(
-        cls, rows: Any, truth: Any, said: Any, scores: Any, kind: str, classes: np.ndarray
+    def from_labels(
+        cls, rows: Any, y_true: Any, y_pred: Any, scores: Any, kind: str, classes: np.ndarray
     ) -> Predictions:
         """From labels to codes."""
 
         def codes(labels: np.ndarray) -> np.ndarray:
-            found = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-            return np.where(classes[found] == labels, found, -1).astype(np.int32)
+            codes_ = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+            return np.where(classes[codes_] == labels, codes_, -1).astype(np.int32)
 
         none = np.empty(0)
         return cls(
-            rows, codes(truth), codes(said), classes, none if scores is None else scores, kind
+            rows, codes(y_true), codes(y_pred), classes, none if scores is None else scores, kind
         )
 
     def to_bytes(self) -> bytes:
@@ -48,8 +48,8 @@ class Predictions:
         np.savez_compressed(
             buffer,
             rows=self.rows,
-            truth=self.truth,
-            said=self.said,
+            y_true=self.y_true,
+            y_pred=self.y_pred,
             classes=classes,
             scores=self.scores,
             kind=np.array(self.kind),

@@ -69,9 +69,9 @@ def make_disturbed_views(
     for (name, X), share in zip(data.items(), shares, strict=True):
         rows = rng.permutation(n_samples)[: round(share * n_samples)]
         other = [rng.choice(np.flatnonzero(y != y[row])) for row in rows]
-        shown = np.arange(n_samples)
-        shown[rows] = other
-        views[name] = X[shown]
+        format_list = np.arange(n_samples)
+        format_list[rows] = other
+        views[name] = X[format_list]
     return MultiViewData(views), y
 
 

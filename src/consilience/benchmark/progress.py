@@ -21,7 +21,7 @@ class Forecast:
 
     @staticmethod
     def _kinds(task: Task) -> list[tuple]:
-        return [(task.where, task.condition, task.who), (task.who,), ()]
+        return [(task.dataset_name, task.condition, task.method_name), (task.method_name,), ()]
 
     def add(self, task: Task, seconds: float) -> None:
         """A task was done in this time."""

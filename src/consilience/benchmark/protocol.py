@@ -1,8 +1,8 @@
 """Protocols: which rows train, tune and test, and what is done to them before a method sees them.
 
 ``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
-``add_junk`` and ``hide_views`` are the alterations. All are pure functions of their arguments and
-a seed, so a task comes out the same wherever and whenever it runs.
+``add_noise_views`` and ``hide_views`` are the alterations. All are pure functions of their
+arguments and a seed, so a task comes out the same wherever and whenever it runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "Official",
     "Rows",
     "Split",
-    "add_junk",
+    "add_noise_views",
     "balanced_subset",
     "flip_labels",
     "hide_views",
@@ -170,7 +170,7 @@ def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np
     return classes[codes]
 
 
-def add_junk(data: MultiViewData, n_views: int, rng: np.random.Generator) -> MultiViewData:
+def add_noise_views(data: MultiViewData, n_views: int, rng: np.random.Generator) -> MultiViewData:
     """The container with so many more views, all rows of standard normal noise."""
     names = [f"junk {v}" for v in range(1, n_views + 1)]
     taken = [name for name in names if name in data.view_names]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience.benchmark.markdown import MANY, Ranked, study_page
+from consilience.benchmark.markdown import MANY_COLUMNS, Ranked, study_page
 from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
 from consilience.benchmark.statistics import Ranking, compare_many
 from consilience.benchmark.suite import Suite
@@ -85,8 +85,8 @@ def raw_csv(results: Results) -> str:
         task, outcome = record.task, record.outcome
         altered = [getattr(task.condition, name) for name in ALTERATIONS]
         values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
-        place = [task.positive, task.index, task.who, outcome.status]
-        rows.append([task.where, *altered, *place, *values, outcome.error])
+        place = [task.positive, task.index, task.method_name, outcome.status]
+        rows.append([task.dataset_name, *altered, *place, *values, outcome.error])
     return csv_text(head, rows)
 
 
@@ -113,7 +113,7 @@ def _number(value: float) -> str | float:
 def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
     """Friedman and Nemenyi over data sets, of the methods that did all of them."""
     metric = suite.metrics[0]
-    if len(results.datasets) < MANY or metric in COSTS:
+    if len(results.datasets) < MANY_COLUMNS or metric in COSTS:
         return
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     for condition in results.conditions:

@@ -20,7 +20,7 @@ from consilience.benchmark.statistics import (
 )
 from consilience.benchmark.store import Record
 from consilience.benchmark.suite import Suite
-from consilience.benchmark.tasks import Condition, Task, address
+from consilience.benchmark.tasks import Condition, Task, task_hash
 from consilience.benchmark.work import COSTS
 
 __all__ = [
@@ -92,7 +92,9 @@ class Results:
         kinds: Counter[tuple[str, str, str, str]] = Counter()
         for record in self.failures:
             first = (record.outcome.error.splitlines() or [""])[0]
-            kinds[record.task.where, record.task.who, record.outcome.status, first] += 1
+            kinds[
+                record.task.dataset_name, record.task.method_name, record.outcome.status, first
+            ] += 1
         return [(*kind, count) for kind, count in kinds.items()]
 
     @property
@@ -117,13 +119,13 @@ class Results:
 def collect(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
     """Sort the results of these tasks into cells."""
     tasks = list(tasks)
-    found = {record.address: record for record in records}
+    result = {record.task_hash: record for record in records}
     results = Results([], [], [], [], len(tasks))
     for task in tasks:
-        record = found.get(address(task))
+        record = result.get(task_hash(task))
         if record is not None:
             results.records.append(record)
-        key = Key(task.where, task.condition, task.who)
+        key = Key(task.dataset_name, task.condition, task.method_name)
         results._tasks.setdefault(key, []).append((task, record))
     keys = results.cells
     results.datasets = list(dict.fromkeys(key.dataset for key in keys))

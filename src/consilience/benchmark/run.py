@@ -11,7 +11,7 @@ from consilience.benchmark.cluster import DaskPool
 from consilience.benchmark.pool import Finished, Pool, ProcessPool, Setup
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Record, Store
-from consilience.benchmark.tasks import Task, address
+from consilience.benchmark.tasks import Task, task_hash
 
 __all__ = ["pending", "run_tasks"]
 
@@ -20,7 +20,7 @@ TICK = 1.0  # seconds between signs of life and looks at other runners
 
 def pending(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
     """Tasks by address that the store has no result for, or, with ``retry``, no good one."""
-    wanted = {address(task): task for task in tasks}
+    wanted = {task_hash(task): task for task in tasks}
     statuses = store.statuses()
     if retry:
         store.forget([key for key in wanted if statuses.get(key, "done") != "done"])
@@ -108,7 +108,7 @@ def _drive(pool: Pool, store: Store, waiting: dict[str, Task], end: float | None
 
 
 def _keep(store: Store, done: Finished, waiting: dict[str, Task], running: set[str]) -> Record:
-    key = address(done.task)
+    key = task_hash(done.task)
     store.add(done.task, done.outcome, done.started, done.seconds)
     running.discard(key)
     del waiting[key]

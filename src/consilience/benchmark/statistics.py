@@ -67,14 +67,14 @@ def signed_rank(a: np.ndarray, b: np.ndarray) -> Comparison:
     difference = (a - b)[a != b]
     if len(difference) == 0:
         return Comparison(0.0, 1.0)
-    found = stats.wilcoxon(difference)
-    return Comparison(float(found.statistic), float(found.pvalue))
+    result = stats.wilcoxon(difference)
+    return Comparison(float(result.statistic), float(result.pvalue))
 
 
 def rank_sum(a: np.ndarray, b: np.ndarray) -> Comparison:
     """Wilcoxon's rank-sum test of two samples that are not paired."""
-    found = stats.ranksums(_vector(a), _vector(b))
-    return Comparison(float(found.statistic), float(found.pvalue))
+    result = stats.ranksums(_vector(a), _vector(b))
+    return Comparison(float(result.statistic), float(result.pvalue))
 
 
 def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> Comparison:
@@ -156,8 +156,8 @@ def friedman(scores: np.ndarray) -> Comparison:
     scores = _table(scores)
     if (scores == scores[:, :1]).all():
         return Comparison(0.0, 1.0)
-    found = stats.friedmanchisquare(*scores.T)
-    return Comparison(float(found.statistic), float(found.pvalue))
+    result = stats.friedmanchisquare(*scores.T)
+    return Comparison(float(result.statistic), float(result.pvalue))
 
 
 def nemenyi(scores: np.ndarray) -> np.ndarray:

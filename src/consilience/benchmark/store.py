@@ -27,7 +27,7 @@ from uuid import uuid4
 import msgspec
 
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.tasks import Task, address
+from consilience.benchmark.tasks import Task, task_hash
 from consilience.benchmark.work import Outcome
 
 __all__ = ["Record", "Store", "StoreError", "environment"]
@@ -57,7 +57,7 @@ class StoreError(Exception):
 class Record:
     """A stored result."""
 
-    address: str
+    task_hash: str
     task: Task
     outcome: Outcome
     started: str
@@ -72,16 +72,16 @@ class Record:
 
 def environment() -> dict[str, Any]:
     """Versions and machine, recorded with every run."""
-    found: dict[str, Any] = {"python": platform.python_version()}
+    result: dict[str, Any] = {"python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    found["system"] = f"{platform.system()} {platform.machine()}"
-    found["cores"] = os.cpu_count()
+            result[name] = version(name)
+    result["system"] = f"{platform.system()} {platform.machine()}"
+    result["cores"] = os.cpu_count()
     with contextlib.suppress(AttributeError, ValueError, OSError):
         pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-        found["memory_gb"] = round(pages * size / 2**30, 1)
-    return found
+        result["memory_gb"] = round(pages * size / 2**30, 1)
+    return result
 
 
 class Store:
@@ -101,13 +101,13 @@ class Store:
     def _open(self) -> None:
         self._write_ahead()
         self._db.execute("PRAGMA synchronous=FULL")
-        (found,) = self._db.execute("PRAGMA user_version").fetchone()
-        if found not in (0, SCHEMA):
+        (result,) = self._db.execute("PRAGMA user_version").fetchone()
+        if result not in (0, SCHEMA):
             raise StoreError(
-                f"{self.path} was written by another version of consilience (layout {found}, this "
+                f"{self.path} was written by another version of consilience (layout {result}, this "
                 f"one has {SCHEMA}); use a new folder"
             )
-        if found == 0:
+        if result == 0:
             (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             known = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'results'")
             if tables and known.fetchone() is None:
@@ -148,7 +148,7 @@ class Store:
 
     def add(self, task: Task, outcome: Outcome, started: float, seconds: float) -> bool:
         """Write a result in one commit; False if another runner was first."""
-        key = address(task)
+        key = task_hash(task)
         plain = msgspec.to_builtins(outcome)
         predictions = outcome.predictions
         del plain["predictions"]
@@ -198,8 +198,8 @@ class Store:
         """Predictions of a task that kept them."""
         with self._errors():
             rows = self._db.execute("SELECT predictions FROM results WHERE task = ?", [key])
-            found = rows.fetchone()
-        return None if found is None or found[0] is None else Predictions.from_bytes(found[0])
+            result = rows.fetchone()
+        return None if result is None or result[0] is None else Predictions.from_bytes(result[0])
 
     # -- runners -----------------------------------------------------------------------------
 
@@ -305,8 +305,8 @@ def _is_alive(host: str, pid: int, process: str, beat: float) -> bool:
 def _record(row: tuple) -> Record:
     key, spec, outcome, started, seconds, runner = row
     task = msgspec.json.decode(spec, type=Task)
-    found = msgspec.convert(json.loads(outcome), type=Outcome)
-    return Record(key, task, found, started, seconds, runner)
+    result = msgspec.convert(json.loads(outcome), type=Outcome)
+    return Record(key, task, result, started, seconds, runner)
 
 
 def _plain(value: Any) -> Any:

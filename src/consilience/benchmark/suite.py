@@ -28,9 +28,9 @@ __all__ = [
     "MethodChoice",
     "Reported",
     "Suite",
+    "check_known_names",
     "load_suite",
     "parse_suite",
-    "refuse_unknown",
     "suite_names",
 ]
 
@@ -205,11 +205,11 @@ def parse_suite(text: str, name: str) -> Suite:
 
 def _syntax(text: str, message: str) -> str:
     """The parser's message, with the key it means where it says only the line."""
-    found = re.search(r"Cannot overwrite a value \(at (?:line (\d+)|end of document)", message)
-    if not found:
+    result = re.search(r"Cannot overwrite a value \(at (?:line (\d+)|end of document)", message)
+    if not result:
         return message
     lines = text.splitlines()
-    last = int(found[1]) if found[1] else len(lines)
+    last = int(result[1]) if result[1] else len(lines)
     keys = [re.match(r"\s*([\w.\"'-]+)\s*=", line) for line in lines]
     before = [match[1] if match else None for match in keys[:last]]
     for number in range(last - 1, -1, -1):
@@ -237,25 +237,25 @@ def _check(suite: Suite) -> None:
         official = isinstance(choice.split or suite.protocol.split, Official)
         if official and (choice.complete or choice.sample is not None):
             raise ValueError(f"{choice.title!r}: an official split is one of all rows")
-    refuse_unknown("metric", suite.metrics, METRICS)
-    refuse_unknown("data set", [choice.name for choice in suite.datasets], known_names())
+    check_known_names("metric", suite.metrics, METRICS)
+    check_known_names("data set", [choice.name for choice in suite.datasets], known_names())
     titles = [choice.title for choice in suite.datasets]
     for method in suite.methods:
-        refuse_unknown("method", [method.recipe], RECIPES)
-        refuse_unknown(f"data set of {method.title!r}", method.datasets or [], titles)
+        check_known_names("method", [method.recipe], RECIPES)
+        check_known_names(f"data set of {method.title!r}", method.datasets or [], titles)
         estimator = RECIPES[method.recipe].build(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
     for entry in suite.paper:
         for metrics in entry.results.values():
-            refuse_unknown("metric", metrics, METRICS)
+            check_known_names("metric", metrics, METRICS)
 
 
 def _on(method: MethodChoice) -> str:
     return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 
-def refuse_unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+def check_known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     """An error for the first name that is not known, with those that are."""
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -23,12 +23,12 @@ from consilience.benchmark.recipes import RECIPES
 __all__ = [
     "Condition",
     "Task",
-    "address",
     "build_method",
     "cross_validation",
     "describe",
-    "described",
     "parameter_name",
+    "task_hash",
+    "with_estimator_spec",
 ]
 
 
@@ -87,12 +87,12 @@ class Task(Struct, frozen=True, kw_only=True):
         return self.index // self.split.n if isinstance(self.split, Folds) else self.index
 
     @property
-    def where(self) -> str:
+    def dataset_name(self) -> str:
         """The data set as a reader knows it."""
         return self.dataset_label or self.data
 
     @property
-    def who(self) -> str:
+    def method_name(self) -> str:
         """The method as a reader knows it."""
         return self.method_label or self.method
 
@@ -100,7 +100,7 @@ class Task(Struct, frozen=True, kw_only=True):
 LABELS = ("dataset_label", "method_label")
 
 
-def address(task: Task) -> str:
+def task_hash(task: Task) -> str:
     """Hash of everything that decides the task's result."""
     content = {name: v for name, v in _given(task).items() if name not in LABELS}
     content["condition"] = task.condition.given()
@@ -154,7 +154,7 @@ def describe(value: Any) -> Any:
     return repr(value)
 
 
-def described(task: Task) -> Task:
+def with_estimator_spec(task: Task) -> Task:
     """The task with what its recipe builds, which is part of its address."""
     return replace(task, estimator=describe(build_method(task, None)))
 
@@ -173,7 +173,7 @@ def cross_validation(
 ) -> list[Task]:
     """Tasks that compare methods on one data set, fold by fold, so that all advance together."""
     patterns = [
-        described(
+        with_estimator_spec(
             Task(
                 data=data,
                 method=method,

@@ -36,7 +36,7 @@ from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
     Rows,
-    add_junk,
+    add_noise_views,
     balanced_subset,
     flip_labels,
     hide_views,
@@ -99,15 +99,15 @@ def execute(task: Task, problem: Problem) -> Outcome:
             outcome = failure("memory", error)
         except Exception as error:
             outcome = failure("failed", error)
-    said = dict.fromkeys(f"{type(w.message).__name__}: {w.message}" for w in caught)
-    outcome.notes = list(said)[:MAX_NOTES]
+    y_pred = dict.fromkeys(f"{type(w.message).__name__}: {w.message}" for w in caught)
+    outcome.notes = list(y_pred)[:MAX_NOTES]
     return outcome
 
 
 def failure(status: str, error: BaseException) -> Outcome:
     """An outcome that tells of an error."""
-    said = f"{type(error).__name__}: {error}".strip().rstrip(":")
-    return Outcome(status=status, error=said, trace="".join(traceback.format_exception(error)))
+    y_pred = f"{type(error).__name__}: {error}".strip().rstrip(":")
+    return Outcome(status=status, error=y_pred, trace="".join(traceback.format_exception(error)))
 
 
 def _evaluate(task: Task, problem: Problem) -> Outcome:
@@ -120,15 +120,15 @@ def _evaluate(task: Task, problem: Problem) -> Outcome:
     data, labels = parts.data[parts.rows.train], parts.train_labels
     with memory.peak(metrics), _timed(metrics, "fit"):
         model.fit(data, labels)
-    test, truth = parts.data[parts.rows.test], parts.target[parts.rows.test]
+    test, y_true = parts.data[parts.rows.test], parts.target[parts.rows.test]
     with _timed(metrics, "predict"):
-        said = model.predict(test)
+        y_pred = model.predict(test)
     scores, kind = _scores(model, test)
-    metrics.update(_quality(truth, said, scores, kind, model.classes_))
-    probes = {name: PROBES[name](model, test, truth) for name in task.probes}
+    metrics.update(_quality(y_true, y_pred, scores, kind, model.classes_))
+    probes = {name: PROBES[name](model, test, y_true) for name in task.probes}
     outcome = Outcome(status="done", metrics=metrics, chosen=chosen, probes=probes)
     if task.keep:
-        kept = Predictions.of(parts.numbers, truth, said, scores, kind, model.classes_)
+        kept = Predictions.from_labels(parts.numbers, y_true, y_pred, scores, kind, model.classes_)
         outcome.predictions = kept.to_bytes()
     return outcome
 
@@ -159,7 +159,7 @@ def cut(task: Task, problem: Problem) -> _Parts:
         task.split, task.index, target, seed=task.seed, groups=groups, official=problem.splits
     )
     if condition.junk_views:
-        data = add_junk(data, condition.junk_views, stream(task.seed, task.repeat, "junk"))
+        data = add_noise_views(data, condition.junk_views, stream(task.seed, task.repeat, "junk"))
     if condition.missing:
         data = hide_views(data, condition.missing, stream(task.seed, task.repeat, "views"))
     if task.positive is not None:
@@ -221,57 +221,61 @@ def _scores(model: Any, test: MultiViewData) -> tuple[np.ndarray | None, str]:
 
 
 def _quality(
-    truth: np.ndarray, said: np.ndarray, scores: np.ndarray | None, kind: str, classes: np.ndarray
+    y_true: np.ndarray,
+    y_pred: np.ndarray,
+    scores: np.ndarray | None,
+    kind: str,
+    classes: np.ndarray,
 ) -> dict[str, float]:
     """Metrics that are defined for these answers; F1 is that of the second of two classes."""
     binary = len(classes) == 2
     average = {"pos_label": classes[1]} if binary else {"average": "macro"}
-    found = {
-        "accuracy": accuracy_score(truth, said),
-        "balanced_accuracy": balanced_accuracy_score(truth, said),
-        "f1": f1_score(truth, said, zero_division=0.0, **average),
+    result = {
+        "accuracy": accuracy_score(y_true, y_pred),
+        "balanced_accuracy": balanced_accuracy_score(y_true, y_pred),
+        "f1": f1_score(y_true, y_pred, zero_division=0.0, **average),
     }
-    if np.isin(truth, classes).all():
+    if np.isin(y_true, classes).all():
         if kind == "probability":
-            found["log_loss"] = log_loss(truth, scores, labels=classes)
-        if binary and scores is not None and len(np.unique(truth)) == 2:
+            result["log_loss"] = log_loss(y_true, scores, labels=classes)
+        if binary and scores is not None and len(np.unique(y_true)) == 2:
             column = scores[:, 1] if kind == "probability" else scores
-            found["roc_auc"] = roc_auc_score(truth == classes[1], column)
-    return {name: float(value) for name, value in found.items()}
+            result["roc_auc"] = roc_auc_score(y_true == classes[1], column)
+    return {name: float(value) for name, value in result.items()}
 
 
-def _missing_views(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[str, float]:
+def _missing_views(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
     """Accuracy on the test rows when one view is missing at prediction; NaN if it is the only."""
-    found = {}
+    result = {}
     for name in test.view_names:
         present = test.present.copy()
         present[:, test.view_names.index(name)] = False
         rows = np.flatnonzero(present.any(axis=1))
         if len(rows) == 0:
-            found[name] = np.nan
+            result[name] = np.nan
             continue
         less = with_presence(test, present)[rows]
-        found[name] = float(accuracy_score(truth[rows], model.predict(less)))
-    return found
+        result[name] = float(accuracy_score(y_true[rows], model.predict(less)))
+    return result
 
 
-def _permutation(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[str, float]:
+def _permutation(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
     """Accuracy lost when a view is shuffled among the test rows."""
-    rows = _some_rows(truth)
-    found = view_permutation_importance(model, test[rows], truth[rows], random_state=0)
-    return dict(zip(found.view_names, found.importances_mean.tolist(), strict=True))
+    rows = _some_rows(y_true)
+    result = view_permutation_importance(model, test[rows], y_true[rows], random_state=0)
+    return dict(zip(result.view_names, result.importances_mean.tolist(), strict=True))
 
 
-def _shapley(model: Any, test: MultiViewData, truth: np.ndarray) -> dict[str, float]:
+def _shapley(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
     """Shares of the views in the accuracy on the test rows."""
-    rows = _some_rows(truth)
-    found = view_shapley(model, test[rows], truth[rows], n_orders=20, random_state=0)
-    return dict(zip(found.view_names, found.shapley_values.tolist(), strict=True))
+    rows = _some_rows(y_true)
+    result = view_shapley(model, test[rows], y_true[rows], n_orders=20, random_state=0)
+    return dict(zip(result.view_names, result.shapley_values.tolist(), strict=True))
 
 
-def _some_rows(truth: np.ndarray) -> np.ndarray:
+def _some_rows(y_true: np.ndarray) -> np.ndarray:
     """At most so many test rows, since they are predicted for many sets of views."""
-    return np.random.default_rng(0).permutation(len(truth))[:PROBE_ROWS]
+    return np.random.default_rng(0).permutation(len(y_true))[:PROBE_ROWS]
 
 
 PROBES: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {

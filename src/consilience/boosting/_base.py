@@ -24,7 +24,7 @@ from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
-from consilience.boosting._rounds import Judge, gather_views, round_decision
+from consilience.boosting._rounds import EarlyStopping, gather_views, round_decision
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["BoostingClassifier", "BoostingProblem"]
@@ -118,7 +118,9 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
         train, valid = self._split(codes)
-        judge = Judge(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
+        judge = (
+            EarlyStopping(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
+        )
         if judge:
             data, codes, weight = data[train], codes[train], weight[train]
         n_threads = min(effective_n_jobs(self.n_jobs), data.n_views)
@@ -140,7 +142,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 pool.shutdown()
         if not self.warm_start:
             del self._state, self._random, self._seen
-        self._publish()
+        self._set_fitted_attributes()
 
     def _run_rounds(self, problem, judge):
         if self._state is None:
@@ -223,7 +225,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         run = map if pool is None else pool.map
         return list(run(make, range(data.n_views)))
 
-    def _publish(self):
+    def _set_fitted_attributes(self):
         """Set the public attributes from the rounds."""
         self.estimators_ = [round_.members[0].hypothesis for round_ in self._rounds]
         self.estimator_views_ = np.array([r.members[0].view for r in self._rounds], dtype=int)
@@ -255,9 +257,9 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             yield np.tile(prior, (len(data), 1))
         for round_ in self._rounds:
             decision = round_decision(round_, views, len(data), self.class_prior_)
-            there = np.flatnonzero(decision >= 0)
-            votes[there, decision[there]] += round_.weight
-            heard[there] += abs(round_.weight)
+            is_present = np.flatnonzero(decision >= 0)
+            votes[is_present, decision[is_present]] += round_.weight
+            heard[is_present] += abs(round_.weight)
             total += abs(round_.weight)
             scale = np.divide(total, heard, out=np.zeros_like(heard), where=heard > 0)
             yield np.where(heard[:, None] > 0, votes * scale[:, None] + tie, prior)
@@ -302,7 +304,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             yield self.classes_[votes.argmax(axis=1)]
 
     def _staged(self, X):
-        data, known = self._read(X)
+        data, known = self._validate_for_predict(X)
         for votes in self._staged_votes(data):
             votes[~known] = self.class_prior_
             yield votes

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from consilience._core.binned import BinnedView
 from consilience._estimators import (
     check_classifier,
-    fit_coded,
+    fit_label_encoded,
     last_step,
     takes_weight,
     with_seed,
@@ -117,7 +117,9 @@ class EstimatorLearner:
         total = len(weight) if self.resample else self.total
         weight = weight * (total / weight.sum()) if len(weight) else weight
         where = f"view {self.name!r}"
-        return fit_coded(with_seed(self.estimator, seed), X, codes, weight, self.classes, where)
+        return fit_label_encoded(
+            with_seed(self.estimator, seed), X, codes, weight, self.classes, where
+        )
 
     def _predict(self, hypothesis):
         predictions = np.full(self.n_samples, -1)

@@ -21,7 +21,7 @@ from consilience.boosting._rounds import Member, Round, first_largest
 __all__ = ["MuMBoClassifier"]
 
 # rows are rescaled long before their base could overflow
-LARGE = 1e100
+RESCALE_ABOVE = 1e100
 
 
 class CostMatrix:
@@ -62,11 +62,11 @@ class CostMatrix:
         right = (predictions == self.codes) & taking_part
         self.scale[right] *= np.exp(-alpha)
         wrong = np.flatnonzero((predictions != self.codes) & (predictions >= 0) & taking_part)
-        said = predictions[wrong]
-        added = self.base[wrong, said] * np.expm1(alpha)
-        self.base[wrong, said] += added
+        predicted = predictions[wrong]
+        added = self.base[wrong, predicted] * np.expm1(alpha)
+        self.base[wrong, predicted] += added
         self.total[wrong] += added
-        if len(wrong) and self.total[wrong].max() > LARGE:
+        if len(wrong) and self.total[wrong].max() > RESCALE_ABOVE:
             self._rescale()
 
     def _rescale(self):
@@ -243,8 +243,8 @@ class MuMBoClassifier(BoostingClassifier):
         perfect = common_edges[chosen] >= 1 - 1e-12
         return Round(alpha, (Member(chosen, hypotheses[chosen]),), last=perfect)
 
-    def _publish(self):
-        super()._publish()
+    def _set_fitted_attributes(self):
+        super()._set_fitted_attributes()
         n = len(self._rounds)
         self.edges_ = np.array(self._trace["edges"][:n])
         self.view_edges_ = np.array(self._trace["view_edges"][:n]).reshape(n, self.n_views_in_)

@@ -109,8 +109,8 @@ class MVWABClassifier(BoostingClassifier):
         )
         return Round(alpha, members, last=bool((voted == problem.codes).all()))
 
-    def _publish(self):
-        super()._publish()
+    def _set_fitted_attributes(self):
+        super()._set_fitted_attributes()
         self.estimators_ = [[m.hypothesis for m in r.members] for r in self._rounds]
         self.estimator_views_ = [np.array([m.view for m in r.members]) for r in self._rounds]
         self.view_estimator_weights_ = np.zeros((len(self._rounds), self.n_views_in_))

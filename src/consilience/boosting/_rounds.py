@@ -10,7 +10,7 @@ import numpy as np
 from consilience._targets import tie_break
 
 __all__ = [
-    "Judge",
+    "EarlyStopping",
     "Member",
     "Round",
     "first_largest",
@@ -66,8 +66,8 @@ def weighted_decision(predictions, weights, prior):
     """
     votes = np.zeros((len(predictions[0]), len(prior)))
     for h, weight in zip(predictions, weights, strict=True):
-        there = np.flatnonzero(h >= 0)
-        votes[there, h[there]] += weight
+        is_present = np.flatnonzero(h >= 0)
+        votes[is_present, h[is_present]] += weight
     return np.where(votes.any(axis=1), (votes + tie_break(prior)).argmax(axis=1), -1)
 
 
@@ -90,7 +90,7 @@ def member_predictions(member, views, n):
     return predictions
 
 
-class Judge:
+class EarlyStopping:
     """Accuracy on held-out rows after each round, and when to stop."""
 
     def __init__(self, model, data, codes, weight):
@@ -104,8 +104,8 @@ class Judge:
     def no_better(self, round_):
         """Count the round in; True after ``patience`` rounds without a gain."""
         decision = round_decision(round_, self.views, len(self.votes), self.prior)
-        there = np.flatnonzero(decision >= 0)
-        self.votes[there, decision[there]] += round_.weight
+        is_present = np.flatnonzero(decision >= 0)
+        self.votes[is_present, decision[is_present]] += round_.weight
         self.rounds += 1
         score = np.average(self.votes.argmax(axis=1) == self.codes, weights=self.weight)
         if score > self.best:

@@ -186,7 +186,7 @@ class RShareBoostClassifier(BoostingClassifier):
         self._view_draws.append(p)
         return Round(alpha, (Member(v, hypothesis),))
 
-    def _publish(self):
-        super()._publish()
+    def _set_fitted_attributes(self):
+        super()._set_fitted_attributes()
         n = len(self._rounds)
         self.view_probabilities_ = np.array(self._view_draws[:n]).reshape(n, self.n_views_in_)

@@ -17,7 +17,7 @@ from consilience.benchmark.results import Results
 from consilience.benchmark.store import Record
 from consilience.benchmark.tasks import Task
 
-__all__ = ["Quiet", "check_seed_and_jobs", "follow", "make_folder", "print_failures"]
+__all__ = ["Quiet", "check_seed_and_jobs", "make_folder", "print_failures", "run_with_progress"]
 
 LOG_SECONDS = 30.0  # between two lines of a log
 Quiet = Annotated[bool, typer.Option("--quiet", help="Plain lines for a log, no live display.")]
@@ -39,7 +39,7 @@ def make_folder(path: Path) -> None:
         raise ValueError(f"the folder {path} cannot be made: {error.strerror}") from None
 
 
-def follow(
+def run_with_progress(
     records: Iterator[Record | None],
     tasks: list[Task],
     jobs: int,
@@ -52,8 +52,8 @@ def follow(
     live = console.is_terminal and not quiet
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     columns.append(TextColumn("{task.fields[left]} left"))
-    shown = time.monotonic()
-    said: set[str] = set()
+    format_list = time.monotonic()
+    message: set[str] = set()
     with Progress(*columns, console=console, transient=True, disable=not live) as progress:
         bar = progress.add_task("starting", total=total, completed=done, left="-:--:--")
         for record in records:
@@ -62,14 +62,14 @@ def follow(
             task, done = record.task, done + 1
             forecast.add(task, record.seconds)
             left = duration(forecast.seconds_left())
-            name = f"{task.who} on {task.where}"
+            name = f"{task.method_name} on {task.dataset_name}"
             progress.update(bar, completed=done, left=left, description=escape(name))
             what = f"{name} {record.outcome.status}: {record.outcome.error}"
-            if not record.done and what not in said:
-                said.add(what)
+            if not record.done and what not in message:
+                message.add(what)
                 console.print(what, markup=False, highlight=False, soft_wrap=True)
-            if not live and (time.monotonic() - shown > LOG_SECONDS or done == total):
-                shown = time.monotonic()
+            if not live and (time.monotonic() - format_list > LOG_SECONDS or done == total):
+                format_list = time.monotonic()
                 console.print(f"{done} of {total} fits, {left} left", highlight=False)
 
 

@@ -25,18 +25,18 @@ from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
     check_seed_and_jobs,
-    follow,
     make_folder,
     print_failures,
+    run_with_progress,
 )
 from consilience.compare.defaults import METHODS, METRICS
-from consilience.compare.inputs import Compared, parse_files, read_data_set, read_tables
+from consilience.compare.inputs import ComparisonInput, parse_files, read_data_set, read_tables
 from consilience.compare.predict import MODEL
 from consilience.compare.record import Options, Run
 from consilience.compare.study import Stages, applicable, check_design, refit, run_stages
 from consilience.datasets import DATASETS
 from consilience.report import write_report
-from consilience.report.tables import ranking, shown_p
+from consilience.report.tables import format_p_value, ranking
 from consilience.tables import TableModel
 
 __all__ = ["compare"]
@@ -116,19 +116,19 @@ def compare(
     for note in compared.summary.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
     for reason, unfit in run.reasons().items():
-        said = f"not applicable: {', '.join(unfit)}, because {reason}"
-        console.print(said, highlight=False, markup=False, soft_wrap=True)
+        message = f"not applicable: {', '.join(unfit)}, because {reason}"
+        console.print(message, highlight=False, markup=False, soft_wrap=True)
     try:
-        found = _compare(run, compared, out, jobs, budget, quiet, console)
+        stages = _compare(run, compared, out, jobs, budget, quiet, console)
     except StoreError as error:
         raise ValueError(str(error)) from None
-    if found.best is None:
+    if stages.best is None:
         raise typer.Exit(1)
 
 
 def _compare(
     run: Run,
-    compared: Compared,
+    compared: ComparisonInput,
     out: Path | None,
     jobs: int,
     budget: float | None,
@@ -139,10 +139,10 @@ def _compare(
     end = None if budget is None else time.monotonic() + budget
     problems = {run.data.name: compared.problem}
 
-    def do(tasks: list[Task]) -> None:
+    def run_batch(tasks: list[Task]) -> None:
         left = list(pending(tasks, store).values())
         rest = None if end is None else max(0.0, end - time.monotonic())
-        follow(
+        run_with_progress(
             run_tasks(left, store, problems=problems, jobs=jobs, budget=rest),
             left,
             jobs,
@@ -154,44 +154,46 @@ def _compare(
         if out is not None:
             run.write(out)
         try:
-            found = run_stages(run, store, do)
+            stages = run_stages(run, store, run_batch)
         except KeyboardInterrupt:
-            said = "" if out is None else "; the same command goes on from here"
-            print(f"consilience: stopped{said}", file=sys.stderr)
+            message = "" if out is None else "; the same command goes on from here"
+            print(f"consilience: stopped{message}", file=sys.stderr)
             raise typer.Exit(1) from None
-        if found.n_splits:
-            console.print(_ranking(run, found))
-        print_failures(console, found.main)
-        if found.n_splits < found.n_planned:
-            said = f"the time was up: {found.n_splits} of {found.n_planned} splits are complete"
-            run.notes.append(said)
-            console.print(said + ("; the same command goes on" if out else ""), highlight=False)
+        if stages.n_splits:
+            console.print(_ranking(run, stages))
+        print_failures(console, stages.main)
+        if stages.n_splits < stages.n_planned:
+            message = (
+                f"the time was up: {stages.n_splits} of {stages.n_planned} splits are complete"
+            )
+            run.notes.append(message)
+            console.print(message + ("; the same command goes on" if out else ""), highlight=False)
         if out is None:
             console.print("nothing was written; --out FOLDER leaves a report and a model")
         else:
-            _write_outputs(run, compared, found, store, out, console)
-    return found
+            _write_outputs(run, compared, stages, store, out, console)
+    return stages
 
 
 def _write_outputs(
-    run: Run, compared: Compared, found: Stages, store: Store, out: Path, console: Console
+    run: Run, compared: ComparisonInput, stages: Stages, store: Store, out: Path, console: Console
 ) -> None:
-    write_file(out / "results.csv", raw_csv(found.main))
-    if found.best is not None:
-        fitted = refit(run, compared.problem, found.best)
+    write_file(out / "results.csv", raw_csv(stages.main))
+    if stages.best is not None:
+        fitted = refit(run, compared.problem, stages.best)
         model = TableModel(
-            fitted, compared.views, found.best, run.target, compared.one_file, run.on
+            fitted, compared.views, stages.best, run.target, compared.one_file, run.on
         )
         io.save(model, out / MODEL)
-        run.best = found.best
+        run.best = stages.best
     run.write(out)
-    page = write_report(run, found, store, out)
+    page = write_report(run, stages, store, out)
     console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
     if run.best:
         console.print(f"model:  {out / MODEL} ({run.best})", highlight=False, markup=False)
 
 
-def _read_inputs(inputs: list[str], options: dict[str, Any]) -> Compared:
+def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
     if len(inputs) == 1 and not Path(inputs[0]).exists():
         name = inputs[0]
         if name in DATASETS:
@@ -206,18 +208,18 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> Compared:
     return read_tables(parse_files(inputs), **options)
 
 
-def _ranking(run: Run, found: Stages) -> Table:
+def _ranking(run: Run, stages: Stages) -> Table:
     """The ranking with intervals, as in the report."""
     metric = run.options.metric.replace("_", " ")
     table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")
     for column in ("rank", "method", metric, "95 % interval", "p", "fit (s)"):
         table.add_column(column, justify="left" if column == "method" else "right")
-    for number, row in enumerate(ranking(run, found.main), start=1):
+    for number, row in enumerate(ranking(run, stages.main), start=1):
         if not row.complete:
             table.add_row("-", escape(row.method), "no score", "", "", "")
             continue
         interval = "" if np.isnan(row.low) else f"{row.low:.3f} – {row.high:.3f}"
-        values = f"{row.score:.4f}", interval, shown_p(row.p_value), f"{row.fit_seconds:.2f}"
+        values = f"{row.score:.4f}", interval, format_p_value(row.p_value), f"{row.fit_seconds:.2f}"
         table.add_row(str(number), escape(row.method), *values)
     return table
 

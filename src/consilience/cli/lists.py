@@ -29,7 +29,7 @@ def list_datasets() -> None:
     """List the data sets that 'compare' knows by name, and whether they are on this machine."""
     table = Table("data set", "what it is", "here")
     for dataset in DATASETS.values():
-        table.add_row(dataset.name, dataset.summary, "yes" if dataset.is_here() else "no")
+        table.add_row(dataset.name, dataset.summary, "yes" if dataset.is_available() else "no")
     Console().print(table)
 
 

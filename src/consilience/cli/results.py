@@ -40,15 +40,15 @@ def predict(
     fitted = load_model(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        found = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
-    for note in found.notes:
+        result = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
+    for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
     if out is None:
-        print(found.to_csv(), end="")
+        print(result.to_csv(), end="")
         return
     make_folder(out.parent)
-    write_file(out, found.to_csv())
-    print(f"{len(found.ids)} predictions: {out}")
+    write_file(out, result.to_csv())
+    print(f"{len(result.ids)} predictions: {out}")
 
 
 @app.command("report")

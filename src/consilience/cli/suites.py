@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from consilience.benchmark.markdown import shown, shown_paper
+from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import plan, select
 from consilience.benchmark.publish import raw_csv, write_file, write_results
 from consilience.benchmark.results import Key, Results, collect
@@ -24,9 +24,9 @@ from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
     check_seed_and_jobs,
-    follow,
     make_folder,
     print_failures,
+    run_with_progress,
 )
 
 __all__ = ["bench", "list_suites"]
@@ -75,24 +75,24 @@ def bench(
         run = run_tasks(left, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
         threads = jobs if client is None else sum(client.nthreads().values())
         try:
-            follow(run, left, threads, quiet, done=len(tasks) - len(left))
+            run_with_progress(run, left, threads, quiet, done=len(tasks) - len(left))
         except KeyboardInterrupt:
             print("consilience: stopped; the same command goes on from here", file=sys.stderr)
             raise typer.Exit(1) from None
-        found = collect(tasks, store.records())
-        used = {record.runner for record in found.records}
+        results_ = collect(tasks, store.records())
+        used = {record.runner for record in results_.records}
         runs = [run for key, run in store.environments().items() if key in used]
-    write_file(out / "results.csv", raw_csv(found))
+    write_file(out / "results.csv", raw_csv(results_))
     for folder in [out] + ([results] if results else []):
-        written = write_results(study, found, runs, folder, notes)
+        written = write_results(study, results_, runs, folder, notes)
     console = Console()
     for note in notes:
         console.print(note, markup=False)
-    for dataset in found.datasets:
-        console.print(_suite_table(study, found, dataset))
-    print_failures(console, found)
+    for dataset in results_.datasets:
+        console.print(_suite_table(study, results_, dataset))
+    print_failures(console, results_)
     console.print("tables: " + ", ".join(map(str, written)), markup=False, soft_wrap=True)
-    if found.failures:
+    if results_.failures:
         raise typer.Exit(1)
 
 
@@ -107,33 +107,33 @@ def list_suites() -> None:
 
 
 @contextlib.contextmanager
-def _cluster(address: str | None) -> Iterator[Any]:
+def _cluster(scheduler_address: str | None) -> Iterator[Any]:
     """A client of a Dask scheduler, or None."""
-    if address is None:
+    if scheduler_address is None:
         yield None
         return
     try:
         from distributed import Client
     except ImportError:
         raise ValueError("--scheduler needs Dask; pip install 'consilience[dask]'") from None
-    with Client(address) as client:
+    with Client(scheduler_address) as client:
         yield client
 
 
-def _suite_table(study: Suite, found: Results, dataset: str) -> Table:
+def _suite_table(study: Suite, results_: Results, dataset: str) -> Table:
     """Means of one data set, the paper's in brackets."""
     table = Table("method", title=escape(dataset))
-    columns = [(c, m) for c in found.conditions for m in study.metrics]
+    columns = [(c, m) for c in results_.conditions for m in study.metrics]
     for condition, metric in columns:
-        several = len(found.conditions) > 1
+        several = len(results_.conditions) > 1
         table.add_column(f"{metric}\n{condition}" if several else metric, justify="right")
-    for method in found.methods:
-        row = [_with_paper(study, found, Key(dataset, c, method), m) for c, m in columns]
+    for method in results_.methods:
+        row = [_with_paper(study, results_, Key(dataset, c, method), m) for c, m in columns]
         if any(row):
             table.add_row(escape(method), *map(escape, row))
     return table
 
 
-def _with_paper(study: Suite, found: Results, key: Key, metric: str) -> str:
-    paper = shown_paper(study, key, metric)
-    return shown(found.cell(key, metric), metric) + (f" [{paper}]" if paper else "")
+def _with_paper(study: Suite, results_: Results, key: Key, metric: str) -> str:
+    paper = format_paper_cell(study, key, metric)
+    return format_cell(results_.cell(key, metric), metric) + (f" [{paper}]" if paper else "")

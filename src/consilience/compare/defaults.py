@@ -7,7 +7,7 @@ from typing import Any
 
 from consilience.benchmark.recipes import RECIPES
 
-__all__ = ["GRIDS", "METHODS", "METRICS", "own_scaling_off", "reason_against"]
+__all__ = ["GRIDS", "METHODS", "METRICS", "disable_scaling", "incompatibility"]
 
 # fusion baselines, strong plain ones, and the papers' methods
 METHODS = (
@@ -72,7 +72,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def reason_against(method: str, kinds: Mapping[str, str], metric: str) -> str:
+def incompatibility(method: str, kinds: Mapping[str, str], metric: str) -> str:
     """Why a method cannot be compared on views of these kinds by this metric; empty if it can."""
     recipe = RECIPES[method]
     for view, kind in kinds.items():
@@ -83,7 +83,7 @@ def reason_against(method: str, kinds: Mapping[str, str], metric: str) -> str:
     return ""
 
 
-def own_scaling_off(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+def disable_scaling(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Settings of methods that scale all views, for data with views that have no columns."""
     return {
         method: {"viewtransformer": "passthrough"}

@@ -18,13 +18,20 @@ from consilience.tables import Table, TableError, TableView, assemble, preparati
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["Compared", "FileChoice", "parse_files", "parse_views", "read_data_set", "read_tables"]
+__all__ = [
+    "ComparisonInput",
+    "FileChoice",
+    "parse_files",
+    "parse_views",
+    "read_data_set",
+    "read_tables",
+]
 
 MAX_PATTERNS = 12
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonInput:
     """The problem, the columns of its views, and its description."""
 
     problem: Problem
@@ -44,7 +51,7 @@ class FileChoice:
 
 def parse_files(arguments: Sequence[str]) -> list[FileChoice]:
     """Files of the command line; ``view=path`` names the view, unless there is such a file."""
-    found = []
+    result = []
     for text in arguments:
         view, equals, path = text.partition("=")
         named = equals and view and "/" not in view and not Path(text).exists()
@@ -54,8 +61,8 @@ def parse_files(arguments: Sequence[str]) -> list[FileChoice]:
         if not choice.path.exists():
             known = f"; data sets are {', '.join(DATASETS)}" if not choice.path.suffix else ""
             raise TableError(f"there is no file {str(choice.path)!r}{known}")
-        found.append(choice)
-    return found
+        result.append(choice)
+    return result
 
 
 def parse_views(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -101,7 +108,7 @@ def read_tables(
     views: str | None = None,
     categorical: Collection[str] = (),
     delimiter: str | None = None,
-) -> Compared:
+) -> ComparisonInput:
     """Read and join the files."""
     if target is None:
         raise TableError("--target COLUMN is needed: the column with the labels")
@@ -133,7 +140,7 @@ def read_tables(
     problem = Problem(read.data, read.target, groups=read.groups, prepare=preparation(read.data))
     summary.content = problem.fingerprint()
     inputs = [Input(str(choice.path), _digest(choice.path)) for choice in files]
-    return Compared(problem, read.views, summary, inputs, one_file=divided is not None)
+    return ComparisonInput(problem, read.views, summary, inputs, one_file=divided is not None)
 
 
 def _named(tables: dict[str, Table], view: str | None) -> dict[str, Table]:
@@ -145,7 +152,7 @@ def _named(tables: dict[str, Table], view: str | None) -> dict[str, Table]:
     return {f"{view}.{name}": table for name, table in tables.items()}
 
 
-def read_data_set(name: str) -> Compared:
+def read_data_set(name: str) -> ComparisonInput:
     """A data set that this package knows by name."""
     bunch = load_dataset(name)
     data, target = bunch.data, np.asarray(bunch.target)
@@ -157,7 +164,7 @@ def read_data_set(name: str) -> Compared:
     summary = _summary(name, data, target, views=views)
     problem = Problem(data, target, splits=bunch.splits, prepare=preparation(data))
     summary.content = problem.fingerprint()
-    return Compared(problem, views, summary, [])
+    return ComparisonInput(problem, views, summary, [])
 
 
 def _digest(path: Path) -> str:
@@ -213,6 +220,8 @@ def _patterns(data: MultiViewData) -> list[Pattern]:
     """Which views samples have together, the most frequent first."""
     counts = Counter(map(tuple, data.present.tolist()))
     return [
-        Pattern([n for n, there in zip(data.view_names, mask, strict=True) if there], count)
+        Pattern(
+            [n for n, is_present in zip(data.view_names, mask, strict=True) if is_present], count
+        )
         for mask, count in counts.most_common(MAX_PATTERNS)
     ]

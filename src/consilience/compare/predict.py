@@ -17,7 +17,7 @@ from consilience.tables._join import check_order, sample_rows
 from consilience.tables._model import spread_rows
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["MODEL", "Predicted", "load_model", "predict_files"]
 
@@ -86,10 +86,10 @@ def predict_files(
     views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
     for v, (name, table) in enumerate(tables.items()):
         views[name] = spread_rows(_values(model, name, table), rows[name])
-        present[:, v] = (rows[name] >= 0) & ~storage.absent_rows(views[name])
+        present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
     absent = [name for name in model.views if name not in tables]
     if absent:
-        notes.append(f"missing for all samples: {shown(absent)}")
+        notes.append(f"missing for all samples: {format_list(absent)}")
     empty = int((~present.any(axis=1)).sum())
     if empty:
         notes.append(f"{empty} samples have no view at all and get the most frequent class")
@@ -133,19 +133,21 @@ def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> di
     tables = read_file(choice.path, delimiter=delimiter, n_features=width)
     if len(tables) > 1:
         prefix = "" if choice.view is None else f"{choice.view}."
-        found = {f"{prefix}{array}": table for array, table in tables.items()}
-        unknown = [array for array in found if array not in model.views]
+        result = {f"{prefix}{array}": table for array, table in tables.items()}
+        unknown = [array for array in result if array not in model.views]
         if unknown:
             raise TableError(
-                f"{choice.path} has the arrays {shown(unknown)}, but the model has the views "
-                f"{shown(model.views)}"
+                f"{choice.path} has the arrays {format_list(unknown)}, but the model has the views "
+                f"{format_list(model.views)}"
             )
-        return found
+        return result
     table = next(iter(tables.values()))
     if name in model.views and not (model.one_file and choice.view is None):
         return {name: table}
     if choice.view is not None:
-        raise TableError(f"the model has no view {choice.view!r}; it has {shown(model.views)}")
+        raise TableError(
+            f"the model has no view {choice.view!r}; it has {format_list(model.views)}"
+        )
     columns = set(table.columns)
     fitting = [
         view
@@ -156,10 +158,11 @@ def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> di
         return dict.fromkeys(fitting, table)
     if fitting:
         raise TableError(
-            f"{choice.path} has the columns of several views ({shown(fitting)}); write view=path"
+            f"{choice.path} has the columns of several views ({format_list(fitting)}); "
+            "write view=path"
         )
     raise TableError(
-        f"{choice.path} is none of the views {shown(model.views)}{_near(model, columns)}"
+        f"{choice.path} is none of the views {format_list(model.views)}{_near(model, columns)}"
     )
 
 
@@ -173,7 +176,7 @@ def _near(model: TableModel, columns: set[str]) -> str:
     if not lacks:
         return "; write view=path"
     view = min(lacks, key=lambda name: len(lacks[name]))
-    return f"; for {view!r} it lacks the columns {shown(lacks[view])}"
+    return f"; for {view!r} it lacks the columns {format_list(lacks[view])}"
 
 
 def _note_unknown_columns(
@@ -186,4 +189,4 @@ def _note_unknown_columns(
         unknown = [c for c in table.columns if c not in used and table.matrix is None]
         views = [model.views[view] for view, t in tables.items() if t.path == path]
         if unknown and all(view.columns is not None for view in views):
-            notes.append(f"{path}: columns that the model does not know: {shown(unknown)}")
+            notes.append(f"{path}: columns that the model does not know: {format_list(unknown)}")

@@ -87,10 +87,10 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     def reasons(self) -> dict[str, list[str]]:
         """Why methods are not applicable, with the methods that a reason is true of."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for method, reason in self.not_applicable.items():
-            found.setdefault(reason, []).append(method)
-        return found
+            result.setdefault(reason, []).append(method)
+        return result
 
     def write(self, folder: Path) -> None:
         """Write ``run.toml`` as a whole or not at all."""

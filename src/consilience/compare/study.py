@@ -20,13 +20,13 @@ from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
     Condition,
     Task,
-    address,
     build_method,
     cross_validation,
     parameter_name,
+    task_hash,
 )
 from consilience.benchmark.work import tuning_folds
-from consilience.compare.defaults import GRIDS, own_scaling_off, reason_against
+from consilience.compare.defaults import GRIDS, disable_scaling, incompatibility
 from consilience.compare.record import DataSummary, Run
 
 __all__ = [
@@ -93,7 +93,7 @@ def applicable(
 ) -> tuple[list[str], dict[str, str]]:
     """Methods that can be compared on these views, and the reasons against the others."""
     kinds = {view.name: view.kind for view in data.views}
-    reasons = {method: reason_against(method, kinds, metric) for method in methods}
+    reasons = {method: incompatibility(method, kinds, metric) for method in methods}
     against = {method: reason for method, reason in reasons.items() if reason}
     fit = [method for method in methods if method not in against]
     if not fit:
@@ -111,7 +111,7 @@ def main_tasks(run: Run) -> list[Task]:
         Folds(options.cv, options.repeats),
         seed=options.seed,
         content=run.data.content,
-        settings=own_scaling_off(options.methods) if run.data.has_matrices else None,
+        settings=disable_scaling(options.methods) if run.data.has_matrices else None,
         grids=GRIDS if options.tune else None,
         keep=True,
     )
@@ -121,9 +121,9 @@ def main_tasks(run: Run) -> list[Task]:
 def stages(run: Run, records: Iterable[Record]) -> Stages:
     """Sort stored results; splits that not all methods were tried on are left out."""
     records = list(records)
-    known = {record.address for record in records}
+    known = {record.task_hash for record in records}
     tasks = main_tasks(run)
-    open_splits = {task.index for task in tasks if address(task) not in known}
+    open_splits = {task.index for task in tasks if task_hash(task) not in known}
     main = collect([task for task in tasks if task.index not in open_splits], records)
     n_planned = run.options.cv * run.options.repeats
     importance, curve = later_tasks(run, main)
@@ -131,7 +131,7 @@ def stages(run: Run, records: Iterable[Record]) -> Stages:
     return Stages(
         main,
         collect(importance, records),
-        collect([task for task in curve if address(task) in known], records),
+        collect([task for task in curve if task_hash(task) in known], records),
         n_planned - len(open_splits),
         n_planned,
         best,
@@ -199,13 +199,13 @@ def refit(run: Run, problem: Problem, method: str) -> Any:
 def run_stages(
     run: Run,
     store: Store,
-    do: Callable[[list[Task]], None],
+    run_batch: Callable[[list[Task]], None],
 ) -> Stages:
     """Do the comparison, then what depends on its ranking."""
-    do(main_tasks(run))
-    found = stages(run, store.records())
-    if found.best is not None and found.n_splits == found.n_planned:
-        importance, curve = later_tasks(run, found.main)
-        do(importance + curve)
-        found = stages(run, store.records())
-    return found
+    run_batch(main_tasks(run))
+    result = stages(run, store.records())
+    if result.best is not None and result.n_splits == result.n_planned:
+        importance, curve = later_tasks(run, result.main)
+        run_batch(importance + curve)
+        result = stages(run, store.records())
+    return result

@@ -123,10 +123,10 @@ def unpack(path, folder, budget=None, depth=DEPTH):
 
 def find_file(folder, name):
     """The file of that name, the least deep if there are several."""
-    found = [p for p in Path(folder).rglob("*") if p.name == quote(name, safe=PLAIN)]
-    if not found:
+    result = [p for p in Path(folder).rglob("*") if p.name == quote(name, safe=PLAIN)]
+    if not result:
         raise DatasetError(f"no file {name} in the download; its publisher may have changed it")
-    return min(found, key=lambda p: (len(p.parts), str(p)))
+    return min(result, key=lambda p: (len(p.parts), str(p)))
 
 
 def _is_archive(path):

@@ -29,9 +29,9 @@ class Remote:
 class Bar:
     """How much of a file has come, on standard error; what pooch expects of a progress bar."""
 
-    def __init__(self, name, shown, max_bytes):
+    def __init__(self, name, format_list, max_bytes):
         self.name, self.max_bytes = name, max_bytes
-        self.shown = sys.stderr.isatty() if shown is None else bool(shown)
+        self.format_list = sys.stderr.isatty() if format_list is None else bool(format_list)
         self.total, self.done, self.drawn = 0, 0, 0.0
 
     def update(self, n_bytes):
@@ -39,7 +39,7 @@ class Bar:
         self.done += n_bytes
         if self.done > self.max_bytes:
             raise DatasetError(f"{self.name} is larger than it should be; the download was stopped")
-        if self.shown and time.monotonic() - self.drawn > 0.1:
+        if self.format_list and time.monotonic() - self.drawn > 0.1:
             self.drawn = time.monotonic()
             self.draw()
 
@@ -55,7 +55,7 @@ class Bar:
 
     def close(self):
         """Leave the line."""
-        if self.shown:
+        if self.format_list:
             self.draw(end="\n")
 
 
@@ -106,11 +106,11 @@ def check_hash(path, known_hash):
     from pooch import file_hash
 
     algorithm, _, expected = known_hash.partition(":")
-    found = file_hash(str(path), alg=algorithm)
-    if found != expected:
+    result = file_hash(str(path), alg=algorithm)
+    if result != expected:
         path.unlink()
         raise ChecksumError(
-            f"wrong checksum of {path.name}: {algorithm} {found} instead of {expected}; it was "
+            f"wrong checksum of {path.name}: {algorithm} {result} instead of {expected}; it was "
             "changed by its publisher or on the way, and was not kept"
         )
 

@@ -79,16 +79,16 @@ class Reader:
 
     def pairs(self, flags):
         """A linked list as pairs of tag and value, from the flags of its first link."""
-        found = []
+        result = []
         while flags & 0xFF == PAIRLIST:
             if flags & HAS_ATTRIBUTES:
                 self.item()
             tag = self.item() if flags & HAS_TAG else None
-            found.append((tag, self.item()))
+            result.append((tag, self.item()))
             flags = self.integer() & 0xFFFFFFFF
         if (rest := self.object(flags)) is not None:  # a pair of two values, not a list
-            found.append((None, rest))
-        return found
+            result.append((None, rest))
+        return result
 
     def vector(self, kind, flags):
         """Numbers, strings or a list, with attributes."""

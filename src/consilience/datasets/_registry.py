@@ -31,7 +31,7 @@ class Dataset:
     settings: dict = field(default_factory=dict)
     file: str | None = None  # below the folder of data sets; None for bundled ones
 
-    def is_here(self, data_home=None):
+    def is_available(self, data_home=None):
         """Whether it can be loaded without a download."""
         if self.file is None:
             return True
@@ -200,7 +200,7 @@ def available(data_home=None):
     >>> "digits" in available()
     True
     """
-    return [name for name, dataset in DATASETS.items() if dataset.is_here(data_home)]
+    return [name for name, dataset in DATASETS.items() if dataset.is_available(data_home)]
 
 
 def load_dataset(name, *, data_home=None, download_if_missing=True, progress=None):

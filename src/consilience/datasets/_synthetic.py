@@ -77,7 +77,7 @@ def make_multiview_classification(
     n_samples, n_views = _whole("n_samples", n_samples, 1), _whole("n_views", n_views, 1)
     n_classes = _whole("n_classes", n_classes, 2)
     widths = [_whole("n_features", w, 1) for w in _per_view("n_features", n_features, n_views)]
-    strengths = [float(s) for s in _per_view("strength", strength, n_views)]
+    view_weights = [float(s) for s in _per_view("strength", strength, n_views)]
     rates = [_share("missing_rate", r) for r in _per_view("missing_rate", missing_rate, n_views)]
     zeros = [_share("sparsity", s) for s in _per_view("sparsity", sparsity, n_views)]
     if not 0 <= redundancy <= 1:
@@ -88,7 +88,7 @@ def make_multiview_classification(
     centres = np.eye(n_classes, latent) / np.sqrt(2)  # distance 1 between any two
     common = rng.standard_normal((n_samples, latent))
     views = {}
-    for v, (width, factor, share) in enumerate(zip(widths, strengths, zeros, strict=True)):
+    for v, (width, factor, share) in enumerate(zip(widths, view_weights, zeros, strict=True)):
         own = rng.standard_normal((n_samples, latent))
         scatter = np.sqrt(redundancy) * common + np.sqrt(1 - redundancy) * own
         image = np.linalg.qr(rng.standard_normal((max(width, latent), latent)))[0][:width]

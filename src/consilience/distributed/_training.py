@@ -13,9 +13,9 @@ from consilience._targets import check_labels, check_weights, class_weights
 from consilience.distributed._drivers import Stream
 from consilience.distributed._sequence import BlockSequence
 from consilience.views import MultiViewData
-from consilience.views._input import holds_lazy, read_input, read_lazy
+from consilience.views._input import has_dask_views, read_input, read_lazy
 from consilience.views._layout import ViewLayout, check_values
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["Rows", "Training", "comes_in_blocks", "pick", "predict_lazily", "read_training"]
 
@@ -58,7 +58,7 @@ class Training:
         """Number of rows."""
         return int(self.sizes.sum())
 
-    def into(self, function, *state):
+    def map_and_release(self, function, *state):
         """The blocks changed by a function; the rows as they are now are given up."""
         blocks, self.blocks = self.blocks.map(function, *state), None
         return blocks
@@ -69,10 +69,10 @@ class Training:
         A view that hardly any of these rows has gets rows of its own, ``size`` at most.
         """
         drawn = self._fetch(draw(self.sizes, size, rng), None)
-        found, there = drawn.data.present.sum(axis=0), self.present.sum(axis=0)
+        result, is_present = drawn.data.present.sum(axis=0), self.present.sum(axis=0)
         parts = [drawn]
-        for v in np.flatnonzero((found < size / 4) & (found < there)):
-            more = draw(self.present[:, v], min(size, there[v]), rng)
+        for v in np.flatnonzero((result < size / 4) & (result < is_present)):
+            more = draw(self.present[:, v], min(size, is_present[v]), rng)
             # what was drawn already has this view too: leave it out
             parts[0] = take(parts[0], np.flatnonzero(~parts[0].data.present[:, v]))
             parts.append(self._fetch(more, v))
@@ -119,9 +119,9 @@ def join(parts):
 
 def stack(pieces):
     """Matrices one below the other; those that no row has stand in for any storage and dtype."""
-    there = [X for X, any_present in pieces if any_present] or [X for X, _ in pieces]
-    dtype = np.result_type(*(X.dtype for X in there))
-    if all(sp.issparse(X) for X in there):
+    is_present = [X for X, any_present in pieces if any_present] or [X for X, _ in pieces]
+    dtype = np.result_type(*(X.dtype for X in is_present))
+    if all(sp.issparse(X) for X in is_present):
         return sp.vstack([sp.csr_array(X, dtype=dtype) for X, _ in pieces], format="csr")
     dense = [X.toarray() if sp.issparse(X) else X for X, _ in pieces]
     return np.vstack([X.astype(dtype, copy=False) for X in dense])
@@ -132,7 +132,7 @@ def stack(pieces):
 
 def comes_in_blocks(X):
     """True for a BlockSequence and for dask arrays."""
-    return isinstance(X, BlockSequence) or holds_lazy(X)
+    return isinstance(X, BlockSequence) or has_dask_views(X)
 
 
 def read_training(estimator, X, y, sample_weight, n_jobs):
@@ -140,16 +140,16 @@ def read_training(estimator, X, y, sample_weight, n_jobs):
     if isinstance(X, BlockSequence):
         if y is not None or sample_weight is not None:
             raise ValueError("the blocks bring y and sample_weight: pass the BlockSequence alone")
-        blocks = _open_sequence(estimator, X, n_jobs)
+        blocks = _stream_of_sequence(estimator, X, n_jobs)
     else:
-        blocks = _open_lazy(estimator, X, y, sample_weight, n_jobs)
-    found = blocks.collect(survey)
-    sizes, present, seen, totals = (list(column) for column in zip(*found, strict=True))
+        blocks = _blocks_of_dask(estimator, X, y, sample_weight, n_jobs)
+    result = blocks.collect(summarise_block)
+    sizes, present, seen, totals = (list(column) for column in zip(*result, strict=True))
     classes = np.unique(np.concatenate(seen))
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes, but the data have "
-            f"{len(classes)} class: {shown(classes)}"
+            f"{len(classes)} class: {format_list(classes)}"
         )
     total = np.zeros(len(classes))
     for labels, values in zip(seen, totals, strict=True):
@@ -162,16 +162,20 @@ def read_training(estimator, X, y, sample_weight, n_jobs):
     return Training(blocks, np.array(sizes), np.array(present), weighted, estimator._layout.widths)
 
 
-def _open_sequence(estimator, X, n_jobs):
+def _stream_of_sequence(estimator, X, n_jobs):
     first = next(iter(X.open()), None)
     if first is None:
         raise ValueError("the BlockSequence has no rows")
-    _numbered(first[0], read_input, estimator, first[1], reset=True)
+    _naming_block(first[0], read_input, estimator, first[1], reset=True)
     stream = Stream(X.open, n_jobs)
-    return stream.map(check, lambda data: read_input(estimator, data, reset=False), *_of(estimator))
+    return stream.map(
+        validate_block,
+        lambda data: read_input(estimator, data, reset=False),
+        *_kinds_and_name(estimator),
+    )
 
 
-def _open_lazy(estimator, X, y, sample_weight, n_jobs):
+def _blocks_of_dask(estimator, X, y, sample_weight, n_jobs):
     from consilience.distributed._dask import lazy_blocks
 
     if y is None:
@@ -179,25 +183,25 @@ def _open_lazy(estimator, X, y, sample_weight, n_jobs):
     data = read_lazy(X, estimator.views)
     if len(data) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
-    estimator._layout = layout = ViewLayout.of(data)
+    estimator._layout = layout = ViewLayout.from_data(data)
     estimator.view_names_, estimator.n_views_in_ = list(data.view_names), data.n_views
     estimator.n_features_in_ = data.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
     blocks = lazy_blocks(data, y, sample_weight, n_jobs)
-    return blocks.map(check, layout.align, *_of(estimator))
+    return blocks.map(validate_block, layout.align, *_kinds_and_name(estimator))
 
 
-def _of(estimator):
+def _kinds_and_name(estimator):
     return ("features",), type(estimator).__name__
 
 
-def check(block, read, kinds, method):
+def validate_block(block, read, kinds, method):
     """Rows of a block with labels still as they are; errors name the block."""
     number, X, y, weight = block
-    return _numbered(number, _check, X, y, weight, read, kinds, method)
+    return _naming_block(number, _check, X, y, weight, read, kinds, method)
 
 
-def _numbered(number, function, *args, **settings):
+def _naming_block(number, function, *args, **settings):
     try:
         return function(*args, **settings)
     except (TypeError, ValueError) as error:
@@ -214,7 +218,7 @@ def _check(X, y, weight, read, kinds, method):
     if len(empty):
         raise ValueError(
             f"{len(empty)} training rows have no view at all (Input contains NaN everywhere): "
-            f"rows {shown(empty)}; drop them before fit"
+            f"rows {format_list(empty)}; drop them before fit"
         )
     if not weight.all():
         kept = np.flatnonzero(weight)
@@ -222,7 +226,7 @@ def _check(X, y, weight, read, kinds, method):
     return Rows(data, y, weight)
 
 
-def survey(rows):
+def summarise_block(rows):
     """Rows, rows that have each view, labels, and weight of each label."""
     labels, codes = np.unique(rows.codes, return_inverse=True)
     weights = np.bincount(codes, weights=rows.weight, minlength=len(labels))

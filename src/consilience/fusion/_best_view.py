@@ -6,7 +6,7 @@ import numpy as np
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._estimators import seeded
+from consilience._estimators import with_seeds
 from consilience.fusion._members import best_method, fit_member
 from consilience.fusion._out_of_fold import are_splits, make_splits, out_of_fold
 from consilience.views._pairwise import KINDS
@@ -106,7 +106,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
 
     def _fit(self, data, codes, weight):
         names = data.view_names
-        estimators = seeded(per_view(self.estimator, names, "estimator"), self.random_state)
+        estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
         splits = make_splits(self.cv, codes, weight, self.random_state) if len(names) > 1 else []
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
@@ -150,8 +150,8 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
             member = self._members[name]
             how = method or best_method(member.estimator)
             answer[open_rows] = member.output(data[open_rows], how)
-        silent = np.isnan(answer).any(axis=1)
-        answer[silent] = self.class_prior_
+        unseen_views = np.isnan(answer).any(axis=1)
+        answer[unseen_views] = self.class_prior_
         return answer
 
     def _scores(self, data):

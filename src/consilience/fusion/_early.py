@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._estimators import check_classifier, fit_weighted, seeded
+from consilience._estimators import check_classifier, fit_weighted, with_seeds
 from consilience.fusion._members import (
     best_method,
     block_shares,
@@ -49,8 +49,8 @@ def stays_sparse(data, estimator):
 
     A view that no row has does not count: it has no storage of its own.
     """
-    there = data.present.any(axis=0)
-    views = [view for (_, view), any_row in zip(data.items(), there, strict=True) if any_row]
+    is_present = data.present.any(axis=0)
+    views = [view for (_, view), any_row in zip(data.items(), is_present, strict=True) if any_row]
     if not any(sp.issparse(view) for view in views):
         return False
     stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
@@ -117,7 +117,7 @@ class EarlyFusionClassifier(MultiViewClassifier):
             check_classifier(self.estimator, "all views")
         self._sparse = stays_sparse(data, self.estimator)
         probe = sp.csr_array((1, 1)) if self._sparse else np.zeros((1, 1))
-        estimator = seeded({"": use_default(self.estimator, probe)}, self.random_state)[""]
+        estimator = with_seeds({"": use_default(self.estimator, probe)}, self.random_state)[""]
         self._fill = view_means(data, weight)
         # scikit-learn's trees take NaN in dense matrices only
         if get_tags(estimator).input_tags.allow_nan and not self._sparse:

@@ -6,7 +6,7 @@ import numpy as np
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._estimators import seeded
+from consilience._estimators import with_seeds
 from consilience._targets import tie_break
 from consilience.fusion._members import fit_member
 from consilience.views._pairwise import KINDS
@@ -22,12 +22,14 @@ def average_present(outputs, weights):
 
     Returns the mean and the mask of rows that have none of the voting views.
     """
-    there = ~np.isnan(outputs).any(axis=2)
-    share = there * np.asarray(weights)[:, None]
+    is_present = ~np.isnan(outputs).any(axis=2)
+    share = is_present * np.asarray(weights)[:, None]
     total = share.sum(axis=0)
-    silent = total == 0
-    share = share / np.where(silent, 1.0, total)
-    return np.einsum("vn,vnk->nk", share, np.where(there[:, :, None], outputs, 0.0)), silent
+    unseen_views = total == 0
+    share = share / np.where(unseen_views, 1.0, total)
+    return np.einsum(
+        "vn,vnk->nk", share, np.where(is_present[:, :, None], outputs, 0.0)
+    ), unseen_views
 
 
 class LateFusionClassifier(MultiViewClassifier, PerViewParams):
@@ -110,7 +112,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
             raise ValueError(
                 f"voting must be one of {', '.join(METHOD_OF_VOTING)}; got {self.voting!r}"
             )
-        estimators = seeded(
+        estimators = with_seeds(
             per_view(self.estimator, data.view_names, "estimator"), self.random_state
         )
         votes = self._vote_weights(data.view_names)
@@ -156,8 +158,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         method = METHOD_OF_VOTING[self.voting]
         outputs = np.stack([member.output(data, method) for member in self._members])
         voting = [self.view_names_.index(member.name) for member in self._members]
-        scores, silent = average_present(outputs, self.view_weights_[voting])
-        scores[silent] = self.class_prior_
+        scores, unseen_views = average_present(outputs, self.view_weights_[voting])
+        scores[unseen_views] = self.class_prior_
         if self.voting == "sum":
             return scores
         scores += tie_break(self.class_prior_)

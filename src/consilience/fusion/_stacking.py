@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._estimators import fit_weighted, seeded
+from consilience._estimators import fit_weighted, with_seeds
 from consilience.fusion._members import (
     best_method,
     block_shares,
@@ -133,7 +133,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         estimators = per_view(self.estimator, names, "estimator")
         final = self.final_estimator
         final = LogisticRegression(max_iter=1000) if final is None else final
-        *members, final = seeded({**estimators, "": final}, self.random_state).values()
+        *members, final = with_seeds({**estimators, "": final}, self.random_state).values()
         estimators = dict(zip(names, members, strict=True))
         splits = make_splits(self.cv, codes, weight, self.random_state)
         holdout = is_share(self.cv)

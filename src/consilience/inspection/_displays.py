@@ -185,8 +185,8 @@ class ViewImportanceDisplay:
         }
         if kind not in functions:
             raise ValueError(f"kind must be 'permutation' or 'shapley', got {kind!r}")
-        found = functions[kind](estimator, X, y, scoring=scoring, random_state=random_state)
-        return cls.from_result(found, ax=ax, **style)
+        result = functions[kind](estimator, X, y, scoring=scoring, random_state=random_state)
+        return cls.from_result(result, ax=ax, **style)
 
     @classmethod
     def from_result(cls, result: Bunch, *, ax: Any = None, **style: Any) -> ViewImportanceDisplay:

@@ -20,8 +20,8 @@ __all__ = ["view_permutation_importance"]
 def shuffle_view(data: MultiViewData, view: str, rng: np.random.RandomState) -> MultiViewData:
     """The container with one view dealt anew among the samples that have it."""
     rows = np.arange(len(data))
-    there = np.flatnonzero(data.present[:, data.view_names.index(view)])
-    rows[there] = rng.permutation(there)
+    is_present = np.flatnonzero(data.present[:, data.view_names.index(view)])
+    rows[is_present] = rng.permutation(is_present)
     views = dict(data.items())
     views[view] = storage.take_rows(views[view], rows)
     return MultiViewData(

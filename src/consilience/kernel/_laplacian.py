@@ -21,12 +21,12 @@ from consilience.kernel._view_kernel import present_rows, read_block
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
 from consilience.views._pairwise import PairwiseView, Reference
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["LaplacianCompletion"]
 
 
-def mean_likeness(blocks, shape):
+def mean_similarity(blocks, shape):
     """Mean of the views' similarities over the views that have both samples, 0 where none has.
 
     ``blocks`` holds (rows, columns, similarities) of each view; similarities below 0 count as 0,
@@ -212,7 +212,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         unknown = [name for name in given or () if name not in kernels]
         if unknown or (given is not None and not len(given)):
             raise ValueError(
-                f"reference must name kernel views, {shown(kernels)}; got {self.reference!r}"
+                f"reference must name kernel views, {format_list(kernels)}; got {self.reference!r}"
             )
         self._alike = kernels if given is None else list(given)
 
@@ -228,17 +228,17 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
             blocks[name] = rows, columns, block
         return blocks
 
-    def _likeness(self, name, blocks, shape):
+    def _similarity(self, name, blocks, shape):
         others = [u for u in self._alike if u != name]
         scaled = [(r, c, K / self._scales[u]) for u in others for r, c, K in [blocks[u]]]
-        return mean_likeness(scaled, shape)
+        return mean_similarity(scaled, shape)
 
     def _complete(self, name, blocks, n):
         known, _, K = blocks[name]
         missing = np.setdiff1d(np.arange(n), known)
         T = np.zeros((0, len(known)))
         if len(missing):
-            W = self._likeness(name, blocks, (n, n))
+            W = self._similarity(name, blocks, (n, n))
             missing = missing[reachable(W, known)[missing]]
             T = extension_weights(W, missing, known)
         self.extensions_[name] = T
@@ -255,7 +255,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         out[np.ix_(rows, added)] = block @ self.extensions_[name].T
         missing = np.setdiff1d(np.arange(n_rows), rows)
         if len(missing) and len(filled):
-            W = self._likeness(name, blocks, out.shape)[np.ix_(missing, filled)]
+            W = self._similarity(name, blocks, out.shape)[np.ix_(missing, filled)]
             total = W.sum(axis=1)
             missing, W, total = missing[total > 0], W[total > 0], total[total > 0]
             means = (W / total[:, None]) @ completed[np.ix_(filled, filled)]
@@ -269,7 +269,7 @@ def warn_of_lost(name, rows):
     if len(rows):
         warnings.warn(
             f"view {name!r} stays missing in {len(rows)} rows that no other view likens to a "
-            f"sample that has it: rows {shown(rows)}",
+            f"sample that has it: rows {format_list(rows)}",
             UserWarning,
             stacklevel=3,
         )

@@ -25,7 +25,7 @@ from consilience.kernel._view_kernel import (
     check_count,
     check_kernels,
     check_positive,
-    warn_of_silent,
+    warn_of_unseen_views,
 )
 from consilience.views._pairwise import KINDS
 
@@ -182,7 +182,7 @@ class MKLClassifier(MultiViewClassifier):
         """
         for C in Cs:
             check_positive("C", C)
-        found, last = [None] * len(Cs), None
+        solution, last = [None] * len(Cs), None
         for i in np.argsort(Cs, kind="stable"):
             if last is None:
                 model = clone(self).set_params(C=Cs[i])
@@ -192,21 +192,21 @@ class MKLClassifier(MultiViewClassifier):
                 model = copy.copy(last).set_params(C=Cs[i])
                 with Progress(model, n_tasks=model.max_iter) as progress:
                     model._solve(model._training, progress, last)
-            found[i] = last = model
-        for model in found:
+            solution[i] = last = model
+        for model in solution:
             del model._training
-        return found
+        return solution
 
     def _fit(self, data, codes, weight):
         self._check_parameters()
         settings = check_kernels(self, data.view_names)
-        warn_of_silent(data)
+        warn_of_unseen_views(data)
         learned = [n for v, n in enumerate(data.view_names) if data.present[:, v].any()]
-        self._refuse_too_large(len(data), len(learned) + 1)
+        self._check_kernel_size(len(data), len(learned) + 1)
 
         def compute(name):
-            kernel = ViewKernel.of(self, data, name, weight, *settings[name])
-            return TrainingKernel.of(kernel, data, weight, self.normalize)
+            kernel = ViewKernel.from_data(self, data, name, weight, *settings[name])
+            return TrainingKernel.from_kernel(kernel, data, weight, self.normalize)
 
         with Progress(self, n_tasks=len(learned) + self.max_iter) as progress:
             kernels = progress.map(compute, learned, "kernel")
@@ -222,7 +222,7 @@ class MKLClassifier(MultiViewClassifier):
         Ks = [kernel.matrix for kernel in training.kernels]
         p = None if self.norm == "mean" else self.norm
         start = {} if last is None else last._start(signs, bounds, len(Ks), p)
-        found, n_iter = learn_weights(
+        solution, n_iter = learn_weights(
             Ks,
             signs,
             bounds,
@@ -232,16 +232,16 @@ class MKLClassifier(MultiViewClassifier):
             tick=lambda: progress.tick("weights"),
             **start,
         )
-        if found.gap > self.tol:
+        if solution.gap > self.tol:
             warnings.warn(
-                f"{type(self).__name__} stopped with a relative duality gap of {found.gap:.1e}, "
+                f"{type(self).__name__} stopped with a relative duality gap of {solution.gap:.1e}, "
                 f"tol is {self.tol:.1e}: raise max_iter (now {self.max_iter}) or tol, lower C, or "
                 "scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
                 stacklevel=5,
             )
         self._bounds, self._signs, self._p, self.n_iter_ = bounds, signs, p, n_iter
-        self._publish(training, found)
+        self._set_fitted_attributes(training, solution)
 
     def _start(self, signs, bounds, n_kernels, p):
         """What was learned for the same problems, scaled into the bounds; else nothing."""
@@ -253,24 +253,24 @@ class MKLClassifier(MultiViewClassifier):
             start["mu"] = self._mu
         return start
 
-    def _publish(self, training, found):
+    def _set_fitted_attributes(self, training, solution):
         names = [kernel.kernel.name for kernel in training.kernels]
-        self._mu = found.mu
+        self._mu = solution.mu
         self._machines = [
             kernel.machine(
-                self, training.data, training.weight, mu, found.duals, *training.settings[name]
+                self, training.data, training.weight, mu, solution.duals, *training.settings[name]
             )
-            for kernel, mu, name in zip(training.kernels, found.mu, names, strict=True)
+            for kernel, mu, name in zip(training.kernels, solution.mu, names, strict=True)
         ]
         everywhere = dict.fromkeys(self.view_names_, 0.0)
-        weights = {**everywhere, **dict(zip(names, found.mu.tolist(), strict=True))}
-        squares = {**everywhere, **dict(zip(names, found.squares.tolist(), strict=True))}
+        weights = {**everywhere, **dict(zip(names, solution.mu.tolist(), strict=True))}
+        squares = {**everywhere, **dict(zip(names, solution.squares.tolist(), strict=True))}
         self.kernel_weights_ = np.array(list(weights.values()))
         self.kernel_squares_ = np.array(list(squares.values()))
         self.view_weights_ = self.kernel_weights_ / self.kernel_weights_.sum()
-        self.dual_coef_, self.intercept_ = found.duals, found.biases
-        self.support_ = np.flatnonzero(found.duals.any(axis=0))
-        self.duality_gap_ = float(found.gap)
+        self.dual_coef_, self.intercept_ = solution.duals, solution.biases
+        self.support_ = np.flatnonzero(solution.duals.any(axis=0))
+        self.duality_gap_ = float(solution.gap)
 
     def _scores(self, data):
         decisions = np.tile(self.intercept_, (len(data), 1))
@@ -278,7 +278,7 @@ class MKLClassifier(MultiViewClassifier):
             decisions += machine.decide(data)
         return one_vs_rest_scores(decisions)
 
-    def _refuse_too_large(self, n_samples, n_matrices):
+    def _check_kernel_size(self, n_samples, n_matrices):
         need = n_matrices * n_samples**2 * 8 / 2**20
         if need > self.cache_size:
             raise ValueError(

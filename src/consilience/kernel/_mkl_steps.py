@@ -24,7 +24,7 @@ __all__ = ["Machines", "combine", "learn_weights", "start_weights"]
 
 # if the machines are responsible for more than the first share of the gap they are solved to more
 # digits, and if for more than the second, with the weights as they are
-SHARE, MOST = 0.1, 0.5
+MEMORY_SHARE, MOST = 0.1, 0.5
 # a Newton step leaves at least this share of a weight
 KEPT = 0.05
 # KKT gaps of the machines, first and last
@@ -94,11 +94,11 @@ def dual_norm(q, p):
 def solve_machines(Ks, mu, signs, bounds, p, tol, starts=None):
     """All machines at μ, from the signed multipliers ``starts`` (P x n) if given."""
     K = combine(Ks, mu)
-    found = []
+    solution = []
     for k, y in enumerate(signs):
         start = None if starts is None else y * starts[k]
-        found.append(solve_hinge(K, y, bounds, tol=tol, alpha0=start))
-    alphas, biases = np.array([f.dual for f in found]), np.array([f.bias for f in found])
+        solution.append(solve_hinge(K, y, bounds, tol=tol, alpha0=start))
+    alphas, biases = np.array([f.dual for f in solution]), np.array([f.bias for f in solution])
     duals = signs * alphas
     products = np.array([duals @ M for M in Ks])
     squares = np.maximum((products * duals).sum(axis=(1, 2)), 0.0)
@@ -248,7 +248,7 @@ def learn_weights(
     now, n_iter = solve(mu, inner, duals), 0
     while now.gap > tol and n_iter < max_iter:
         unsolved = (now.primal - now.dual) / (now.primal - now.bound)
-        if unsolved > SHARE:
+        if unsolved > MEMORY_SHARE:
             if inner < TIGHT:
                 break  # rounding: bounds are too large for the gap that is wanted
             inner /= 10

@@ -27,7 +27,7 @@ from consilience.kernel._view_kernel import (
     check_kernels,
     check_positive,
     present_rows,
-    warn_of_silent,
+    warn_of_unseen_views,
 )
 from consilience.views._pairwise import KINDS
 
@@ -165,14 +165,18 @@ class MVMLClassifier(MultiViewClassifier):
     def _fit(self, data, codes, weight):
         self._check_parameters()
         kernels = check_kernels(self, data.view_names)
-        warn_of_silent(data)
+        warn_of_unseen_views(data)
         Y = one_vs_rest_signs(codes, len(self.classes_)).T
         self.landmarks_ = self._draw(data)
 
         def features(name):
-            kernel = ViewKernel.of(self, data, name, weight, *kernels[name], self.landmarks_[name])
-            found = NystroemMap.of(kernel, data, weight, self.landmarks_[name], self.fit_intercept)
-            return found, found.features(data)
+            kernel = ViewKernel.from_data(
+                self, data, name, weight, *kernels[name], self.landmarks_[name]
+            )
+            solution = NystroemMap.from_landmarks(
+                kernel, data, weight, self.landmarks_[name], self.fit_intercept
+            )
+            return solution, solution.features(data)
 
         with Progress(self, n_tasks=len(self.landmarks_)) as progress:
             pairs = progress.map(features, list(self.landmarks_), "features")
@@ -185,7 +189,7 @@ class MVMLClassifier(MultiViewClassifier):
         slices = [slice(e - b.shape[1], e) for e, b in zip(ends, blocks, strict=True)]
         problem = LeastSquares(Phi, Y - self.intercept_, weight)
         coef = self._learn(problem, slices, Phi, weight)
-        self._publish(data.view_names, coef, slices, blocks, weight)
+        self._set_fitted_attributes(data.view_names, coef, slices, blocks, weight)
 
     def _draw(self, data):
         """Landmarks of each view: the first of one random order that have it."""
@@ -198,15 +202,15 @@ class MVMLClassifier(MultiViewClassifier):
         if self.metric in ("dense", "sparse"):
             settings = {"tol": self.tol, "max_iter": self.max_iter}
             if self.metric == "dense":
-                found = learn_dense(problem, self.reg, self.metric_reg, **settings)
+                solution = learn_dense(problem, self.reg, self.metric_reg, **settings)
             else:
-                found = learn_sparse(problem, slices, self.reg, self.metric_reg, **settings)
-            self.metric_, coef, curve = found.metric, found.coef, found.objective_curve
-            self.duality_gap_ = found.gap
-            if found.gap > self.tol:
+                solution = learn_sparse(problem, slices, self.reg, self.metric_reg, **settings)
+            self.metric_, coef, curve = solution.metric, solution.coef, solution.objective_curve
+            self.duality_gap_ = solution.gap
+            if solution.gap > self.tol:
                 warnings.warn(
                     f"{type(self).__name__} stopped with a relative duality gap of "
-                    f"{found.gap:.1e}, tol is {self.tol:.1e}: raise max_iter (now "
+                    f"{solution.gap:.1e}, tol is {self.tol:.1e}: raise max_iter (now "
                     f"{self.max_iter}), reg or tol",
                     ConvergenceWarning,
                     stacklevel=5,
@@ -220,8 +224,8 @@ class MVMLClassifier(MultiViewClassifier):
         self.objective_curve_, self.n_iter_ = curve, len(curve) - 1
         return coef
 
-    def _publish(self, names, coef, slices, blocks, weight):
-        learned = [found.kernel.name for found in self._maps]
+    def _set_fitted_attributes(self, names, coef, slices, blocks, weight):
+        learned = [solution.kernel.name for solution in self._maps]
         parts = {name: coef[s] / len(slices) for name, s in zip(learned, slices, strict=True)}
         empty = np.zeros((0, coef.shape[1]))
         self.coef_ = {name: parts.get(name, empty) for name in names}
@@ -236,9 +240,9 @@ class MVMLClassifier(MultiViewClassifier):
 
     def _scores(self, data):
         decisions = np.tile(self.intercept_, (len(data), 1))
-        for found in self._maps:
-            if present_rows(data, found.kernel.name).size:
-                decisions += found.features(data) @ self.coef_[found.kernel.name]
+        for solution in self._maps:
+            if present_rows(data, solution.kernel.name).size:
+                decisions += solution.features(data) @ self.coef_[solution.kernel.name]
         return one_vs_rest_scores(decisions)
 
     def _check_parameters(self):

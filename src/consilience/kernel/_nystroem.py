@@ -12,13 +12,13 @@ from consilience.kernel._view_kernel import ViewKernel, present_rows
 __all__ = ["NystroemMap", "inverse_root"]
 
 # eigenvalues of the landmarks' kernel below this share of the largest are rounding
-LEAST = 1e-11
+MIN_RELATIVE_EIGENVALUE = 1e-11
 
 
 def inverse_root(W):
     """F with FFᵀ = W⁺ (m x r), from the eigenvalues that are positive."""
     values, vectors = eigh(W)
-    kept = values > LEAST * max(values[-1], np.finfo(float).tiny)
+    kept = values > MIN_RELATIVE_EIGENVALUE * max(values[-1], np.finfo(float).tiny)
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
@@ -31,14 +31,14 @@ class NystroemMap:
     mean: np.ndarray
 
     @classmethod
-    def of(cls, kernel, data, weight, landmarks, centre):
+    def from_landmarks(cls, kernel, data, weight, landmarks, centre):
         """From the kernel against the landmarks (row numbers of ``data``)."""
         root = inverse_root(kernel.block(data, landmarks, between=True))
-        found = cls(kernel, root, np.zeros(root.shape[1]))
+        result = cls(kernel, root, np.zeros(root.shape[1]))
         if centre:
             rows = present_rows(data, kernel.name)
-            found.mean = np.average(found.features(data)[rows], axis=0, weights=weight[rows])
-        return found
+            result.mean = np.average(result.features(data)[rows], axis=0, weights=weight[rows])
+        return result
 
     def features(self, data):
         """Features of all rows, n x r; 0 where the view is missing."""

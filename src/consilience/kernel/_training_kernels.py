@@ -41,7 +41,7 @@ class TrainingKernel:
     scale: float
 
     @classmethod
-    def of(cls, kernel, data, weight, normalize):
+    def from_kernel(cls, kernel, data, weight, normalize):
         """Compute and normalise."""
         rows = present_rows(data, kernel.name)
         K = kernel.block(data, rows, between=True)
@@ -77,7 +77,9 @@ class TrainingKernel:
             constant = sums * (self.shares @ self.column_means) - self.column_means @ g
         used = np.flatnonzero(coefs.any(axis=1))
         factor = mu * self.scale
-        to = ViewKernel.of(model, data, self.kernel.name, weight, kernel, gamma, self.rows[used])
+        to = ViewKernel.from_data(
+            model, data, self.kernel.name, weight, kernel, gamma, self.rows[used]
+        )
         return ViewMachine(to, factor * coefs[used], factor * constant)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._solvers.kernels import (
-    KernelTo,
+    KernelAgainst,
     check_between_samples,
     check_kernel,
     distance_gamma,
@@ -18,7 +18,7 @@ from consilience._solvers.kernels import (
 )
 from consilience.views._pairwise import Reference
 from consilience.views._params import per_view
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = [
     "ViewKernel",
@@ -27,7 +27,7 @@ __all__ = [
     "check_positive",
     "present_rows",
     "read_block",
-    "warn_of_silent",
+    "warn_of_unseen_views",
 ]
 
 
@@ -43,7 +43,7 @@ def read_block(data, name, rows, reference):
         row, column = np.argwhere(~np.isfinite(block))[0]
         raise ValueError(
             f"Input contains NaN or infinity: view {name!r}, row {rows[row]}, in the column of "
-            f"sample {shown([reference.ids[column]])}"
+            f"sample {format_list([reference.ids[column]])}"
         )
     return block
 
@@ -70,13 +70,13 @@ def check_count(name, value):
         raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
 
 
-def warn_of_silent(data):
+def warn_of_unseen_views(data):
     """Say which views no training row has."""
-    silent = [name for v, name in enumerate(data.view_names) if not data.present[:, v].any()]
-    if silent:
+    unseen_views = [name for v, name in enumerate(data.view_names) if not data.present[:, v].any()]
+    if unseen_views:
         warnings.warn(
-            f"views {', '.join(map(repr, silent))} are present in no training row and take no part "
-            "in the decision",
+            f"views {', '.join(map(repr, unseen_views))} are present in no training row and "
+            "take no part in the decision",
             UserWarning,
             stacklevel=5,
         )
@@ -88,11 +88,11 @@ class ViewKernel:
 
     name: str
     kind: str
-    to: KernelTo | Reference
+    to: KernelAgainst | Reference
     gamma: float | None
 
     @classmethod
-    def of(cls, model, data, name, weight, kernel, gamma, columns=None):
+    def from_data(cls, model, data, name, weight, kernel, gamma, columns=None):
         """The kernel against ``columns`` (row numbers; all that have the view if None)."""
         kind, present = data.kinds[name], present_rows(data, name)
         columns = present if columns is None else columns
@@ -106,7 +106,7 @@ class ViewKernel:
                     "e.g. by ViewTransformer(StandardScaler())"
                 )
             numbers = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
-            return cls(name, kind, KernelTo(X[columns], kernel, **numbers), gamma)
+            return cls(name, kind, KernelAgainst(X[columns], kernel, **numbers), gamma)
         if kind == "kernel":
             return cls(name, kind, data[columns].reference(), None)
         if isinstance(gamma, str):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from consilience._solvers.row_sums import Block, RowBlocks
+from consilience._solvers.row_sums import Block, InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_signs
 from consilience.distributed._training import draw
@@ -16,16 +16,16 @@ from consilience.landmark._projection import check_size
 from consilience.views import as_multiview
 from consilience.views._params import per_view
 
-__all__ = ["BlockRows", "exact_means", "learn_from_blocks", "sample_size"]
+__all__ = ["StreamedRows", "exact_means", "learn_from_blocks", "sample_size"]
 
 
-class BlockRows:
+class StreamedRows:
     """Projected blocks as the solver of squared hinge machines sees rows.
 
     Parameters
     ----------
     blocks : driver
-        Of ``RowBlocks``, which cut a block into pieces of the size that is best for sums.
+        Of ``InMemoryRows``, which cut a block into pieces of the size that is best for sums.
     sizes : int array
         Rows of each block.
     d, P : int
@@ -44,8 +44,8 @@ class BlockRows:
 
     def problems(self, which):
         """The same rows with some of the problems."""
-        blocks = self.blocks.map(RowBlocks.problems, which)
-        return BlockRows(blocks, self.sizes, self.d, len(which), self.total)
+        blocks = self.blocks.map(InMemoryRows.problems, which)
+        return StreamedRows(blocks, self.sizes, self.d, len(which), self.total)
 
     def sample(self, size, rng):
         """At most ``size`` rows as a block, with costs scaled to the same total."""
@@ -73,7 +73,7 @@ def project(rows, projection, imputer, scale, n_classes, intercept):
     """Rows to similarities, labels of all problems and costs."""
     M = imputer(projection(rows.data), projection.present(rows.data))
     signs = np.ascontiguousarray(one_vs_rest_signs(rows.codes, n_classes).T)
-    return RowBlocks(M, signs, rows.weight * scale, intercept=intercept)
+    return InMemoryRows(M, signs, rows.weight * scale, intercept=intercept)
 
 
 def sums_of_columns(rows, projection):
@@ -81,8 +81,8 @@ def sums_of_columns(rows, projection):
     M, present = projection(rows.data), projection.present(rows.data)
     out, mass = np.zeros(M.shape[1]), rows.weight @ present
     for v, where in enumerate(projection.slices):
-        there = present[:, v]
-        out[where] = rows.weight[there] @ M[there, where]
+        is_present = present[:, v]
+        out[where] = rows.weight[is_present] @ M[is_present, where]
     return out, mass
 
 
@@ -95,7 +95,7 @@ def sample_size(n_landmarks, landmarks, names):
     if not isinstance(landmarks, str):
         most = [len(as_multiview(landmarks))] * len(names)
     columns = imputation.ROWS_PER_COLUMN * sum(most)
-    return max(kmeans.ROWS, kmeans.ROWS_PER_CENTRE * max(most), imputation.ROWS, columns)
+    return max(kmeans.MAX_ROWS, kmeans.ROWS_PER_CENTRE * max(most), imputation.MAX_ROWS, columns)
 
 
 def exact_means(training, projection, imputer):
@@ -111,8 +111,8 @@ def exact_means(training, projection, imputer):
 def learn_from_blocks(training, projection, imputer, *, C, intercept, **settings):
     """θ of the squared hinge machines, steps, and whether all converged."""
     n_classes, total = len(training.totals), training.totals.sum()
-    blocks = training.into(project, projection, imputer, C / total, n_classes, intercept)
+    blocks = training.map_and_release(project, projection, imputer, C / total, n_classes, intercept)
     P, d = 1 if n_classes == 2 else n_classes, projection.slices[-1].stop
-    rows = BlockRows(blocks, training.sizes, d, P, C)
-    found = minimise_squared_hinge(rows, **settings)
-    return found.theta, found.n_iter, found.converged
+    rows = StreamedRows(blocks, training.sizes, d, P, C)
+    solution = minimise_squared_hinge(rows, **settings)
+    return solution.theta, solution.n_iter, solution.converged

@@ -20,11 +20,11 @@ IMPUTATIONS = ("em", "ridge", "least_squares", "mean")
 # part of the mean variance that is added to every variance
 RIDGE = 1e-2
 # EM ends when no covariance changes by more than this part of the largest
-CHANGE, ROUNDS = 1e-3, 30
+MIN_CHANGE, MAX_ROUNDS = 1e-3, 30
 # rows, for each column, from which means and covariances are estimated
-ROWS, ROWS_PER_COLUMN = 5000, 5
+MAX_ROWS, ROWS_PER_COLUMN = 5000, 5
 # complete rows below which a regression on them says nothing
-FEW = 10
+MIN_ROWS = 10
 
 
 def patterns(present):
@@ -38,8 +38,8 @@ def patterns(present):
 def columns_of(pattern, slices, width):
     """Mask of the columns that belong to the present views."""
     mask = np.zeros(width, dtype=bool)
-    for there, where in zip(pattern, slices, strict=True):
-        mask[where] = there
+    for is_present, where in zip(pattern, slices, strict=True):
+        mask[where] = is_present
     return mask
 
 
@@ -80,17 +80,17 @@ def expectation_maximisation(M, present, slices, weight, *, ridge=RIDGE):
 
     ``ridge`` times the mean variance is added where a covariance is inverted.
     """
-    there = np.stack([columns_of(p, slices, M.shape[1]) for p, _ in patterns(present)])
+    is_present = np.stack([columns_of(p, slices, M.shape[1]) for p, _ in patterns(present)])
     groups = [rows for _, rows in patterns(present)]
     share = weight / weight.sum()
     mu = observed_means(M, present, slices, weight)
     full = M.copy()
-    for known, rows in zip(there, groups, strict=True):
+    for known, rows in zip(is_present, groups, strict=True):
         full[np.ix_(rows, ~known)] = mu[~known]
     S = covariance(full, mu, share)
-    for _ in range(ROUNDS if not there.all() else 0):
+    for _ in range(MAX_ROUNDS if not is_present.all() else 0):
         spread, size = np.zeros_like(S), ridge_of(S, ridge)
-        for known, rows in zip(there, groups, strict=True):
+        for known, rows in zip(is_present, groups, strict=True):
             if known.all():
                 continue
             T, cross = transfer_by_covariance(S, known, size)
@@ -100,7 +100,7 @@ def expectation_maximisation(M, present, slices, weight, *, ridge=RIDGE):
             spread[np.ix_(~known, ~known)] += share[rows].sum() * rest
         mu, last = share @ full, S
         S = covariance(full, mu, share) + spread
-        if np.abs(S - last).max() <= CHANGE * np.abs(S).max():
+        if np.abs(S - last).max() <= MIN_CHANGE * np.abs(S).max():
             break
     return mu, S
 
@@ -187,10 +187,10 @@ def fit_imputer(M, present, slices, weight, method, *, P=None, rng=None):
     if method == "mean" or len(slices) == 1:
         return Imputer(slices, mean)
     complete = np.flatnonzero(present.all(axis=1))
-    if method == "ridge" and len(complete) < min(FEW, len(M)):
+    if method == "ridge" and len(complete) < min(MIN_ROWS, len(M)):
         method = fall_back("ridge", len(complete), "em")
     rows = complete if method == "ridge" else np.arange(len(M))
-    most = max(ROWS, ROWS_PER_COLUMN * M.shape[1])
+    most = max(MAX_ROWS, ROWS_PER_COLUMN * M.shape[1])
     if len(rows) > most:
         rows = np.sort(rng.choice(rows, most, replace=False))
     mu, S = expectation_maximisation(

@@ -9,11 +9,11 @@ from sklearn.cluster import kmeans_plusplus
 __all__ = ["distinct_rows", "kmeans_centres", "kmeans_medoids"]
 
 # k-means sees this many rows, or so many for each centre
-ROWS, ROWS_PER_CENTRE = 2000, 20
+MAX_ROWS, ROWS_PER_CENTRE = 2000, 20
 # more steps improve the centres, but not what is learned from the similarities to them
-STEPS = 10
+MAX_STEPS = 10
 # entries of a dense piece of a matrix
-CHUNK = 1 << 21
+CHUNK_ENTRIES = 1 << 21
 
 
 def distinct_rows(X, limit):
@@ -21,7 +21,7 @@ def distinct_rows(X, limit):
 
     Most data show more than ``limit`` kinds in the first few rows, so little is read.
     """
-    step = min(max(2 * limit, 256), max(1, CHUNK // X.shape[1]))
+    step = min(max(2 * limit, 256), max(1, CHUNK_ENTRIES // X.shape[1]))
     kinds, index = np.empty((0, X.shape[1]), dtype=X.dtype), np.empty(0, dtype=np.intp)
     for start in range(0, X.shape[0], step):
         part = X[start : start + step]
@@ -36,7 +36,7 @@ def distinct_rows(X, limit):
 
 def kmeans_centres(X, n_centres, weight, rng):
     """Centres (n_centres x d, dense) of weighted k-means on X, or on a sample of a long X."""
-    most = max(ROWS, ROWS_PER_CENTRE * n_centres)
+    most = max(MAX_ROWS, ROWS_PER_CENTRE * n_centres)
     if X.shape[0] > most:
         rows = np.sort(rng.choice(X.shape[0], most, replace=False))
         X, weight = X[rows], weight[rows]
@@ -46,7 +46,7 @@ def kmeans_centres(X, n_centres, weight, rng):
     centres, _ = kmeans_plusplus(X, n_centres, sample_weight=weight, random_state=rng)
     centres = centres.toarray() if sp.issparse(centres) else centres
     last = None
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         nearest = nearest_centre(X, centres)
         if last is not None and (nearest == last).all():
             break

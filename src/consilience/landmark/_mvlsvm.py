@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
-from consilience._solvers.row_sums import RowBlocks
+from consilience._solvers.row_sums import InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
@@ -36,7 +36,7 @@ SOLVERS = {
 }
 METHODS = {"auto": "auto", "newton": "direct", "newton-cg": "cg"}
 # multiplications of a step beyond which interior points give way to LIBLINEAR
-LARGE = 2e10
+LARGE_ENTRIES = 2e10
 # kernels whose values are in [0, 1] or [−1, 1]
 BOUNDED = ("rbf", "laplacian", "chi2", "cosine")
 
@@ -44,26 +44,26 @@ BOUNDED = ("rbf", "laplacian", "chi2", "cosine")
 def learn(M, signs, cost, *, loss, intercept, solver, tol, max_iter, rng, progress, n_jobs):
     """θ (p + 1 x P) of min ½|w|² + Σ cost loss(y(Mw + b)), steps, and whether all converged."""
     if loss == "squared_hinge" and solver != "liblinear":
-        rows = RowBlocks(M, signs.T, cost, intercept=intercept, n_jobs=n_jobs)
-        found = minimise_squared_hinge(
+        rows = InMemoryRows(M, signs.T, cost, intercept=intercept, n_jobs=n_jobs)
+        result = minimise_squared_hinge(
             rows, method=METHODS[solver], tol=tol, max_iter=max_iter, random_state=rng
         )
-        return found.theta, found.n_iter, found.converged
-    if solver == "interior-point" or (solver == "auto" and M.size * M.shape[1] <= LARGE):
-        found = progress.map(
+        return result.theta, result.n_iter, result.converged
+    if solver == "interior-point" or (solver == "auto" and M.size * M.shape[1] <= LARGE_ENTRIES):
+        result = progress.map(
             lambda y: minimise_hinge(M, y, cost, intercept=intercept, tol=min(tol, 1e-9)),
             signs,
             "solve",
         )
-        theta = np.stack([solution.theta for solution in found], axis=1)
-        return theta, max(s.n_iter for s in found), all(s.converged for s in found)
+        theta = np.stack([solution.theta for solution in result], axis=1)
+        return theta, max(s.n_iter for s in result), all(s.converged for s in result)
     seed = rng.randint(np.iinfo(np.int32).max)
     settings = {"tol": tol, "max_iter": 1000 * max_iter, "seed": seed, "intercept": intercept}
-    found = progress.map(
+    result = progress.map(
         lambda y: minimise_by_liblinear(M, y, cost, loss, **settings), signs, "solve"
     )
-    n_iter = max(steps for _, steps in found)
-    theta = np.stack([theta for theta, _ in found], axis=1)
+    n_iter = max(steps for _, steps in result)
+    theta = np.stack([theta for theta, _ in result], axis=1)
     return theta, n_iter, n_iter < settings["max_iter"]
 
 
@@ -219,7 +219,7 @@ class MVLSVMClassifier(MultiViewClassifier):
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
-        self._publish(theta, converged)
+        self._set_fitted_attributes(theta, converged)
         losses = np.maximum(0, 1 - signs.T * self._decisions(M))
         self._training = {
             "n": len(codes),
@@ -253,7 +253,7 @@ class MVLSVMClassifier(MultiViewClassifier):
                 random_state=rng,
             )
             progress.tick("solve")
-        self._publish(theta, converged)
+        self._set_fitted_attributes(theta, converged)
         # the bound is for the hinge loss, which blocks do not have
         self._training = {"n": training.n, "losses": None, "plain": False}
 
@@ -281,7 +281,7 @@ class MVLSVMClassifier(MultiViewClassifier):
         )
         return M, present
 
-    def _publish(self, theta, converged):
+    def _set_fitted_attributes(self, theta, converged):
         if not converged:
             self._warn_of_steps()
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()

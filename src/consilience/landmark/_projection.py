@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from consilience._solvers.kernels import (
-    KernelTo,
+    KernelAgainst,
     check_kernel,
     chunks,
     distance_gamma,
@@ -29,15 +29,15 @@ from consilience.views import as_multiview
 from consilience.views._layout import ViewLayout, check_values
 from consilience.views._pairwise import KINDS, PAIRWISE, Reference
 from consilience.views._params import per_view
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["Projection", "find_landmarks"]
 
-CHOICES = ("kmeans", "random")
+LANDMARK_CHOICES = ("kmeans", "random")
 
 
 @dataclass
-class SamplesTo:
+class SamplesAgainst:
     """Columns of a kernel or distance view: those of the samples chosen as landmarks."""
 
     name: str
@@ -81,13 +81,13 @@ class Projection:
 
     def _tasks(self, data, v, out):
         """Arguments of ``fill`` for some rows of the block of a view each."""
-        kernel, there = self.kernels[v], data.present[:, v]
-        if kernel is None or not there.any():
+        kernel, is_present = self.kernels[v], data.present[:, v]
+        if kernel is None or not is_present.any():
             return
         name, where = self.names[v], self.slices[v]
-        X = data if isinstance(kernel, SamplesTo) else data[name]
+        X = data if isinstance(kernel, SamplesAgainst) else data[name]
         for part in chunks(len(data), kernel.m + data.widths[name]):
-            rows = part if there[part].all() else part.start + np.flatnonzero(there[part])
+            rows = part if is_present[part].all() else part.start + np.flatnonzero(is_present[part])
             yield out[:, where], kernel, X, rows, name
 
 
@@ -100,11 +100,11 @@ def fill(block, kernel, X, rows, name):
             raise ValueError(f"view {name!r}: {error}") from error
         fine = np.isfinite(values.sum()) or np.isfinite(values).all()
     if not fine:
-        refuse_large(name, np.r_[rows][np.flatnonzero(~np.isfinite(values).all(axis=1))[0]])
+        raise_too_large(name, np.r_[rows][np.flatnonzero(~np.isfinite(values).all(axis=1))[0]])
     block[rows] = values
 
 
-def refuse_large(name, row):
+def raise_too_large(name, row):
     raise ValueError(
         f"view {name!r} has values too large for its similarities in row {row}; scale them, e.g. "
         "by ViewTransformer(StandardScaler())"
@@ -114,9 +114,13 @@ def refuse_large(name, row):
 class Features:
     """A feature view on the rows that have it, on the way to its landmarks."""
 
-    def __init__(self, data, name, there, weight, kernel, gamma):
+    def __init__(self, data, name, is_present, weight, kernel, gamma):
         X = data[name]
-        self.X, self.name, self.there = X if len(there) == len(data) else X[there], name, there
+        self.X, self.name, self.is_present = (
+            X if len(is_present) == len(data) else X[is_present],
+            name,
+            is_present,
+        )
         self.weight, self.kernel, self.gamma = weight, kernel, gamma
 
     def centres(self, size, rng):
@@ -124,10 +128,10 @@ class Features:
         distinct = distinct_rows(self.X, size)
         if distinct is not None:
             return distinct
-        self._refuse_large()
+        self._check_magnitude()
         return kmeans_centres(self.X, size, self.weight, rng)
 
-    def _refuse_large(self):
+    def _check_magnitude(self):
         """Squares of distances have to be numbers."""
         values = self.X.data if sp.issparse(self.X) else self.X
         if values.dtype.kind != "f" or values.size == 0:
@@ -140,7 +144,7 @@ class Features:
             row = np.searchsorted(self.X.indptr, place, side="right") - 1
         else:
             row = place // self.X.shape[1]
-        refuse_large(self.name, self.there[row])
+        raise_too_large(self.name, self.is_present[row])
 
     def all_distinct(self, size):
         """Numbers of the distinct rows, None if they are more than ``size``."""
@@ -154,7 +158,7 @@ class Features:
         gamma = kernel_gamma(self.gamma, self.X, self.weight)
         # sparse rows stay sparse only if nothing is subtracted
         centre = not sp.issparse(self.X)
-        return KernelTo(Z, self.kernel, gamma=gamma, dtype=dtype, centre=centre)
+        return KernelAgainst(Z, self.kernel, gamma=gamma, dtype=dtype, centre=centre)
 
     def given(self, container):
         """The similarities to the landmarks of a container."""
@@ -165,8 +169,8 @@ class Features:
 class Samples:
     """A kernel or distance view on the rows that have it, on the way to its landmarks."""
 
-    def __init__(self, data, name, there, weight, gamma):
-        self.part, self.name, self.weight, self.gamma = data[there], name, weight, None
+    def __init__(self, data, name, is_present, weight, gamma):
+        self.part, self.name, self.weight, self.gamma = data[is_present], name, weight, None
         self.everyone = self.part.reference()
         if data.kinds[name] == "distance":
             self.gamma = distance_gamma(gamma, self.part.against(name, self.everyone), weight)
@@ -185,11 +189,11 @@ class Samples:
     def to(self, landmarks):
         """The similarities to samples given by number."""
         reference = Reference(self.everyone.ids[landmarks], self.everyone.origin)
-        return SamplesTo(self.name, reference, self.gamma)
+        return SamplesAgainst(self.name, reference, self.gamma)
 
     def given(self, container):
         """The similarities to the samples of a container."""
-        return SamplesTo(self.name, container.reference(), self.gamma)
+        return SamplesAgainst(self.name, container.reference(), self.gamma)
 
 
 def find_landmarks(data, weight, *, n_landmarks, landmarks, kernel, gamma, random_state, n_jobs):
@@ -213,27 +217,31 @@ def find_landmarks(data, weight, *, n_landmarks, landmarks, kernel, gamma, rando
     order = order[np.argsort(~data.present[order].all(axis=1), kind="stable")]
 
     def fit(v):
-        name, there = names[v], np.flatnonzero(data.present[:, v])
-        if len(there) == 0:
+        name, is_present = names[v], np.flatnonzero(data.present[:, v])
+        if len(is_present) == 0:
             return None
         if data.kinds[name] in PAIRWISE:
-            view = Samples(data, name, there, weight[there], gammas[name])
+            view = Samples(data, name, is_present, weight[is_present], gammas[name])
         else:
-            view = Features(data, name, there, weight[there], kernels[name], gammas[name])
+            view = Features(data, name, is_present, weight[is_present], kernels[name], gammas[name])
         if given is not None:
             return view.given(given)
         if landmarks == "kmeans":
             return view.to(view.centres(sizes[name], np.random.RandomState(seed)))
         few = view.all_distinct(sizes[name])
         wanted = order[data.present[order, v]][: sizes[name]]
-        return view.to(np.searchsorted(there, wanted) if few is None else few)
+        return view.to(np.searchsorted(is_present, wanted) if few is None else few)
 
-    found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fit)(v) for v in range(len(names)))
-    warn_of_absent([name for name, k in zip(names, found, strict=True) if k is None])
-    dtypes = [k.dtype if isinstance(k, KernelTo) else np.float64 for k in found if k is not None]
+    solution = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(fit)(v) for v in range(len(names))
+    )
+    warn_of_unseen_views([name for name, k in zip(names, solution, strict=True) if k is None])
+    dtypes = [
+        k.dtype if isinstance(k, KernelAgainst) else np.float64 for k in solution if k is not None
+    ]
     whole = data[order[: max(sizes.values())]] if given is None else given
     whole = whole[whole.present.all(axis=1)]
-    return Projection(names, found, np.result_type(*dtypes)), whole
+    return Projection(names, solution, np.result_type(*dtypes)), whole
 
 
 def check_size(size, view):
@@ -244,27 +252,27 @@ def check_size(size, view):
 
 def check_landmarks(landmarks, data):
     """None for a known choice, or the user's own landmarks as checked views."""
-    if isinstance(landmarks, str) and landmarks in CHOICES:
+    if isinstance(landmarks, str) and landmarks in LANDMARK_CHOICES:
         return None
     if isinstance(landmarks, (str, numbers.Number)) or landmarks is None:
         raise ValueError(
-            f"landmarks must be one of {', '.join(CHOICES)}, or samples with the views of X; "
-            f"got {landmarks!r}"
+            f"landmarks must be one of {', '.join(LANDMARK_CHOICES)}, or samples with the views of "
+            f"X; got {landmarks!r}"
         )
     given = as_multiview(landmarks)
     lacking = [name for name in data.view_names if name not in given]
     if lacking:
-        raise ValueError(f"landmarks lack the views {shown(lacking)}")
-    given = ViewLayout.of(data).align(given)
+        raise ValueError(f"landmarks lack the views {format_list(lacking)}")
+    given = ViewLayout.from_data(data).align(given)
     if not given.present.all():
         raise ValueError("landmarks must have all views")
     return check_values(given, KINDS, "landmarks")
 
 
-def warn_of_absent(names):
+def warn_of_unseen_views(names):
     if names:
         warnings.warn(
-            f"views {shown(names)} are present in no training row and have no landmarks",
+            f"views {format_list(names)} are present in no training row and have no landmarks",
             UserWarning,
             stacklevel=6,
         )

@@ -16,7 +16,7 @@ import numpy as np
 from consilience._solvers.newton import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
-from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier, check_number
 from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst_view_kernels
 
 __all__ = ["AMVMEDClassifier"]
@@ -27,19 +27,19 @@ FORMS = ("exact", "two-step")
 def solve_exact(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     """MVMED on X_v/√ρ_v: f_v = K_v(yλ_v)/ρ_v + b_v."""
     factors = 1 / np.sqrt(rho)
-    found = solve_worst_view(
+    solution = solve_worst_view(
         blocks.scaled(factors), y, weight, c, prior, tol=tol, max_iter=max_iter
     )
     for where, factor in zip(blocks.slices, factors, strict=True):
-        found.theta[where] *= factor
-    return found
+        solution.theta[where] *= factor
+    return solution
 
 
 def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     """One λ for the kernel Σ ρ_v K_v, then f_v = K_v(yλ) + b_v, b_v from support vectors."""
     joint = blocks.scaled(np.sqrt(rho)).merged()
     if prior == "gaussian":
-        found = homotopy(
+        solution = homotopy(
             joint,
             y,
             weight,
@@ -49,20 +49,20 @@ def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
             max_iter=max_iter,
         )
     else:
-        found = solve_worst_view(joint, y, weight, c, prior, tol=tol, max_iter=max_iter)
-    lam = found.lam[:, 0] / weight
-    theta = np.append(found.theta[:-1], np.zeros(blocks.V))
+        solution = solve_worst_view(joint, y, weight, c, prior, tol=tol, max_iter=max_iter)
+    lam = solution.lam[:, 0] / weight
+    theta = np.append(solution.theta[:-1], np.zeros(blocks.V))
     for where, share in zip(blocks.slices, rho, strict=True):
         theta[where] /= np.sqrt(share)
-    theta[blocks.d :] = intercepts(blocks.apply(theta), y, weight, lam, c, prior, blocks.present)
-    found.theta = theta
-    return found
+    theta[blocks.d :] = intercepts(blocks.matvec(theta), y, weight, lam, c, prior, blocks.present)
+    solution.theta = theta
+    return solution
 
 
 def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
     """The same on kernels; the design has Σ ρ_v K_v as its only source."""
     gaussian = prior == "gaussian"
-    found = solve_coupled(
+    solution = solve_coupled(
         design.sources,
         y,
         np.full((1, design.n), np.inf),
@@ -71,13 +71,13 @@ def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MA
         tol=tol,
         max_iter=max_iter,
     )
-    lam = found.dual[0]
+    lam = solution.dual[0]
     centred = [design.centred(v) for v in range(design.V)]
     g = [part.coefs(y * lam) if hasattr(part, "coefs") else y * lam for part in centred]
     F = np.column_stack([view.times(g_v) for view, g_v in zip(design.views, g, strict=True)])
-    found.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
-    found.decisions = (F + found.bias).T
-    return np.array(g), found
+    solution.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
+    solution.decisions = (F + solution.bias).T
+    return np.array(g), solution
 
 
 def intercepts(F, y, weight, lam, c, prior, present):
@@ -246,7 +246,7 @@ class AMVMEDClassifier(MarginClassifier):
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = solve_exact if self.form == "exact" else solve_two_step
         rho = self._shares(design.blocks.V)
-        found = solve(
+        solution = solve(
             design.blocks,
             y,
             weight,
@@ -256,7 +256,7 @@ class AMVMEDClassifier(MarginClassifier):
             tol=tol,
             max_iter=max_iter,
         )
-        return Solved.of(design, found)
+        return BinarySolution.from_theta(design, solution)
 
     def _kernel_factors(self, n_views):
         rho = self._shares(n_views)
@@ -265,10 +265,10 @@ class AMVMEDClassifier(MarginClassifier):
     def _solve_kernels(self, design, y, weight, tol, max_iter):
         limits = {"tol": tol, "max_iter": max_iter}
         if self.form == "exact":
-            found = solve_worst_view_kernels(design, y, weight, self.c, self.prior, **limits)
-            return Solved.of_dual(y * found.dual, found)
-        g, found = solve_two_step_kernels(design, y, weight, self.c, self.prior, **limits)
-        return Solved.of_dual(g, found)
+            solution = solve_worst_view_kernels(design, y, weight, self.c, self.prior, **limits)
+            return BinarySolution.from_dual(y * solution.dual, solution)
+        g, solution = solve_two_step_kernels(design, y, weight, self.c, self.prior, **limits)
+        return BinarySolution.from_dual(g, solution)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

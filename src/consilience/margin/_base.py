@@ -1,8 +1,8 @@
 """What the margin methods share: binary problems, combination of views, fitted attributes.
 
 A method provides ``_check_parameters(names)`` and, for one binary problem, ``_solve_columns(design,
-y, weight)`` and ``_solve_kernels(design, y, weight)`` -> ``Solved``; where views do not count alike
-``_shares(n_views)``.
+y, weight)`` and ``_solve_kernels(design, y, weight)`` -> ``BinarySolution``; where views do not
+count alike ``_shares(n_views)``.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from consilience._compat import Progress
 from consilience._solvers.kernels import check_kernel
 from consilience._solvers.smo import MAX_ITER
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
-from consilience.margin._combine import accuracy, combine_views, margin_shares
+from consilience.margin._combine import accuracy, combine_views, view_contributions
 from consilience.margin._design import Design
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._machine import KernelSpec, LinearExpansion
 from consilience.views._params import per_view
 
 __all__ = [
+    "BinarySolution",
     "MarginClassifier",
-    "Solved",
     "check_number",
     "run_tasks",
 ]
 
-FOLDS = 5
+N_FOLDS = 5
 
 
 @dataclass
-class Solved:
+class BinarySolution:
     """One binary problem: coefficients by view, intercepts, steps, residual, convergence.
 
     Coefficients are those of the columns, or of the training samples for kernels; there the
@@ -52,15 +52,22 @@ class Solved:
     decisions: np.ndarray | None = None
 
     @classmethod
-    def of(cls, design, solution):
+    def from_theta(cls, design, solution):
         """From a solver's θ to coefficients of the raw columns."""
         coefs, intercepts = design.parameters(solution.theta)
         return cls(coefs, intercepts, solution.n_iter, solution.residual, solution.converged)
 
     @classmethod
-    def of_dual(cls, g, found):
+    def from_dual(cls, g, solution):
         """From signed multipliers g (V x n)."""
-        return cls(list(g), found.bias, found.n_iter, found.gap, found.converged, found.decisions)
+        return cls(
+            list(g),
+            solution.bias,
+            solution.n_iter,
+            solution.gap,
+            solution.converged,
+            solution.decisions,
+        )
 
 
 def run_tasks(progress, function, items, name, sequential):
@@ -101,7 +108,7 @@ class MarginClassifier(MultiViewClassifier):
             design = self._design(data, weight, len(signs))
             solved = self._solve_all(progress, design, signs, weight)
             self._warn_of(solved, names, data)
-            self._publish(data, design, solved)
+            self._set_fitted_attributes(data, design, solved)
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
             elif isinstance(design, KernelDesign):
@@ -130,9 +137,9 @@ class MarginClassifier(MultiViewClassifier):
         return {}
 
     def _on_kernels(self, data):
-        return self.solver == "smo" or bool(self._curved(data))
+        return self.solver == "smo" or bool(self._nonlinear_views(data))
 
-    def _curved(self, data):
+    def _nonlinear_views(self, data):
         """Views that need a kernel."""
         return [
             name
@@ -176,12 +183,12 @@ class MarginClassifier(MultiViewClassifier):
         return out
 
     def _folds(self, codes):
-        n_folds = min(FOLDS, np.bincount(codes).min())
+        n_folds = min(N_FOLDS, np.bincount(codes).min())
         if n_folds < 2:
             return []
         return list(StratifiedKFold(n_folds).split(np.zeros(len(codes)), codes))
 
-    def _publish(self, data, design, solved):
+    def _set_fitted_attributes(self, data, design, solved):
         self._machine, supports, duals = design.machine(solved)
         names, one = data.view_names, len(solved) == 1
         for attribute in ("coef_", "dual_coef_", "support_"):
@@ -214,7 +221,7 @@ class MarginClassifier(MultiViewClassifier):
             self.best_view_ = self.combine
         if self.best_view_ is None:
             shares = self._shares(len(names))
-            self.view_weights_ = margin_shares(shares[:, None] * decisions, signs, weight)
+            self.view_weights_ = view_contributions(shares[:, None] * decisions, signs, weight)
         else:
             self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
 
@@ -247,7 +254,7 @@ class MarginClassifier(MultiViewClassifier):
         -------
         ndarray of shape (n_samples, n_views) or (n_samples, n_views, n_classes)
         """
-        data, _ = self._read(X)
+        data, _ = self._validate_for_predict(X)
         decisions = self._machine.decisions(data, self.view_names_)
         return decisions[:, :, 0] if decisions.shape[2] == 1 else decisions
 
@@ -272,7 +279,7 @@ class MarginClassifier(MultiViewClassifier):
             raise ValueError(
                 f"solver must be one of {', '.join(self._solvers)}; got {self.solver!r}"
             )
-        curved = self._curved(data)
+        curved = self._nonlinear_views(data)
         if curved and self.solver not in ("auto", "smo"):
             raise ValueError(
                 f"solver={self.solver!r} works on the columns of linear kernels, but view "
@@ -290,11 +297,11 @@ class MarginClassifier(MultiViewClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        silent = [name for v, name in enumerate(names) if not data.present[:, v].any()]
-        if silent:
+        unseen_views = [name for v, name in enumerate(names) if not data.present[:, v].any()]
+        if unseen_views:
             warnings.warn(
-                f"views {', '.join(map(repr, silent))} are present in no training row and take no "
-                "part in the decision",
+                f"views {', '.join(map(repr, unseen_views))} are present in no training row and "
+                "take no part in the decision",
                 UserWarning,
                 stacklevel=4,
             )

@@ -6,7 +6,7 @@ import numpy as np
 
 from consilience._targets import one_vs_rest_scores
 
-__all__ = ["accuracy", "combine_views", "margin_shares"]
+__all__ = ["accuracy", "combine_views", "view_contributions"]
 
 
 def combine_views(decisions, shares, chosen=None):
@@ -14,12 +14,12 @@ def combine_views(decisions, shares, chosen=None):
 
     Views of share 0 are left out, rows that have no other get 0.
     """
-    there = ~np.isnan(decisions[:, :, 0]) & (shares > 0)
-    shares = shares * there
+    is_present = ~np.isnan(decisions[:, :, 0]) & (shares > 0)
+    shares = shares * is_present
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    out = np.einsum("iv,ivp->ip", shares, np.where(there[:, :, None], decisions, 0.0))
+    out = np.einsum("iv,ivp->ip", shares, np.where(is_present[:, :, None], decisions, 0.0))
     if chosen is not None:
-        rows = there[:, chosen]
+        rows = is_present[:, chosen]
         out[rows] = decisions[rows, chosen]
     return out
 
@@ -29,13 +29,13 @@ def accuracy(decisions, codes, weight):
     return np.average(one_vs_rest_scores(decisions).argmax(axis=1) == codes, weights=weight)
 
 
-def margin_shares(decisions, signs, weight):
+def view_contributions(decisions, signs, weight):
     """Each view's share of what the views add to the margins over a constant answer."""
-    there = ~np.isnan(decisions)
-    f = np.where(there, decisions, 0.0)
-    mass = np.maximum((weight[:, None, None] * there).sum(axis=0), 1e-300)
+    is_present = ~np.isnan(decisions)
+    f = np.where(is_present, decisions, 0.0)
+    mass = np.maximum((weight[:, None, None] * is_present).sum(axis=0), 1e-300)
     mean = np.einsum("i,ivp->vp", weight, f) / mass
-    gains = np.einsum("i,ivp,pi->v", weight, np.where(there, f - mean, 0.0), signs)
+    gains = np.einsum("i,ivp,pi->v", weight, np.where(is_present, f - mean, 0.0), signs)
     gains = np.maximum(gains, 0.0)
     total = gains.sum()
     return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._solvers.blocks import Blocks, gram_factor
+from consilience._solvers.blocks import CentredViews, gram_factor
 from consilience.margin._machine import LinearExpansion, Machine
 
 __all__ = ["Design", "zero_missing"]
 
 # views wider than the rows are many go through their Gram matrix up to this number of rows
-FACTOR = 3000
+GRAM_MAX_ROWS = 3000
 
 
 class Design:
@@ -36,10 +36,10 @@ class Design:
         Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
         self.widths = [X.shape[1] for X in Xs]
         Xs, self.used = zip(*map(used_columns, Xs), strict=True)
-        self.blocks = Blocks(Xs, present, weight=weight)
+        self.blocks = CentredViews(Xs, present, weight=weight)
         self.means, self.lifts = self.blocks.means, [None] * len(Xs)
         wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
-        if wide and len(present) <= FACTOR:
+        if wide and len(present) <= GRAM_MAX_ROWS:
             self._factorise(wide, present)
 
     def _factorise(self, wide, present):
@@ -50,7 +50,7 @@ class Design:
         for v, X in enumerate(Xs):
             if v not in wide and not sp.issparse(X):
                 means[v] = np.zeros(X.shape[1])  # these are centred already
-        self.blocks = Blocks(Xs, present, means)
+        self.blocks = CentredViews(Xs, present, means)
 
     def parameters(self, theta):
         """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
@@ -85,17 +85,17 @@ def used_columns(X):
     return narrow, np.flatnonzero(used)
 
 
-def zero_missing(X, there):
+def zero_missing(X, is_present):
     """The view with zeros in the rows that lack it; sparse as float64 CSR."""
     if sp.issparse(X):
         X = sp.csr_array(X).astype(np.float64, copy=False)
-        if not there.all():
+        if not is_present.all():
             X = X.copy()
-            X.data[~np.repeat(there, np.diff(X.indptr))] = 0.0
+            X.data[~np.repeat(is_present, np.diff(X.indptr))] = 0.0
             X.eliminate_zeros()
         return X
-    if there.all():
+    if is_present.all():
         return X
     X = np.array(X, dtype=np.float64)
-    X[~there] = 0.0
+    X[~is_present] = 0.0
     return X

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from consilience._solvers.blocks import Blocks
-from consilience._solvers.coupled_sums import MarginBlock, apply, minimise_sums
+from consilience._solvers.blocks import CentredViews
+from consilience._solvers.coupled_sums import MarginBlock, matvec, minimise_sums
 from consilience._solvers.newton import homotopy
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
-from consilience.margin._base import Solved
+from consilience.margin._base import BinarySolution
 from consilience.margin._design import Design, zero_missing
 
 __all__ = ["sample_rows", "solve_blocks"]
 
 # rows of the sample: so many for each column, within these limits
-SAMPLE, LEAST, MOST = 6, 2000, 20_000
+SAMPLE_ROWS_PER_COLUMN, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 6, 2000, 20_000
 
 
 def weighted_sums(rows):
@@ -34,29 +34,29 @@ def centre(rows, means, n_classes):
     data = rows.data
     Xs = [zero_missing(data[name], data.present[:, v]) for v, name in enumerate(data.view_names)]
     signs = one_vs_rest_signs(rows.codes, n_classes).T
-    return MarginBlock(Blocks(Xs, data.present, means), signs, rows.weight)
+    return MarginBlock(CentredViews(Xs, data.present, means), signs, rows.weight)
 
 
-def start_of(block, total, couple, c, max_iter):
+def initial_theta(block, total, couple, c, max_iter):
     """θ of all problems for the rows of a sample, as if they were all."""
     weight = block.weight * (total / block.weight.sum())
-    found = [
+    result = [
         homotopy(block.views, y, weight, couple, c, tol=1e-3, max_iter=max_iter)
         for y in np.ascontiguousarray(block.signs.T)
     ]
-    return np.stack([solution.theta for solution in found], axis=1)
+    return np.stack([solution.theta for solution in result], axis=1)
 
 
 def moments(block, theta):
     """Σ ω y f, Σ ω f, Σ ω y of every view and problem, over the rows that have it (V x P)."""
     weight = block.weight[:, None] * block.views.present
-    f = apply(block.views, theta) * weight
+    f = matvec(block.views, theta) * weight
     signs = block.signs
     fits = np.einsum("kiv,ik->vk", f, signs)
     return fits, f.sum(axis=1).T, weight.T @ signs
 
 
-def margin_shares(fits, sums, balance, mass):
+def view_contributions(fits, sums, balance, mass):
     """Each view's share of what the views add to the margins over a constant answer."""
     mean = sums / np.maximum(mass, 1e-300)[:, None]
     gains = np.maximum((fits - mean * balance).sum(axis=1), 0.0)
@@ -86,22 +86,28 @@ class BlockDesign:
 def sample_rows(training):
     """The rows that give the start."""
     size = sum(training.widths) + len(training.widths)
-    return training.sample(max(LEAST, min(SAMPLE * size, MOST)), np.random.RandomState(0))
+    return training.sample(
+        max(MIN_SAMPLE_ROWS, min(SAMPLE_ROWS_PER_COLUMN * size, MAX_SAMPLE_ROWS)),
+        np.random.RandomState(0),
+    )
 
 
 def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
-    """The design, ``Solved`` for every problem, and the shares of the views in the margins."""
+    """The design, the solution of every problem, and the contributions of the views."""
     V, n_classes, design = len(training.widths), len(training.totals), BlockDesign(training)
-    start = start_of(
+    start = initial_theta(
         centre(sample, design.means, n_classes),
         training.totals.sum(),
         lambda c: coupling(c, alpha, V),
         c,
         max_iter,
     )
-    blocks = training.into(centre, design.means, n_classes)
-    found = minimise_sums(
+    blocks = training.map_and_release(centre, design.means, n_classes)
+    solution = minimise_sums(
         blocks.sum, design.slices, start, *coupling(c, alpha, V), tol=tol, max_iter=max_iter
     )
-    solved = [Solved.of(design, replace(found, theta=theta)) for theta in found.theta.T]
-    return design, solved, margin_shares(*blocks.sum(moments, found.theta), design.mass)
+    solved = [
+        BinarySolution.from_theta(design, replace(solution, theta=theta))
+        for theta in solution.theta.T
+    ]
+    return design, solved, view_contributions(*blocks.sum(moments, solution.theta), design.mass)

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from consilience._solvers.kernel_rows import BATCH, CachedRows, FullRows
+from consilience._solvers.kernel_rows import BATCH_ROWS, CachedRows, FullRows
 from consilience._solvers.kernels import chunks
 from consilience.margin._kernel_views import CentredView, PairwiseView, kernel_view
 from consilience.margin._machine import Machine
 
 __all__ = ["KernelDesign"]
 
-MB = 1 << 20
+BYTES_PER_MB = 1 << 20
 # with room for fewer rows, most would be computed again and again
-LEAST_ROWS = 4 * BATCH
+MIN_CACHED_ROWS = 4 * BATCH_ROWS
 # for a KKT gap from here on, float32 is as good
-SINGLE = 1e-4
+FLOAT32_MIN_TOL = 1e-4
 # beyond such values float32 loses its range
-RANGE = 1e30
+FLOAT32_MAX_VALUE = 1e30
 
 
 class KernelDesign:
@@ -107,8 +107,12 @@ class KernelDesign:
 
     def centred(self, v):
         """A view's kernel, centred if rows lack it; else a constant does not matter."""
-        there = self.present[:, v]
-        return self.views[v] if there.all() else CentredView(self.views[v], there, self.weight)
+        is_present = self.present[:, v]
+        return (
+            self.views[v]
+            if is_present.all()
+            else CentredView(self.views[v], is_present, self.weight)
+        )
 
     def _rows(self, write, diagonal):
         if not self.complete:
@@ -139,15 +143,15 @@ class KernelDesign:
 
 def precision(n, n_kernels, cache_size, tol, largest=1.0):
     """Type of the kernel rows and how many are kept, or an error if too few would fit."""
-    entries = cache_size * MB / max(n_kernels, 1)
+    entries = cache_size * BYTES_PER_MB / max(n_kernels, 1)
     dtype, size = np.float32, 4
-    if (tol < SINGLE and entries >= 8 * n * n) or largest > RANGE:
+    if (tol < FLOAT32_MIN_TOL and entries >= 8 * n * n) or largest > FLOAT32_MAX_VALUE:
         dtype, size = np.float64, 8
     rows = int(entries // (size * n))
     if n_kernels == 0:
         return dtype, n
-    if rows < min(n, LEAST_ROWS):
-        needed = min(n, LEAST_ROWS) * n_kernels * n * size / MB
+    if rows < min(n, MIN_CACHED_ROWS):
+        needed = min(n, MIN_CACHED_ROWS) * n_kernels * n * size / BYTES_PER_MB
         raise ValueError(
             f"cache_size={cache_size} MB holds {rows} kernel rows of {n} samples in {n_kernels} "
             f"views, too few to work with: give at least {needed:.1f} MB, or fit on fewer rows, or "

@@ -27,17 +27,17 @@ __all__ = ["CentredView", "FeatureView", "PairwiseView", "kernel_view"]
 
 def kernel_view(data, name, spec, weight):
     """One of the classes below, for a view of the training samples."""
-    there = data.present[:, data.view_names.index(name)]
+    is_present = data.present[:, data.view_names.index(name)]
     kind = FeatureView if data.kinds[name] == "features" else PairwiseView
-    return kind(data, name, there, spec, weight)
+    return kind(data, name, is_present, spec, weight)
 
 
 class FeatureView:
     """Kernel of a view's columns; rows that lack the view hold zeros and are never used."""
 
-    def __init__(self, data, name, there, spec, weight):
-        self.X = zero_missing(data[name], there)
-        gamma = kernel_gamma(spec.gamma, self.X[there], weight[there])
+    def __init__(self, data, name, is_present, spec, weight):
+        self.X = zero_missing(data[name], is_present)
+        gamma = kernel_gamma(spec.gamma, self.X[is_present], weight[is_present])
         self.spec = replace(spec, gamma=gamma)
         if spec.kernel == "chi2":
             check_nonnegative(self.X, name)
@@ -67,16 +67,16 @@ class FeatureView:
 class PairwiseView:
     """A kernel or distance between the training samples, read where the view is present."""
 
-    def __init__(self, data, name, there, spec, weight):
-        rows = np.flatnonzero(there)
-        part = data if there.all() else data[rows]
+    def __init__(self, data, name, is_present, spec, weight):
+        rows = np.flatnonzero(is_present)
+        part = data if is_present.all() else data[rows]
         K = part.against(name, part.reference())
         check_between_samples(check_finite(K, name), name, data.kinds[name])
         self.data, self.gamma = data, None
         if data.kinds[name] == "distance":
-            self.gamma = distance_gamma(spec.gamma, K, weight[there])
+            self.gamma = distance_gamma(spec.gamma, K, weight[is_present])
             K = distance_kernel(K, self.gamma)
-        if not there.all():
+        if not is_present.all():
             K, small = np.zeros((len(data), len(data))), K
             K[np.ix_(rows, rows)] = small
         self.K = K
@@ -105,9 +105,9 @@ class PairwiseView:
 class CentredView:
     """HKHᵀ, H = I − 1ωᵀ/Σω on the rows that have the view and 0 elsewhere."""
 
-    def __init__(self, view, there, weight):
-        self.view, self.there = view, there
-        self.shares = np.where(there, weight, 0.0) / max(weight[there].sum(), 1e-300)
+    def __init__(self, view, is_present, weight):
+        self.view, self.is_present = view, is_present
+        self.shares = np.where(is_present, weight, 0.0) / max(weight[is_present].sum(), 1e-300)
         self.means = view.times(self.shares)
         self.mean = self.shares @ self.means
 
@@ -120,16 +120,16 @@ class CentredView:
             write(samples, out)
             out -= columns
             out -= self.means[samples, None].astype(dtype)
-            out[:, ~self.there] = 0
-            out[~self.there[samples]] = 0
+            out[:, ~self.is_present] = 0
+            out[~self.is_present[samples]] = 0
 
         return centre
 
     def diagonal(self):
         """Diagonal of the kernel."""
-        return np.where(self.there, self.view.diagonal() - 2 * self.means + self.mean, 0.0)
+        return np.where(self.is_present, self.view.diagonal() - 2 * self.means + self.mean, 0.0)
 
     def coefs(self, g):
         """Hᵀg: the coefficients of the plain kernel, up to a constant of the decision."""
-        g = np.where(self.there, g, 0.0)
+        g = np.where(self.is_present, g, 0.0)
         return g - g.sum() * self.shares

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience._solvers.kernels import KernelTo, distance_kernel
+from consilience._solvers.kernels import KernelAgainst, distance_kernel
 
 __all__ = [
     "FeatureExpansion",
@@ -32,7 +32,7 @@ class KernelSpec:
     def to(self, Z, dtype=np.float64):
         """The kernel against the rows Z."""
         numbers = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return KernelTo(Z, self.kernel, **numbers, dtype=dtype)
+        return KernelAgainst(Z, self.kernel, **numbers, dtype=dtype)
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
-from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier, check_number
 
 __all__ = ["MVMEDClassifier"]
 
@@ -200,16 +200,16 @@ class MVMEDClassifier(MarginClassifier):
         check_prior(self.prior, self.c)
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
-        found = solve_worst_view(
+        solution = solve_worst_view(
             design.blocks, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
         )
-        return Solved.of(design, found)
+        return BinarySolution.from_theta(design, solution)
 
     def _solve_kernels(self, design, y, weight, tol, max_iter):
-        found = solve_worst_view_kernels(
+        solution = solve_worst_view_kernels(
             design, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
         )
-        return Solved.of_dual(y * found.dual, found)
+        return BinarySolution.from_dual(y * solution.dual, solution)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

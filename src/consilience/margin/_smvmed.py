@@ -18,7 +18,7 @@ from consilience._compat import Progress
 from consilience._solvers.newton import Solution, homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
-from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier, check_number
 from consilience.margin._from_blocks import sample_rows, solve_blocks
 
 __all__ = ["SMVMEDClassifier"]
@@ -64,14 +64,14 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
     """
     n, V = design.blocks.present.shape
     share = alpha / (V - 1) if V > 1 else 0.0
-    parts = [design.blocks.some([v]) for v in range(V)]
+    parts = [design.blocks.select_views([v]) for v in range(V)]
     thetas, A, lam = [None] * V, np.zeros((n, V)), np.zeros((n, V))
     theta = np.zeros(design.blocks.size)
     while True:
         for v, part in enumerate(parts):
             a = share * (A.sum(axis=1) - A[:, v])
             margins = 1 - a / (c**2 * weight)
-            found = minimise(
+            solution = minimise(
                 part,
                 y,
                 weight,
@@ -81,9 +81,9 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
                 theta=thetas[v],
                 tol=tol,
             )
-            thetas[v], lam[:, v] = found.theta, found.lam[:, 0]
+            thetas[v], lam[:, v] = solution.theta, solution.lam[:, 0]
             A[:, v] = a + lam[:, v]
-            theta[design.blocks.positions([v])] = found.theta
+            theta[design.blocks.positions([v])] = solution.theta
         yield theta.copy(), lam.copy()
 
 
@@ -271,7 +271,7 @@ class SMVMEDClassifier(MarginClassifier):
             )
             progress.tick("solve")
         self._warn_of(solved, data.view_names, data)
-        self._publish(data, design, solved)
+        self._set_fitted_attributes(data, design, solved)
         self._learned = data.present.any(axis=0)
         self.best_view_ = None if self.combine == "mean" else self.combine
         if self.best_view_ is not None:
@@ -280,11 +280,11 @@ class SMVMEDClassifier(MarginClassifier):
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = alternate if self.solver == "alternation" else solve_joint
-        found = solve(design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter)
-        return Solved.of(design, found)
+        solution = solve(design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter)
+        return BinarySolution.from_theta(design, solution)
 
     def _solve_kernels(self, design, y, weight, tol, max_iter):
-        found = solve_joint_kernels(
+        solution = solve_joint_kernels(
             design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter
         )
-        return Solved.of_dual(y * found.dual, found)
+        return BinarySolution.from_dual(y * solution.dual, solution)

@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
 from consilience._targets import one_vs_rest_signs
-from consilience.margin._base import MarginClassifier, Solved, check_number, run_tasks
+from consilience.margin._base import BinarySolution, MarginClassifier, check_number, run_tasks
 from consilience.margin._combine import accuracy, combine_views
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._smvmed import check_alpha, solve_joint, solve_joint_kernels
@@ -23,14 +23,14 @@ def warm_path(design, y, weight, cs, alpha, tol, max_iter):
     path, start, limits = [], None, {"tol": tol, "max_iter": max_iter}
     if isinstance(design, KernelDesign):
         for c in cs:
-            found = solve_joint_kernels(design, y, weight, c, alpha, lam0=start, **limits)
-            start = found.dual
-            path.append(Solved.of_dual(y * found.dual, found))
+            solution = solve_joint_kernels(design, y, weight, c, alpha, lam0=start, **limits)
+            start = solution.dual
+            path.append(BinarySolution.from_dual(y * solution.dual, solution))
         return path
     for c in cs:
-        found = solve_joint(design, y, weight, c, alpha, start=start, **limits)
-        start = (c, found.theta)
-        path.append(Solved.of(design, found))
+        solution = solve_joint(design, y, weight, c, alpha, start=start, **limits)
+        start = (c, solution.theta)
+        path.append(BinarySolution.from_theta(design, solution))
     return path
 
 
@@ -226,11 +226,11 @@ class SMVMEDClassifierCV(MarginClassifier):
         ]
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
-        found = solve_joint(design, y, weight, self.c_, self.alpha_, tol=tol, max_iter=max_iter)
-        return Solved.of(design, found)
+        solution = solve_joint(design, y, weight, self.c_, self.alpha_, tol=tol, max_iter=max_iter)
+        return BinarySolution.from_theta(design, solution)
 
     def _solve_kernels(self, design, y, weight, tol, max_iter):
-        found = solve_joint_kernels(
+        solution = solve_joint_kernels(
             design, y, weight, self.c_, self.alpha_, tol=tol, max_iter=max_iter
         )
-        return Solved.of_dual(y * found.dual, found)
+        return BinarySolution.from_dual(y * solution.dual, solution)

@@ -17,7 +17,7 @@ from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.newton import Solution
 from consilience._solvers.smo import MAX_ITER, DualSolution, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
-from consilience.margin._base import MarginClassifier, Solved, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier, check_number
 from consilience.views._params import per_view
 
 __all__ = ["SVM2KClassifier"]
@@ -56,28 +56,28 @@ def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """Every pair of views by itself; each view's parameters are the mean over its pairs."""
     V = blocks.V
     pairs = list(combinations(range(V), 2)) or [(0,)]
-    theta, lam, found = np.zeros(blocks.size), np.zeros((blocks.n, V)), []
+    theta, lam, result = np.zeros(blocks.size), np.zeros((blocks.n, V)), []
     for pair in pairs:
-        part = blocks.some(pair)
+        part = blocks.select_views(pair)
         solution = solve_pair(
             part, y, weight, [C[v] for v in pair], D, epsilon, tol=tol, max_iter=max_iter
         )
         theta[blocks.positions(pair)] += solution.theta / max(V - 1, 1)
         lam[:, pair] += solution.lam / max(V - 1, 1)
-        found.append(solution)
+        result.append(solution)
     return Solution(
         theta,
         lam,
-        max(s.n_iter for s in found),
-        max(s.residual for s in found),
-        all(s.converged for s in found),
+        max(s.n_iter for s in result),
+        max(s.residual for s in result),
+        all(s.converged for s in result),
     )
 
 
 def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
     """The same on kernels; signed multipliers and intercepts are the means over a view's pairs."""
     V = design.V
-    g, bias, found = np.zeros((V, design.n)), np.zeros(V), []
+    g, bias, result = np.zeros((V, design.n)), np.zeros(V), []
     decisions = np.zeros((V, design.n))
     upper = design.upper(np.outer(C, weight))
     for pair in list(combinations(range(V), 2)) or [(0,)]:
@@ -91,13 +91,13 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
         g[list(pair)] += solution.dual / max(V - 1, 1)
         bias[list(pair)] += solution.bias / max(V - 1, 1)
         decisions[list(pair)] += solution.decisions / max(V - 1, 1)
-        found.append(solution)
+        result.append(solution)
     return DualSolution(
         g,
         bias,
-        max(s.n_iter for s in found),
-        max(s.gap for s in found),
-        all(s.converged for s in found),
+        max(s.n_iter for s in result),
+        max(s.gap for s in result),
+        all(s.converged for s in result),
         decisions,
     )
 
@@ -237,7 +237,7 @@ class SVM2KClassifier(MarginClassifier):
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
-        found = solve_pairs(
+        solution = solve_pairs(
             design.blocks,
             y,
             weight,
@@ -247,14 +247,14 @@ class SVM2KClassifier(MarginClassifier):
             tol=tol,
             max_iter=max_iter,
         )
-        return Solved.of(design, found)
+        return BinarySolution.from_theta(design, solution)
 
     def _solve_kernels(self, design, y, weight, tol, max_iter):
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
-        found = solve_pairs_kernels(
+        solution = solve_pairs_kernels(
             design, y, weight, C, self.D, self.epsilon, tol=tol, max_iter=max_iter
         )
-        return Solved.of_dual(found.dual, found)
+        return BinarySolution.from_dual(solution.dual, solution)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

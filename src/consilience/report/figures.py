@@ -165,25 +165,25 @@ def _square(x: int, y: int, **style: Any) -> Any:
     return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **style)
 
 
-def calibration_figure(found: Calibration) -> Markup:
+def calibration_figure(result: Calibration) -> Markup:
     """Accuracy against confidence; points on the diagonal are honest."""
     with rc_context(STYLE):
         made, ax = figure(3.0)
-        low = min(found.confidence.min(), found.accuracy.min(), 0.9)
+        low = min(result.confidence.min(), result.accuracy.min(), 0.9)
         ax.plot([low, 1], [low, 1], color=INK, lw=0.6, ls=":")
-        sizes = 12 + 90 * found.samples / found.samples.max()
-        ax.plot(found.confidence, found.accuracy, color=BLUE, lw=1)
-        ax.scatter(found.confidence, found.accuracy, s=sizes, color=BLUE)
+        sizes = 12 + 90 * result.samples / result.samples.max()
+        ax.plot(result.confidence, result.accuracy, color=BLUE, lw=1)
+        ax.scatter(result.confidence, result.accuracy, s=sizes, color=BLUE)
         ax.set_xlabel("confidence of the prediction")
         ax.set_ylabel("how often it is right")
         return as_svg(made, "calibration")
 
 
-def curve_figure(found: Sequence[Curve], metric: str) -> Markup:
+def curve_figure(result: Sequence[Curve], metric: str) -> Markup:
     """Score by number of training samples."""
     with rc_context(STYLE):
         made, ax = figure(3.0)
-        for curve, colour, marker in zip(found, COLOURS, "os^", strict=False):
+        for curve, colour, marker in zip(result, COLOURS, "os^", strict=False):
             label = short(curve.method)
             error = np.nan_to_num(curve.deviations)
             ax.errorbar(
@@ -191,7 +191,7 @@ def curve_figure(found: Sequence[Curve], metric: str) -> Markup:
                 elinewidth=0.8, capsize=2, label=label,
             )  # fmt: skip
         ax.set_xscale("log")
-        sizes = sorted({size for curve in found for size in curve.sizes})
+        sizes = sorted({size for curve in result for size in curve.sizes})
         ax.set_xticks(sizes, [str(size) for size in sizes])
         ax.set_xticks([], minor=True)
         ax.set_xlabel("training samples")
@@ -208,12 +208,12 @@ def importance_figure(
     with rc_context(STYLE):
         made, ax = figure(0.9 + 0.36 * len(views))
         places = np.arange(len(views))
-        for shift, found, colour, label in (
+        for shift, result, colour, label in (
             (0.2, shapley, BLUE, "share of the accuracy (Shapley)"),
             (-0.2, permutation, ORANGE, "accuracy lost when shuffled"),
         ):
-            means = [found.get(view, (0.0, 0.0))[0] for view in views]
-            spread = [found.get(view, (0.0, 0.0))[1] for view in views]
+            means = [result.get(view, (0.0, 0.0))[0] for view in views]
+            spread = [result.get(view, (0.0, 0.0))[1] for view in views]
             ax.barh(
                 places + shift, means, 0.36, xerr=spread, color=colour, label=label, ecolor=INK,
                 error_kw={"elinewidth": 0.7},

@@ -42,7 +42,9 @@ def build_page(run: Run, stages: Stages, store: Store) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=_number, seconds=_seconds, percent=_percent, p=tables.shown_p)
+    environment.filters.update(
+        number=_number, seconds=_seconds, percent=_percent, p=tables.format_p_value
+    )
     return environment.get_template("page.html.j2").render(**_content(run, stages, store))
 
 
@@ -126,9 +128,9 @@ def _calibrated(
 ) -> tuple[str | None, tables.Calibration | None]:
     """Calibration of the best method that has probabilities."""
     for row in known:
-        found = tables.calibration(tables.out_of_fold(run, store, stages.main, row.method))
-        if found is not None:
-            return row.method, found
+        result = tables.calibration(tables.out_of_fold(run, store, stages.main, row.method))
+        if result is not None:
+            return row.method, result
     return None, None
 
 

@@ -26,12 +26,12 @@ __all__ = [
     "confusion",
     "corrected_interval",
     "curves",
+    "format_p_value",
     "importance",
     "missing_views",
     "out_of_fold",
     "ranking",
     "remarks",
-    "shown_p",
 ]
 
 REST = Condition()
@@ -111,7 +111,7 @@ def _with_tests(rows: list[Row], share: float) -> list[Row]:
     ]
 
 
-def shown_p(value: float) -> str:
+def format_p_value(value: float) -> str:
     """A p-value for a table; empty where there is none."""
     if np.isnan(value):
         return ""
@@ -128,13 +128,13 @@ def _mean(values: np.ndarray) -> float:
 
 def importance(stages: Stages, probe: str) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation over folds of a probe of the best method, by view."""
-    found: dict[str, list[float]] = {}
+    result: dict[str, list[float]] = {}
     for record in stages.importance.records:
         for view, value in record.outcome.probes.get(probe, {}).items():
-            found.setdefault(view, []).append(np.nan if value is None else value)
+            result.setdefault(view, []).append(np.nan if value is None else value)
     return {
         view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
-        for view, v in found.items()
+        for view, v in result.items()
     }
 
 
@@ -142,8 +142,8 @@ def missing_views(main: Results, methods: list[str]) -> dict[str, dict[str, floa
     """Accuracy of each method when a view is missing at prediction, by method and view."""
     sums: dict[str, dict[str, list[float]]] = {}
     for record in main.records:
-        if record.task.who in methods and record.done:
-            own = sums.setdefault(record.task.who, {})
+        if record.task.method_name in methods and record.done:
+            own = sums.setdefault(record.task.method_name, {})
             for view, value in record.outcome.probes.get("missing_views", {}).items():
                 own.setdefault(view, []).append(np.nan if value is None else value)
     return {
@@ -158,13 +158,13 @@ def missing_views(main: Results, methods: list[str]) -> dict[str, dict[str, floa
 
 def out_of_fold(run: Run, store: Store, main: Results, method: str) -> list[Predictions]:
     """Predictions of a method for every sample, from the first round of folds."""
-    found = []
+    result = []
     for record in main.records:
-        if record.task.who == method and record.done and record.task.repeat == 0:
-            kept = store.predictions(record.address)
+        if record.task.method_name == method and record.done and record.task.repeat == 0:
+            kept = store.predictions(record.task_hash)
             if kept is not None:
-                found.append(kept)
-    return found
+                result.append(kept)
+    return result
 
 
 def confusion(run: Run, parts: list[Predictions]) -> np.ndarray:
@@ -173,8 +173,8 @@ def confusion(run: Run, parts: list[Predictions]) -> np.ndarray:
     table = np.zeros((len(place), len(place)), dtype=int)
     for part in parts:
         codes = np.array([place[str(c)] for c in part.classes])
-        known = part.truth >= 0
-        np.add.at(table, (codes[part.truth[known]], codes[part.said[known]]), 1)
+        known = part.y_true >= 0
+        np.add.at(table, (codes[part.y_true[known]], codes[part.y_pred[known]]), 1)
     return table
 
 
@@ -193,7 +193,7 @@ def calibration(parts: list[Predictions]) -> Calibration | None:
     if not parts or any(part.kind != "probability" for part in parts):
         return None
     confidence = np.concatenate([part.scores.max(axis=1) for part in parts])
-    right = np.concatenate([part.truth == part.said for part in parts])
+    right = np.concatenate([part.y_true == part.y_pred for part in parts])
     bins = _filled_bins(np.minimum((confidence * N_BINS).astype(int), N_BINS - 1))
     size = np.bincount(bins)
     mean = np.bincount(bins, confidence) / size
@@ -228,7 +228,7 @@ class Curve:
 
 def curves(run: Run, stages: Stages) -> list[Curve]:
     """Learning curves; their last point is the comparison itself."""
-    found = []
+    result = []
     full = run.data.samples * (run.options.cv - 1) // run.options.cv
     conditions = sorted(stages.curve.conditions, key=lambda c: c.train_size or 0)
     for method in stages.curve.methods:
@@ -240,8 +240,8 @@ def curves(run: Run, stages: Stages) -> list[Curve]:
         points.append((full, cell.mean, cell.deviation))
         known = [point for point in points if point[0] is not None and not np.isnan(point[1])]
         if len(known) > 1:
-            found.append(Curve(method, *map(list, zip(*known, strict=True))))
-    return found
+            result.append(Curve(method, *map(list, zip(*known, strict=True))))
+    return result
 
 
 # -- remarks ---------------------------------------------------------------------------------
@@ -249,9 +249,9 @@ def curves(run: Run, stages: Stages) -> list[Curve]:
 
 def remarks(main: Results) -> list[dict[str, Any]]:
     """Warnings and tuned settings by method, with the number of fits they were seen in."""
-    found = []
+    result = []
     for method in main.methods:
-        records = [record for record in main.records if record.task.who == method]
+        records = [record for record in main.records if record.task.method_name == method]
         notes = Counter(note.splitlines()[0] for r in records for note in r.outcome.notes if note)
         chosen = Counter(
             ", ".join(f"{name} = {value}" for name, value in r.outcome.chosen.items())
@@ -259,7 +259,7 @@ def remarks(main: Results) -> list[dict[str, Any]]:
             if r.outcome.chosen
         )
         if notes or chosen:
-            found.append(
+            result.append(
                 {"method": method, "notes": notes.most_common(), "chosen": chosen.most_common()}
             )
-    return found
+    return result

@@ -5,11 +5,11 @@ The only code that reads files of tables. It needs the extra ``tables``.
 
 from consilience.tables._encode import TableEncoder, preparation
 from consilience.tables._files import Table, TableError, read_file
-from consilience.tables._join import Assembled, assemble
+from consilience.tables._join import JoinedTables, assemble
 from consilience.tables._model import TableModel, TableView
 
 __all__ = [
-    "Assembled",
+    "JoinedTables",
     "Table",
     "TableEncoder",
     "TableError",

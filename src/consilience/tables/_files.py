@@ -78,10 +78,10 @@ def _explained(path: Path) -> Iterator[None]:
         reason = error.strerror or str(error).splitlines()[0]
         raise TableError(f"{path} cannot be read: {reason}") from None
     except (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0][:300]
-        if "invalid UTF8" in said:
+        message = (str(error).splitlines() or [type(error).__name__])[0][:300]
+        if "invalid UTF8" in message:
             raise TableError(f"{path} is not written in UTF-8; save it as UTF-8") from None
-        raise TableError(f"{path} cannot be read: {said}") from None
+        raise TableError(f"{path} cannot be read: {message}") from None
 
 
 def read_file(
@@ -119,8 +119,8 @@ def read_file(
     with _explained(path):
         if path.stat().st_size == 0:
             raise TableError(f"{path} is empty")
-        found = readers[kind]()
-    tables = found if isinstance(found, dict) else {path.stem: found}
+        result = readers[kind]()
+    tables = result if isinstance(result, dict) else {path.stem: result}
     for table in tables.values():
         if table.n_rows == 0:
             raise TableError(f"{path} has no rows")
@@ -249,8 +249,8 @@ def _read_svmlight(path: Path, n_features: int | None) -> Table:
 
     pa = arrow()
     # sniffing is for the whole file: indices from 1 unless a 0 is seen
-    found = load_svmlight_file(str(path), query_id=True)
-    matrix, labels, queries = found
+    result = load_svmlight_file(str(path), query_id=True)
+    matrix, labels, queries = result
     if n_features is not None:
         if matrix.shape[1] > n_features:
             raise TableError(f"{path} has {matrix.shape[1]} features, but {n_features} are known")
@@ -298,7 +298,7 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
         try:
             values = trimmed.cast(pa.float64())
         except pa.ArrowInvalid:
-            _refuse_mixed(table, name, trimmed.to_pylist(), required)
+            _check_not_mixed(table, name, trimmed.to_pylist(), required)
             return None
     elif pa.types.is_boolean(kind):
         values = column.cast(pa.int8()).cast(pa.float64())
@@ -308,15 +308,15 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
         raise TableError(f"{table.path}: column {name!r} holds {kind}, but numbers were expected")
     else:
         return None
-    found = values.to_numpy(zero_copy_only=False) if hasattr(values, "chunks") else values
-    found = np.asarray(found, dtype=np.float64)
-    if np.isinf(found).any():
-        row = int(np.flatnonzero(np.isinf(found))[0])
+    result = values.to_numpy(zero_copy_only=False) if hasattr(values, "chunks") else values
+    result = np.asarray(result, dtype=np.float64)
+    if np.isinf(result).any():
+        row = int(np.flatnonzero(np.isinf(result))[0])
         raise TableError(f"{table.path}: column {name!r} is infinite in row {row + 1}")
-    return found
+    return result
 
 
-def _refuse_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
+def _check_not_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
     known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
     words = [(row, cell) for row, cell in known if not _is_number(cell)]
     if words and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in words):

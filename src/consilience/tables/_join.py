@@ -15,15 +15,15 @@ from consilience.tables._files import LABEL, QUERY, Table, TableError, text_colu
 from consilience.tables._model import TableView, spread_rows, view_values
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
-__all__ = ["Assembled", "assemble", "check_order", "sample_rows"]
+__all__ = ["JoinedTables", "assemble", "check_order", "sample_rows"]
 
 MAX_CLASSES_OF_NUMBERS = 20  # more different fractions are a measurement, not classes
 
 
 @dataclass(frozen=True)
-class Assembled:
+class JoinedTables:
     """Views, labels and groups of the samples, the columns of the views, and what was left out."""
 
     data: MultiViewData
@@ -42,7 +42,7 @@ def assemble(
     groups: str | None = None,
     views: Mapping[str, Sequence[str]] | None = None,
     categorical: Collection[str] = (),
-) -> Assembled:
+) -> JoinedTables:
     """Join tables into views with labels.
 
     Parameters
@@ -79,14 +79,14 @@ def assemble(
         raise TableError("no file has a column besides the key, the target and the groups")
     if on is not None:
         _check_overlap(tables, parts, rows, on)
-    found: dict[str, TableView] = {}
+    result: dict[str, TableView] = {}
     values, present = {}, np.zeros((len(ids), len(parts)), dtype=bool)
     for v, (name, (source, columns)) in enumerate(parts.items()):
         table = tables[source]
-        content, found[name] = _view(table, columns, categorical)
-        _refuse_constant(content, name, table)
+        content, result[name] = _view(table, columns, categorical)
+        _check_not_constant(content, name, table)
         values[name] = spread_rows(content, rows[source])
-        present[:, v] = (rows[source] >= 0) & ~storage.absent_rows(values[name])
+        present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
     kept = _kept(ids, present, labels, members, on, notes)
     data = MultiViewData(
         {name: storage.take_rows(view, kept) for name, view in values.items()},
@@ -94,11 +94,11 @@ def assemble(
         sample_ids=np.array(ids, dtype=str)[kept] if on is not None else None,
     )
     y = _labels([labels[i] for i in kept], target)
-    return Assembled(
+    return JoinedTables(
         data,
         y,
         None if members is None else np.array([members[i] for i in kept], dtype=str),
-        found,
+        result,
         notes,
         {name: _missing_share(data, v) for v, name in enumerate(data.view_names)},
     )
@@ -111,9 +111,9 @@ def sample_rows(
     if on is None:
         counts = {name: table.n_rows for name, table in tables.items()}
         if len(set(counts.values())) > 1:
-            said = ", ".join(f"{tables[n].path} has {count}" for n, count in counts.items())
+            message = ", ".join(f"{tables[n].path} has {count}" for n, count in counts.items())
             raise TableError(
-                f"the files have different numbers of rows ({said}); join them by --on"
+                f"the files have different numbers of rows ({message}); join them by --on"
             )
         n = next(iter(counts.values()))
         return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
@@ -148,24 +148,25 @@ def _check_names(
     for name in [*special, *categorical]:
         if name not in known:
             raise TableError(
-                f"no file has a column {name!r}; there are {shown(sorted(known), limit=12)}"
+                f"no file has a column {name!r}; there are {format_list(sorted(known), limit=12)}"
             )
 
 
 def _keys(table: Table, on: str) -> list[str]:
     if on not in table.columns:
         raise TableError(
-            f"{table.path} has no column {on!r} to join by; it has {shown(table.columns, limit=12)}"
+            f"{table.path} has no column {on!r} to join by; it has "
+            f"{format_list(table.columns, limit=12)}"
         )
     keys = text_column(table, on)
     empty = next((row for row, key in enumerate(keys, start=1) if not key), None)
     if empty is not None:
         raise TableError(f"{table.path} has no {on!r} in row {empty}")
-    found = [key for key in keys if key is not None]
-    twice = [key for key, count in Counter(found).items() if count > 1]
+    result = [key for key in keys if key is not None]
+    twice = [key for key, count in Counter(result).items() if count > 1]
     if twice:
-        raise TableError(f"{table.path} has several rows with {on!r} = {shown(twice)}")
-    return found
+        raise TableError(f"{table.path} has several rows with {on!r} = {format_list(twice)}")
+    return result
 
 
 def _column(
@@ -208,7 +209,7 @@ def _parts(
             parts[name] = name, None
             unused = set(table.columns) - special - {LABEL, QUERY}
             if unused:
-                notes.append(f"{table.path}: not used are {shown(sorted(unused))}")
+                notes.append(f"{table.path}: not used are {format_list(sorted(unused))}")
             continue
         columns = [column for column in table.columns if column not in special]
         if columns:
@@ -231,17 +232,17 @@ def _divided(
     for name, columns in views.items():
         wrong = [column for column in columns if column not in table.columns]
         if wrong:
-            raise TableError(f"--views {name}: {table.path} has no column {shown(wrong)}")
+            raise TableError(f"--views {name}: {table.path} has no column {format_list(wrong)}")
         taken = [column for column in columns if column in special]
         if taken:
-            raise TableError(f"--views {name} has {shown(taken)}, which is no feature")
+            raise TableError(f"--views {name} has {format_list(taken)}, which is no feature")
     twice = [column for column, count in used.items() if count > 1]
     if twice:
-        raise TableError(f"--views uses {shown(twice)} more than once")
+        raise TableError(f"--views uses {format_list(twice)} more than once")
     unused = [c for c in table.columns if c not in used and c not in special]
     if unused:
         word = "column is" if len(unused) == 1 else "columns are"
-        notes.append(f"{len(unused)} {word} in no view: {shown(unused)}")
+        notes.append(f"{len(unused)} {word} in no view: {format_list(unused)}")
     return {name: (sources[0], list(columns)) for name, columns in views.items()}
 
 
@@ -266,7 +267,7 @@ def _view(
     return values, TableView(columns, texts, len(columns))
 
 
-def _refuse_constant(content: Any, name: str, table: Table) -> None:
+def _check_not_constant(content: Any, name: str, table: Table) -> None:
     """A view whose columns have one value each cannot tell samples apart."""
     if storage.is_dataframe(content):
         # a missing text is a category of its own, a missing number becomes the mean
@@ -322,7 +323,7 @@ def _kept(
         if mask.any():
             which = [ids[i] for i in np.flatnonzero(mask)]
             word = "samples" if on else "rows"
-            notes.append(f"left out: {mask.sum()} {word} that {reason} ({shown(which)})")
+            notes.append(f"left out: {mask.sum()} {word} that {reason} ({format_list(which)})")
     kept = np.flatnonzero(has_view & has_label & has_group)
     if not len(kept):
         raise TableError("no sample has both a view and a label")
@@ -354,12 +355,12 @@ def _labels(cells: list[str | None], target: str) -> np.ndarray:
 
 
 def _missing_share(data: MultiViewData, v: int) -> float:
-    view, there = data[data.view_names[v]], data.present[:, v]
-    if sp.issparse(view) or not there.any():
+    view, is_present = data[data.view_names[v]], data.present[:, v]
+    if sp.issparse(view) or not is_present.any():
         return 0.0
     if storage.is_dataframe(view):
-        part = storage.take_rows(view, np.flatnonzero(there))
+        part = storage.take_rows(view, np.flatnonzero(is_present))
         return sum(column.null_count for column in part.columns) / (
             part.num_rows * part.num_columns
         )
-    return float(np.isnan(view[there]).mean())
+    return float(np.isnan(view[is_present]).mean())

@@ -52,7 +52,7 @@ class TableView:
             return table.matrix
         lacking = [name for name in self.columns if name not in set(table.columns)]
         if lacking:
-            raise TableError(f"{table.path} lacks the columns {storage.shown(lacking)}")
+            raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
         return view_values(table, self.columns, set(self.texts))[0]
 
 
@@ -69,8 +69,8 @@ def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tup
             numbers[name] = None if text else number_column(table, name, required=True)
         else:
             numbers[name] = number_column(table, name)
-    found = [name for name, values in numbers.items() if values is None]
-    if not found:
+    result = [name for name, values in numbers.items() if values is None]
+    if not result:
         return np.column_stack([v for v in numbers.values() if v is not None]), []
     cells = {
         name: pa.array(text_column(table, name), pa.string())
@@ -78,24 +78,24 @@ def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tup
         else pa.array(values, pa.float64(), from_pandas=True)
         for name, values in numbers.items()
     }
-    return pa.table(cells), found
+    return pa.table(cells), result
 
 
 def spread_rows(values: Any, rows: np.ndarray) -> Any:
     """Row ``rows[i]`` of the view in place i, an empty one where that is −1."""
-    there = rows >= 0
-    if there.all():
+    is_present = rows >= 0
+    if is_present.all():
         return storage.take_rows(values, rows)
     if storage.is_dataframe(values):
         pa = arrow()
-        return values.take(pa.array(rows, mask=~there))
+        return values.take(pa.array(rows, mask=~is_present))
     if sp.issparse(values):
-        kept = np.flatnonzero(there)
+        kept = np.flatnonzero(is_present)
         shape = (len(rows), values.shape[0])
         place = sp.csr_array((np.ones(len(kept)), (kept, rows[kept])), shape)
         return (place @ values).tocsr()
     out = np.full((len(rows), values.shape[1]), np.nan)
-    out[there] = values[rows[there]]
+    out[is_present] = values[rows[is_present]]
     return out
 
 
@@ -211,7 +211,8 @@ class TableModel:
         unknown = [name for name in X if name not in self.views]
         if unknown:
             raise ValueError(
-                f"unknown views {storage.shown(unknown)}; the model has {storage.shown(self.views)}"
+                f"unknown views {storage.format_list(unknown)}; "
+                f"the model has {storage.format_list(self.views)}"
             )
         return MultiViewData({name: self.views[name].values(_table(name, X[name])) for name in X})
 

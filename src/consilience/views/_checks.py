@@ -13,11 +13,11 @@ from consilience.views._pairwise import KINDS
 __all__ = [
     "as_dict",
     "check_kind",
+    "check_known_views",
     "check_present",
+    "check_row_order",
     "check_rows",
     "common_length",
-    "refuse_other_order",
-    "refuse_unknown",
 ]
 
 
@@ -30,7 +30,7 @@ def as_dict(parameter: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def refuse_other_order(views: Mapping[str, Any]) -> None:
+def check_row_order(views: Mapping[str, Any]) -> None:
     """pandas tables with the same row labels in another order would be joined wrongly."""
     labels = {name: view.index for name, view in views.items() if hasattr(view, "index")}
     labels = {name: index for name, index in labels.items() if hasattr(index, "equals")}
@@ -45,12 +45,12 @@ def refuse_other_order(views: Mapping[str, Any]) -> None:
             )
 
 
-def refuse_unknown(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
+def check_known_views(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
     unknown = [name for name in given if name not in views]
     if unknown:
         raise ValueError(
-            f"{parameter} names views that do not exist: {storage.shown(unknown)}; "
-            f"the views are {storage.shown(views)}"
+            f"{parameter} names views that do not exist: {storage.format_list(unknown)}; "
+            f"the views are {storage.format_list(views)}"
         )
 
 
@@ -64,13 +64,15 @@ def common_length(views: Mapping[str, Any]) -> int:
 
 def check_kind(name: str, kind: str) -> str:
     if kind not in KINDS:
-        raise ValueError(f"kinds[{name!r}] must be one of {storage.shown(KINDS)}, got {kind!r}")
+        raise ValueError(
+            f"kinds[{name!r}] must be one of {storage.format_list(KINDS)}, got {kind!r}"
+        )
     return kind
 
 
 def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
     if present is None:
-        mask = np.column_stack([~storage.absent_rows(view) for view in views.values()])
+        mask = np.column_stack([~storage.missing_rows(view) for view in views.values()])
     else:
         mask = np.array(present)
         if mask.dtype != bool:

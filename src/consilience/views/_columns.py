@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["column_groups", "default_names", "is_name_list"]
 
@@ -72,7 +72,7 @@ def column_groups(
     columns = {
         name: _column_numbers(name, group, n_features, names) for name, group in groups.items()
     }
-    _refuse_overlap(columns, n_features)
+    _check_disjoint(columns, n_features)
     return {name: _as_slice(numbers) for name, numbers in columns.items()}
 
 
@@ -140,11 +140,13 @@ def _numbers_of_names(view: str, wanted: list[str], names: Sequence[str] | None)
     where = {column: j for j, column in enumerate(names)}
     unknown = [column for column in wanted if column not in where]
     if unknown:
-        raise ValueError(f"view {view!r} names columns that X does not have: {shown(unknown)}")
+        raise ValueError(
+            f"view {view!r} names columns that X does not have: {format_list(unknown)}"
+        )
     return np.array([where[column] for column in wanted], dtype=np.intp)
 
 
-def _refuse_overlap(columns: Mapping[str, np.ndarray], n_features: int) -> None:
+def _check_disjoint(columns: Mapping[str, np.ndarray], n_features: int) -> None:
     owner: dict[int, str] = {}
     for name, numbers in columns.items():
         for column in numbers.tolist():

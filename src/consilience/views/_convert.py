@@ -92,8 +92,8 @@ def read_views(X: Any, views: Any) -> MultiViewData:
     unknown = [name for name in views if name not in data]
     if unknown:
         raise ValueError(
-            f"views= names {storage.shown(unknown)}, but X has the views "
-            f"{storage.shown(data.view_names)}"
+            f"views= names {storage.format_list(unknown)}, but X has the views "
+            f"{storage.format_list(data.view_names)}"
         )
     return data.select(views)
 
@@ -141,7 +141,7 @@ def _read_column_levels(X: Any) -> MultiViewData | None:
 def _text_names(labels: Any) -> list[str]:
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
-        raise ValueError(f"view names must differ as text, got {storage.shown(labels)}")
+        raise ValueError(f"view names must differ as text, got {storage.format_list(labels)}")
     return names
 
 
@@ -153,7 +153,7 @@ def _read_mudata(X: Any) -> MultiViewData | None:
     for v, (name, part) in enumerate(X.mod.items()):
         rows = part.obs_names.get_indexer(ids)
         present[:, v] = rows >= 0
-        views[name] = storage.take_rows(storage.as_storage(part.X, name), np.maximum(rows, 0))
+        views[name] = storage.take_rows(storage.validate_view(part.X, name), np.maximum(rows, 0))
     return MultiViewData(views, present=present, sample_ids=ids)
 
 
@@ -178,7 +178,7 @@ def _read_xarray(X: Any) -> MultiViewData | None:
         if bad:
             raise ValueError(
                 f"every variable of the Dataset must have two dimensions, one of them {first!r}; "
-                f"{storage.shown(bad)} does not"
+                f"{storage.format_list(bad)} does not"
             )
         return MultiViewData({k: v.transpose(first, ...).values for k, v in parts.items()})
     return None

@@ -19,11 +19,11 @@ from consilience.views import _storage as storage
 from consilience.views._checks import (
     as_dict,
     check_kind,
+    check_known_views,
     check_present,
+    check_row_order,
     check_rows,
     common_length,
-    refuse_other_order,
-    refuse_unknown,
 )
 from consilience.views._pairwise import (
     PAIRWISE,
@@ -37,7 +37,7 @@ from consilience.views._show import as_html, as_text
 
 __all__ = ["MultiViewData"]
 
-ADVICE = (
+ARRAY_ADVICE = (
     "MultiViewData holds several matrices and is not one array. Use data.to_array() for the "
     "views side by side (pass views=data.view_slices to the estimator), or data['name'] for one."
 )
@@ -103,15 +103,15 @@ class MultiViewData:
             if not isinstance(name, str) or not name:
                 raise TypeError(f"view names must be non-empty strings, got {name!r}")
         kinds, column_ids = as_dict("kinds", kinds), as_dict("column_ids", column_ids)
-        refuse_unknown("kinds", kinds, views)
-        refuse_unknown("column_ids", column_ids, views)
-        stored = {name: storage.as_storage(value, name) for name, value in views.items()}
+        check_known_views("kinds", kinds, views)
+        check_known_views("column_ids", column_ids, views)
+        stored = {name: storage.validate_view(value, name) for name, value in views.items()}
         if any(storage.is_lazy(view) for view in stored.values()):
             self._keep_lazy(stored, present, sample_ids, kinds)
             return
         self._n = common_length(stored)
         if sample_ids is None:
-            refuse_other_order(stored)
+            check_row_order(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
         self._sample_ids = check_ids("sample_ids", sample_ids, self._n)
         self._present = check_present(present, stored, self._n)
@@ -125,14 +125,16 @@ class MultiViewData:
         if misplaced:
             raise ValueError(
                 "column_ids is for kernel and distance views; these hold features: "
-                + storage.shown(misplaced)
+                + storage.format_list(misplaced)
             )
         self._origin = fingerprint(self._views) if sample_ids is None else None
 
     def _keep_lazy(self, views: dict, present: Any, sample_ids: Any, kinds: dict) -> None:
         pairwise = [name for name, kind in kinds.items() if kind != "features"]
         if pairwise:
-            raise ValueError(f"kernel and distance views cannot be lazy: {storage.shown(pairwise)}")
+            raise ValueError(
+                f"kernel and distance views cannot be lazy: {storage.format_list(pairwise)}"
+            )
         self._views = lazy.align_blocks(views)
         self._n, self._origin = common_length(self._views), None
         self._kinds = dict.fromkeys(views, "features")
@@ -330,8 +332,8 @@ class MultiViewData:
         pairwise = [name for name, kind in self._kinds.items() if kind in PAIRWISE]
         if pairwise:
             raise TypeError(
-                f"{storage.shown(pairwise)}: kernel and distance views have no place in one matrix "
-                "of features; select() the other views first"
+                f"{storage.format_list(pairwise)}: kernel and distance views have no place in one "
+                "matrix of features; select() the other views first"
             )
         blocks = []
         for v, (name, view) in enumerate(self._views.items()):
@@ -367,8 +369,8 @@ class MultiViewData:
         unknown = [name for name in names if name not in self._views]
         if unknown:
             raise KeyError(
-                f"no view named {storage.shown(unknown)}; this container has "
-                f"{storage.shown(self.view_names)}"
+                f"no view named {storage.format_list(unknown)}; this container has "
+                f"{storage.format_list(self.view_names)}"
             )
 
     def __reduce__(self) -> tuple:
@@ -376,7 +378,7 @@ class MultiViewData:
         return MultiViewData._from_parts, parts
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise TypeError(ADVICE)
+        raise TypeError(ARRAY_ADVICE)
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -20,7 +20,7 @@ from consilience.views._data import MultiViewData
 __all__ = ["TableCodes", "encode_tables", "fit_table_codes"]
 
 # categories that get a column of their own
-MOST = 30
+MAX_CATEGORIES = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class TableCodes:
                 blocks.append(values[:, None])
             else:
                 codes = {value: k for k, value in enumerate(known)}
-                found = [codes.get(value, -1) for value in column.to_list()]
-                blocks.append(np.eye(len(known) + 1)[found][:, :-1])
+                result = [codes.get(value, -1) for value in column.to_list()]
+                blocks.append(np.eye(len(known) + 1)[result][:, :-1])
         return np.hstack(blocks)
 
 
@@ -59,9 +59,9 @@ def fit_table_codes(data: MultiViewData) -> dict[str, TableCodes]:
     codes = {}
     for v, (name, view) in enumerate(data.items()):
         if data.kinds[name] == "features" and storage.is_dataframe(view):
-            found = _categories(storage.take_rows(view, np.flatnonzero(data.present[:, v])), name)
-            if any(known is not None for known in found):
-                codes[name] = TableCodes(tuple(found))
+            result = _categories(storage.take_rows(view, np.flatnonzero(data.present[:, v])), name)
+            if any(known is not None for known in result):
+                codes[name] = TableCodes(tuple(result))
     return codes
 
 
@@ -89,5 +89,5 @@ def _categories(view: Any, name: str) -> list[tuple[Any, ...] | None]:
             )
         counts = Counter(v for v in frame[:, j].to_list() if v is not None and v == v)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        out.append(tuple(value for value, _ in ranked[:MOST]))
+        out.append(tuple(value for value, _ in ranked[:MAX_CATEGORIES]))
     return out

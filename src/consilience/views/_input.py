@@ -14,7 +14,7 @@ from consilience.views._convert import as_multiview, is_matrix, read_views, spli
 from consilience.views._data import MultiViewData
 from consilience.views._layout import ViewLayout
 
-__all__ = ["holds_lazy", "read_input", "read_lazy"]
+__all__ = ["has_dask_views", "read_input", "read_lazy"]
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
@@ -25,7 +25,7 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     """
     if hasattr(X, "collect_schema") and not storage.is_dataframe(X):
         raise TypeError("X is a lazy frame; collect() it first")
-    if holds_lazy(X):
+    if has_dask_views(X):
         raise TypeError(
             f"X holds dask arrays, which {type(estimator).__name__} does not read here; "
             "as_multiview(X).compute() reads them into memory. MVLSVMClassifier and "
@@ -45,7 +45,7 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     if not reset:
         return estimator._layout.align(data)
-    estimator._layout = ViewLayout.of(data)
+    estimator._layout = ViewLayout.from_data(data)
     estimator.view_names_ = list(data.view_names)
     estimator.n_views_in_ = data.n_views
     if not is_matrix(X):
@@ -54,7 +54,7 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     return data
 
 
-def holds_lazy(X: Any) -> bool:
+def has_dask_views(X: Any) -> bool:
     """True for a dask array, or several matrices one of which is a dask array."""
     if isinstance(X, MultiViewData):
         return X.is_lazy
@@ -64,7 +64,7 @@ def holds_lazy(X: Any) -> bool:
 
 
 def read_lazy(X: Any, views: Any) -> MultiViewData:
-    """Lazy views of anything that ``holds_lazy``, by an estimator's ``views`` parameter."""
+    """Lazy views of anything that ``has_dask_views``, by an estimator's ``views`` parameter."""
     if not storage.is_lazy(X):
         return read_views(X, views)
     if X.ndim != 2:

@@ -26,7 +26,7 @@ class ViewLayout:
     columns: tuple[tuple[str, ...] | None, ...]
 
     @classmethod
-    def of(cls, data: MultiViewData) -> ViewLayout:
+    def from_data(cls, data: MultiViewData) -> ViewLayout:
         """Layout of a container."""
         kinds = tuple(data.kinds.values())
         widths = zip(data.widths.values(), kinds, strict=True)
@@ -41,7 +41,7 @@ class ViewLayout:
         """The fitted views of ``data`` in fitted order; views it lacks are missing in all rows."""
         unknown = [name for name in data.view_names if name not in self.names]
         if unknown:
-            self._refuse(data, unknown)
+            self._raise_unknown_views(data, unknown)
         fitted = zip(self.names, self.widths, self.kinds, self.columns, strict=True)
         for name, width, kind, columns in fitted:
             if name not in data:
@@ -59,20 +59,20 @@ class ViewLayout:
             return data
         return self._complete(data)
 
-    def _refuse(self, data: MultiViewData, unknown: list[str]) -> None:
+    def _raise_unknown_views(self, data: MultiViewData, unknown: list[str]) -> None:
         if list(data.view_names) == default_names(data.n_views):
             raise ValueError(
                 f"X comes without view names, but the estimator was fitted on the views "
-                f"{storage.shown(self.names)}; pass a dict or MultiViewData with these names"
+                f"{storage.format_list(self.names)}; pass a dict or MultiViewData with these names"
             )
         raise ValueError(
-            f"X has views that were not there in fit: {storage.shown(unknown)}; "
-            f"the fitted views are {storage.shown(self.names)}"
+            f"X has views that were not there in fit: {storage.format_list(unknown)}; "
+            f"the fitted views are {storage.format_list(self.names)}"
         )
 
     def _complete(self, data: MultiViewData) -> MultiViewData:
         if not any(name in data for name in self.names):
-            raise ValueError(f"X has none of the fitted views {storage.shown(self.names)}")
+            raise ValueError(f"X has none of the fitted views {storage.format_list(self.names)}")
         if set(data.view_names) == set(self.names):
             return data.select(self.names)
         n, present = len(data), np.zeros((len(data), len(self.names)), dtype=bool)
@@ -132,11 +132,11 @@ def check_values(
         views[name] = storage.to_numeric(data[name], name)
         bad = storage.first_not_finite(views[name], present, allow_nan)
         if bad is not None:
-            _refuse_value(name, *bad)
+            _raise_not_finite(name, *bad)
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
 
 
-def _refuse_value(name: str, row: int, column: int, value: float) -> None:
+def _raise_not_finite(name: str, row: int, column: int, value: float) -> None:
     if np.isnan(value):
         raise ValueError(
             f"Input contains NaN: view {name!r} is partly missing in row {row} (column {column}); "

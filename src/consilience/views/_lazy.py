@@ -76,7 +76,7 @@ def lazy_present(views: Mapping[str, Any], present: Any) -> Any:
 
 
 def _present_rows(block: Any) -> np.ndarray:
-    return ~storage.absent_rows(block)[:, None]
+    return ~storage.missing_rows(block)[:, None]
 
 
 def _side_by_side(columns: list[Any]) -> Any:

@@ -21,11 +21,13 @@ from consilience.views._normal_scores import NormalScores, fit_normal_scores, st
 __all__ = ["ViewMap", "ViewMapper", "fit_view_map"]
 
 # shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
-ZEROS = 0.3
-UNITS = 100.0  # columns of a histogram have non-zero values of one order, give or take this factor
+HISTOGRAM_MIN_ZEROS = 0.3
+HISTOGRAM_MAX_RATIO = (
+    100.0  # columns of a histogram have non-zero values of one order, give or take this factor
+)
 CLIP = 3.0
-HALF = 0.5**0.5
-DENSE = 0.3  # share of stored cells above which a sparse view is made dense
+ROOT_HALF = 0.5**0.5
+DENSE_ABOVE = 0.3  # share of stored cells above which a sparse view is made dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +60,8 @@ class ViewMap:
         if self.ranks is None:
             return Z
         # each of the two counts half in a distance
-        Z[:, self.ranks.columns] *= HALF
-        return np.hstack([Z, HALF * self.ranks.apply(X).astype(dtype)])
+        Z[:, self.ranks.columns] *= ROOT_HALF
+        return np.hstack([Z, ROOT_HALF * self.ranks.apply(X).astype(dtype)])
 
     def fill(self, X: Any) -> Any:
         """Mapped rows with the mean of the column in the place of NaN."""
@@ -77,7 +79,7 @@ class ViewMap:
 
 def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
     """The map for the rows of one view; ``weight`` are the weights of the rows."""
-    if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
+    if sp.issparse(X) and X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
     if _is_histogram(X):
         varying = _varying(X)
@@ -118,7 +120,11 @@ def _is_histogram(X: Any) -> bool:
     """Non-negative, many zeros, and columns of one unit: no amounts beside flags."""
     values = X.data if sp.issparse(X) else X
     size = X.shape[0] * X.shape[1]
-    if size == 0 or (values < 0).any() or np.count_nonzero(values) > (1 - ZEROS) * size:
+    if (
+        size == 0
+        or (values < 0).any()
+        or np.count_nonzero(values) > (1 - HISTOGRAM_MIN_ZEROS) * size
+    ):
         return False
     X = sp.csc_array(X)
     data = np.where(X.data > 0, X.data, 0.0) / np.fmax.reduce(X.data, initial=1e-300)
@@ -129,7 +135,7 @@ def _is_histogram(X: Any) -> bool:
     if len(typical) == 0:
         return False
     low, high = np.quantile(typical, [0.05, 0.95])
-    return bool(high <= UNITS * low)
+    return bool(high <= HISTOGRAM_MAX_RATIO * low)
 
 
 def _varying(X: Any) -> np.ndarray:
@@ -156,10 +162,10 @@ def _moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """Weighted mean and standard deviation of the columns, without NaN and without overflow."""
     top = np.fmax.reduce(np.abs(X), axis=0, initial=1e-300)
     X = X / top
-    there = ~np.isnan(X)
-    share = weight @ there
-    mean = (weight @ np.where(there, X, 0.0)) / share
-    spread = np.sqrt((weight @ np.where(there, X - mean, 0.0) ** 2) / share)
+    is_present = ~np.isnan(X)
+    share = weight @ is_present
+    mean = (weight @ np.where(is_present, X, 0.0)) / share
+    spread = np.sqrt((weight @ np.where(is_present, X - mean, 0.0) ** 2) / share)
     return mean * top, spread * top
 
 
@@ -188,8 +194,8 @@ def _root_means(X: Any, columns: np.ndarray) -> np.ndarray:
     if sp.issparse(X):
         return np.zeros(1)
     roots = _unit_roots(X, np.float64)[:, columns]
-    there = ~np.isnan(roots)
-    return np.where(there, roots, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    is_present = ~np.isnan(roots)
+    return np.where(is_present, roots, 0.0).sum(axis=0) / np.maximum(is_present.sum(axis=0), 1)
 
 
 def _convert(X: Any, sparse: bool) -> Any:

@@ -13,10 +13,10 @@ from scipy.special import ndtri
 
 __all__ = ["NormalScores", "fit_normal_scores", "skewness", "standardise"]
 
-SKEWED = 1.0  # third standardised moment from which a column counts as skewed
-KNOTS = 255  # values between which scores are interpolated
+MIN_SKEWNESS = 1.0  # third standardised moment from which a column counts as skewed
+MAX_KNOTS = 255  # values between which scores are interpolated
 CLIP = 3.0
-BLOCK = 256  # columns looked at together
+CHUNK_COLUMNS = 256  # columns looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,27 +48,27 @@ def fit_normal_scores(
 ) -> NormalScores:
     """Scores of the skewed columns of X (n x d), which have these means and deviations."""
     columns, values, scores = [], [], []
-    for column in np.flatnonzero(np.abs(skewness(X, mean, scale, weight)) > SKEWED):
+    for column in np.flatnonzero(np.abs(skewness(X, mean, scale, weight)) > MIN_SKEWNESS):
         x = np.asarray(X[:, column], np.float64)
         rows = ~np.isnan(x)
         held, counts = _counts(x[rows], weight[rows])
         if len(held) > 2:  # the scores of two values are those values
-            found = _standard_scores(counts)
-            knots = _knots(found)
+            result = _standard_scores(counts)
+            knots = _knots(result)
             columns.append(column)
             values.append(held[knots])
-            scores.append(found[knots])
+            scores.append(result[knots])
     return NormalScores(np.array(columns, dtype=np.intp), values, scores)
 
 
 def skewness(X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Third standardised moment of each column, without NaN."""
     out = np.empty(X.shape[1])
-    for start in range(0, X.shape[1], BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, X.shape[1], CHUNK_COLUMNS):
+        block = slice(start, start + CHUNK_COLUMNS)
         Z = standardise(np.asarray(X[:, block], np.float64), mean[block], scale[block])
-        there = ~np.isnan(Z)
-        out[block] = weight @ np.where(there, Z, 0.0) ** 3 / (weight @ there)
+        is_present = ~np.isnan(Z)
+        out[block] = weight @ np.where(is_present, Z, 0.0) ** 3 / (weight @ is_present)
     return out
 
 
@@ -85,10 +85,10 @@ def _counts(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _knots(scores: np.ndarray) -> np.ndarray:
-    """Places of at most ``KNOTS`` ascending scores, evenly spread from the first to the last."""
-    if len(scores) <= KNOTS:
+    """Positions of at most ``MAX_KNOTS`` ascending scores, evenly spread from first to last."""
+    if len(scores) <= MAX_KNOTS:
         return np.arange(len(scores))
-    places = np.searchsorted(scores, np.linspace(scores[0], scores[-1], KNOTS))
+    places = np.searchsorted(scores, np.linspace(scores[0], scores[-1], MAX_KNOTS))
     return np.unique(np.minimum(places, len(scores) - 1))
 
 

@@ -80,7 +80,7 @@ class PairwiseView:
             lost = ids[columns < 0]
             raise ValueError(
                 f"view {name!r} has no column for {len(lost)} of the {len(ids)} samples seen "
-                f"in fit: {storage.shown(lost)}"
+                f"in fit: {storage.format_list(lost)}"
             )
         return columns
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from consilience.views._storage import shown
+from consilience.views._storage import format_list
 
 __all__ = ["PerViewParams", "per_view"]
 
@@ -94,9 +94,9 @@ def per_view(value: Any, names: tuple[str, ...], parameter: str) -> dict[str, An
     lacking = [name for name in names if name not in value]
     if unknown or lacking:
         raise ValueError(
-            f"{parameter} must have one entry for each of the views {shown(names)}; "
-            + (f"it has unknown {shown(unknown)}" if unknown else "")
+            f"{parameter} must have one entry for each of the views {format_list(names)}; "
+            + (f"it has unknown {format_list(unknown)}" if unknown else "")
             + (" and " if unknown and lacking else "")
-            + (f"it lacks {shown(lacking)}" if lacking else "")
+            + (f"it lacks {format_list(lacking)}" if lacking else "")
         )
     return {name: value[name] for name in names}

@@ -17,22 +17,22 @@ import scipy.sparse as sp
 
 __all__ = [
     "Rows",
-    "absent_rows",
-    "as_storage",
     "column_names",
     "column_to_numeric",
     "describe",
     "fill_rows",
     "first_not_finite",
+    "format_list",
     "is_dataframe",
     "is_documents",
     "is_lazy",
+    "missing_rows",
     "n_columns",
     "n_rows",
-    "shown",
     "take_columns",
     "take_rows",
     "to_numeric",
+    "validate_view",
 ]
 
 Rows: TypeAlias = slice | np.ndarray
@@ -54,21 +54,21 @@ def is_lazy(view: Any) -> bool:
     return loaded is not None and isinstance(view, loaded.Array)
 
 
-def shown(values: Iterable[Any], limit: int = 5) -> str:
+def format_list(values: Iterable[Any], limit: int = 5) -> str:
     """The first few values for an error message: ``1, 2, 3, ...``."""
     items = list(values)
     text = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in items[:limit])
     return text + (", ..." if len(items) > limit else "")
 
 
-def as_storage(value: Any, name: str) -> Any:
+def validate_view(value: Any, name: str) -> Any:
     """Accept one view without copying it: ndarray (n, d), CSR, dataframe or documents (n,)."""
     if sp.issparse(value):
         if value.ndim != 2:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
         return _short_indices(value.tocsr())
     if is_dataframe(value):
-        _refuse_repeated_columns(value, name)
+        _check_unique_columns(value, name)
         return value
     if is_lazy(value):
         return value
@@ -101,12 +101,14 @@ def _short_indices(view: Any) -> Any:
     return type(view)((view.data, *short), shape=view.shape)
 
 
-def _refuse_repeated_columns(frame: Any, name: str) -> None:
+def _check_unique_columns(frame: Any, name: str) -> None:
     columns: Any = getattr(frame, "columns", None)
     if getattr(columns, "is_unique", True):
         return
     twice = columns[columns.duplicated()]
-    raise ValueError(f"view {name!r} has several columns of the same name: {shown(set(twice))}")
+    raise ValueError(
+        f"view {name!r} has several columns of the same name: {format_list(set(twice))}"
+    )
 
 
 def _holds_documents(array: np.ndarray) -> bool:
@@ -164,7 +166,7 @@ def take_columns(view: Any, columns: Rows) -> Any:
     return view[:, columns]
 
 
-def absent_rows(view: Any) -> np.ndarray:
+def missing_rows(view: Any) -> np.ndarray:
     """Mask of the rows whose every value is NaN (null), found without reading whole complete rows.
 
     Only rows that have NaN in the first column can be absent, so complete views cost one column.
@@ -244,8 +246,8 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
             out[:, j] = values
     if bad:
         raise ValueError(
-            f"view {name!r} has columns that are not numbers: {shown(bad)}; encode them first, "
-            f"e.g. ViewTransformer({{{name!r}: OneHotEncoder()}})"
+            f"view {name!r} has columns that are not numbers: {format_list(bad)}; encode them "
+            f"first, e.g. ViewTransformer({{{name!r}: OneHotEncoder()}})"
         )
     return out
 

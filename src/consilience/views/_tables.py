@@ -22,7 +22,7 @@ def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
         raise TypeError(
             "from_tables needs a dict of view name -> dataframe with at least one table"
         )
-    frames = {name: _read(name, table, on) for name, table in tables.items()}
+    frames = {name: _read_table(name, table, on) for name, table in tables.items()}
     keys = {name: _keys(name, frame, on) for name, frame in frames.items()}
     types = {name: {_type_name(key) for key in values} for name, values in keys.items()}
     if len(set().union(*types.values())) > 1:
@@ -36,7 +36,7 @@ def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
         table = frame.drop(on).to_native()
         # row 0 stands in for absent samples: present says that nobody may read it
         views[name] = storage.take_rows(table, np.maximum(rows, 0))
-        present[:, v] = (rows >= 0) & ~storage.absent_rows(views[name])
+        present[:, v] = (rows >= 0) & ~storage.missing_rows(views[name])
     return MultiViewData(views, present=present, sample_ids=ids)
 
 
@@ -47,7 +47,7 @@ def _type_name(key: Any) -> str:
     return type(key).__name__
 
 
-def _read(name: str, table: Any, on: str) -> nw.DataFrame:
+def _read_table(name: str, table: Any, on: str) -> nw.DataFrame:
     if not storage.is_dataframe(table):
         raise TypeError(f"table {name!r} must be a dataframe, got {type(table).__name__}")
     frame: nw.DataFrame = nw.from_native(table, eager_only=True)
@@ -56,7 +56,7 @@ def _read(name: str, table: Any, on: str) -> nw.DataFrame:
         raise ValueError(
             f"table {name!r} has no column {on!r}"
             + (hint if on in getattr(getattr(table, "index", None), "names", []) else "")
-            + f"; its columns are {storage.shown(frame.columns)}"
+            + f"; its columns are {storage.format_list(frame.columns)}"
         )
     if frame.shape[1] == 1:
         raise ValueError(f"table {name!r} has no column besides the key {on!r}")
@@ -73,5 +73,7 @@ def _keys(name: str, frame: nw.DataFrame, on: str) -> list[Any]:
         raise ValueError(f"table {name!r} has no rows")
     twice = [key for key, count in Counter(values).items() if count > 1]
     if twice:
-        raise ValueError(f"table {name!r} has several rows with {on!r} = {storage.shown(twice)}")
+        raise ValueError(
+            f"table {name!r} has several rows with {on!r} = {storage.format_list(twice)}"
+        )
     return values

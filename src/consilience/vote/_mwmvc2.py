@@ -32,7 +32,7 @@ from consilience.vote._voters import fit_estimators, fit_random_trees, fit_trees
 
 __all__ = ["MwMvC2Classifier"]
 
-VIEW_WEIGHTS = ("uniform", "loss", "printed")
+VIEW_WEIGHTS = ("uniform", "loss", "paper")
 TREES = {"random_trees": fit_random_trees, "trees": fit_trees}
 
 
@@ -57,7 +57,7 @@ default="random_trees"
         on every view; classifiers that are fitted already go in wrapped in FrozenEstimator.
     n_iter : int, default=2
         Number of updates of the weights.
-    view_weights : {"uniform", "loss", "printed"}, default="uniform"
+    view_weights : {"uniform", "loss", "paper"}, default="uniform"
         Views count alike; or get the weights of least loss given the voters' weights, exactly; or
         those of the paper's equation (8), a linear programme that gives all weight to one view.
     scale : bool, default=True
@@ -110,7 +110,7 @@ default="random_trees"
     (100 training rows, 20 splits) they reach accuracy .864 and F1 .587, where it reports .866 and
     .591. Over six data sets with 100 and 500 training rows, randomised trees with uniform view
     weights rank first of the kinds of voters and view weights (mean accuracy .769 with two updates
-    and .770 with five, which is noise; view weights "loss" .703, "printed" .666, greedy trees
+    and .770 with five, which is noise; view weights "loss" .703, "paper" .666, greedy trees
     .684 or less). Several classes are one-vs-rest over shared voters: a joint vote under the
     softmax loss was behind on 11 of 12 settings (six data sets, 100 and 500 training rows; .770
     against .779 in the mean), and voters fitted for each class apart on 9 of 12 (.747).
@@ -186,7 +186,7 @@ default="random_trees"
 
         with Progress(self, n_tasks=data.n_views + n_problems) as progress:
             fitted = progress.map(fit_voters, range(data.n_views), "fit voters")
-            self._warn_of_silent_views(names, [voters for voters, _ in fitted])
+            self._warn_of_unseen_views(names, [voters for voters, _ in fitted])
             self.voters_ = {n: f[0] for n, f in zip(names, fitted, strict=True) if f[0]}
             self._voting = [name for name in names if name in self.voters_]
             training = self._spread_answers(data, train, fitted)
@@ -196,18 +196,18 @@ default="random_trees"
                 return self._learn(problem, training, validation, codes, weight, train, held)
 
             self._weights = progress.map(learn, range(n_problems), "learn weights")
-        self._publish()
+        self._set_fitted_attributes()
 
     def _learn(self, problem, training, validation, codes, weight, train, held):
         """Two-level weights of one binary problem."""
         code = self._code(problem)
         signs = one_vs_rest_signs(codes, len(self.classes_))[problem]
-        votes = [as_votes(h, there, code) for h, there in training]
+        votes = [as_votes(h, is_present, code) for h, is_present in training]
         watch = None
         if validation is not None:
-            present = np.column_stack([there for _, there in validation])
-            held_votes = [as_votes(h, there, code) for h, there in validation]
-            watch = _Watch(self, held_votes, present, signs[held], weight[held])
+            present = np.column_stack([is_present for _, is_present in validation])
+            held_votes = [as_votes(h, is_present, code) for h, is_present in validation]
+            watch = EarlyStopping(self, held_votes, present, signs[held], weight[held])
         learned = learn_weights(
             [signs[train][:, None] * h for h in votes],
             weight[train],
@@ -261,14 +261,14 @@ default="random_trees"
             return TREES[given](view, codes, weight, K, self.max_depth, leaf, seed)
         return fit_estimators(given, view, codes, weight, self.classes_, seed, name)
 
-    def _warn_of_silent_views(self, names, voters):
-        silent = [name for name, v in zip(names, voters, strict=True) if v is None]
-        if len(silent) == len(names):
+    def _warn_of_unseen_views(self, names, voters):
+        unseen_views = [name for name, v in zip(names, voters, strict=True) if v is None]
+        if len(unseen_views) == len(names):
             raise ValueError("no view has a training row")
-        if silent:
+        if unseen_views:
             warnings.warn(
-                f"views {', '.join(map(repr, silent))} are present in no training row and take no "
-                "part in the decision",
+                f"views {', '.join(map(repr, unseen_views))} are present in no training row and "
+                "take no part in the decision",
                 UserWarning,
                 stacklevel=4,
             )
@@ -288,29 +288,29 @@ default="random_trees"
         for v, (voters, predictions) in enumerate(fitted):
             if voters is None:
                 continue
-            there = data.present[train, v]
+            is_present = data.present[train, v]
             spread = np.zeros((len(train), predictions.shape[1]), dtype=int)
-            spread[there] = predictions
-            answers.append((spread, there))
+            spread[is_present] = predictions
+            answers.append((spread, is_present))
         return answers
 
     def _answers(self, data):
         """(predictions, present) for each voting view."""
         answers = []
         for name in self._voting:
-            there = data.present[:, data.view_names.index(name)]
+            is_present = data.present[:, data.view_names.index(name)]
             voters = self.voters_[name]
-            rows = np.flatnonzero(there)
+            rows = np.flatnonzero(is_present)
             if len(rows) == 0:
-                answers.append((np.zeros((len(data), voters.n_voters), dtype=int), there))
+                answers.append((np.zeros((len(data), voters.n_voters), dtype=int), is_present))
                 continue
             predictions = voters.predict(data[name][rows])
             spread = np.zeros((len(data), predictions.shape[1]), dtype=int)
             spread[rows] = predictions
-            answers.append((spread, there))
+            answers.append((spread, is_present))
         return answers
 
-    def _publish(self):
+    def _set_fitted_attributes(self):
         names, voting = self.view_names_, self._voting
         self.loss_curve_ = [w.loss_curve for w in self._weights]
         self.bound_curve_ = [w.bound_curve for w in self._weights]
@@ -330,11 +330,13 @@ default="random_trees"
     def _decisions(self, data):
         """B(x) of every binary problem, n x 1 or n x K; rows that no voter answers get 0."""
         answers = self._answers(data)
-        present = np.column_stack([there for _, there in answers])
+        present = np.column_stack([is_present for _, is_present in answers])
         return np.column_stack(
             [
                 view_scores(
-                    [as_votes(h, there, self._code(p)) for h, there in answers], weights, present
+                    [as_votes(h, is_present, self._code(p)) for h, is_present in answers],
+                    weights,
+                    present,
                 )
                 for p, weights in enumerate(self._weights)
             ]
@@ -360,7 +362,7 @@ default="random_trees"
         return positive / positive.sum(axis=1, keepdims=True)
 
 
-class _Watch:
+class EarlyStopping:
     """Loss on held-out rows after each update; remembers the best weights."""
 
     def __init__(self, model, votes, present, signs, weight):

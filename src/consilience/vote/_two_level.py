@@ -58,7 +58,7 @@ def step_bound(right, wrong, delta):
     return (right * np.expm1(-delta) + wrong * np.expm1(delta)).sum()
 
 
-def printed_gain(right, wrong):
+def paper_gain(right, wrong):
     """Σ_j (√W⁺ − √W⁻)², the coefficient of ρ_v in the paper's linear programme."""
     return ((np.sqrt(right) - np.sqrt(wrong)) ** 2).sum()
 
@@ -98,8 +98,8 @@ def learn_weights(Ms, weight, *, n_iter, view_weights, scale, watch=None):
         view_margins = np.column_stack([M @ p for M, p in zip(Ms, pi, strict=True)])
         if view_weights == "loss":
             rho = best_view_weights(view_margins, weight, rho)
-        elif view_weights == "printed":
-            gains = [printed_gain(right, wrong) for right, wrong in sums]
+        elif view_weights == "paper":
+            gains = [paper_gain(right, wrong) for right, wrong in sums]
             rho = np.eye(len(Ms))[int(np.argmax(gains))]
         losses.append(logistic_loss(view_margins @ rho, weight))
         if watch is not None and watch(rho, pi):

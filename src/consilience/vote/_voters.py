@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
-from consilience._estimators import fit_coded, with_seed
+from consilience._estimators import fit_label_encoded, with_seed
 
 __all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
 
@@ -111,7 +111,9 @@ def fit_estimators(estimators, view, codes, weight, classes, seed, name):
     """The user's classifiers on one view, and their answers."""
     voters = EstimatorVoters(
         [
-            fit_coded(with_seed(e, seed + k), view, codes, weight, classes, f"view {name!r}")
+            fit_label_encoded(
+                with_seed(e, seed + k), view, codes, weight, classes, f"view {name!r}"
+            )
             for k, e in enumerate(estimators)
         ]
     )

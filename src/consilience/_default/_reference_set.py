@@ -17,24 +17,24 @@ import scipy.sparse as sp
 from consilience.views._pairwise import Reference
 
 __all__ = [
-    "Bank",
-    "BankView",
+    "ReferenceSet",
+    "ReferenceView",
     "check_block",
-    "complete_distances",
-    "filled_distances",
-    "make_bank",
+    "distance_scale",
+    "distances_to_references",
+    "imputed_distances",
+    "make_reference_set",
     "square_distances",
     "square_norms",
-    "typical_distance",
 ]
 
 # rows whose mean stands in for a missing view; see docs/results/default.md
-DONORS = 15
+N_DONORS = 15
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class BankView:
+class ReferenceView:
     """One view of the bank: mapped rows, or the ids of the columns to look up."""
 
     name: str
@@ -65,7 +65,7 @@ class BankView:
 
 
 @dataclass(frozen=True, eq=False)
-class Bank:
+class ReferenceSet:
     """The views, which row has which, and the operators that fill in missing ones."""
 
     views: list
@@ -81,7 +81,7 @@ class Bank:
         """True for the views that came as kernels."""
         return np.array([view.kind == "kernel" for view in self.views])
 
-    def to_filled(self, v, distances):
+    def impute_distances(self, v, distances):
         """Distances (n x m_v) to rows that have view v -> to all rows, missing ones at means."""
         if self.means[v] is None:
             return distances
@@ -115,7 +115,7 @@ def square_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
 
-def typical_distance(D):
+def distance_scale(D):
     """Median of the distances between different rows, but no less than a tenth of their mean."""
     if len(D) < 2:
         return 1.0
@@ -124,54 +124,57 @@ def typical_distance(D):
 
 
 def nearest_means(joint):
-    """Operator (n x m) that takes the mean over the nearest ``DONORS`` of m rows."""
+    """Operator (n x m) that takes the mean over the nearest ``N_DONORS`` of m rows."""
     n, m = joint.shape
-    k = min(DONORS, m)
+    k = min(N_DONORS, m)
     nearest = np.argsort(joint, axis=1, kind="stable")[:, :k]
     ends = np.arange(0, n * k + 1, k)
     return sp.csr_array((np.full(n * k, 1.0 / k), nearest.ravel(), ends), shape=(n, m))
 
 
-def donor_means(joint, there):
+def donor_means(joint, is_present):
     """Operator (n x m) from the m rows that have a view to all rows, None if nobody lacks it.
 
     ``joint`` are distances (n x n) over the views that two rows share, infinite where they share
     none; a row that lacks the view becomes the mean of its nearest rows that have it.
     """
-    if there.all():
+    if is_present.all():
         return None
-    means = nearest_means(joint[~there][:, there])
-    place = np.empty(len(there), dtype=np.intp)
-    place[there], place[~there] = np.arange(there.sum()), there.sum() + np.arange((~there).sum())
-    stacked = sp.vstack([sp.eye_array(int(there.sum()), format="csr"), means], format="csr")
+    means = nearest_means(joint[~is_present][:, is_present])
+    place = np.empty(len(is_present), dtype=np.intp)
+    place[is_present], place[~is_present] = (
+        np.arange(is_present.sum()),
+        is_present.sum() + np.arange((~is_present).sum()),
+    )
+    stacked = sp.vstack([sp.eye_array(int(is_present.sum()), format="csr"), means], format="csr")
     return sp.csr_array(stacked[place])
 
 
-def joint_distances(Ds, present, strengths):
+def joint_distances(Ds, present, view_weights):
     """Mean distance over the views that two rows share, weighted by the strengths of the views."""
     n = len(present)
     total, share = np.zeros((n, n)), np.zeros((n, n))
     for v, D in enumerate(Ds):
         rows = np.flatnonzero(present[:, v])
         where = np.ix_(rows, rows)
-        total[where] += strengths[v] * D
-        share[where] += strengths[v]
+        total[where] += view_weights[v] * D
+        share[where] += view_weights[v]
     with np.errstate(invalid="ignore", divide="ignore"):
         joint = np.where(share > 0, total / share, np.inf)
     np.fill_diagonal(joint, np.inf)
     return joint
 
 
-def make_bank(views, present, Ds, strengths):
-    """Bank of the views; ``Ds`` are distances between the rows that have each view."""
+def make_reference_set(views, present, Ds, view_weights):
+    """Reference set of the views; ``Ds`` are distances between the rows that have each view."""
     means, offsets = [None] * len(views), [None] * len(views)
     if not present.all():
-        joint = joint_distances(Ds, present, strengths)
+        joint = joint_distances(Ds, present, view_weights)
         for v, D in enumerate(Ds):
             means[v] = donor_means(joint, present[:, v]) if present[:, v].any() else None
             if means[v] is not None:
                 offsets[v] = _offsets(means[v], D, views[v].kind)
-    return Bank(views, present, means, offsets)
+    return ReferenceSet(views, present, means, offsets)
 
 
 def _offsets(means, D, kind):
@@ -184,41 +187,44 @@ def _offsets(means, D, kind):
     return 0.5 * (means @ D * means.toarray()).sum(axis=1)
 
 
-def filled_distances(bank, v, D):
+def imputed_distances(reference_set, v, D):
     """Distances (n x n) between all rows of the bank from those between rows that have view v."""
-    if bank.means[v] is None:
+    if reference_set.means[v] is None:
         return D
-    return bank.to_filled(v, bank.means[v] @ D) - bank.offsets[v][:, None]
+    return (
+        reference_set.impute_distances(v, reference_set.means[v] @ D)
+        - reference_set.offsets[v][:, None]
+    )
 
 
-def complete_distances(bank, Ds, strengths, data, mapped):
+def distances_to_references(reference_set, Ds, view_weights, data, mapped):
     """Distances of new rows to all rows of the bank for every view; missing views stand at means.
 
     ``Ds`` are the distances between the rows of the bank that have each view.
     """
-    n, m = len(data), len(bank)
-    if data.present.all() and bank.present.all():
-        return [view.distances(data, mapped.get(view.name)) for view in bank.views]
+    n, m = len(data), len(reference_set)
+    if data.present.all() and reference_set.present.all():
+        return [view.distances(data, mapped.get(view.name)) for view in reference_set.views]
     total, share = np.zeros((n, m)), np.zeros((n, m))
     known = []
-    for v, view in enumerate(bank.views):
-        rows = np.flatnonzero(data.present[:, v]) if strengths[v] else []
+    for v, view in enumerate(reference_set.views):
+        rows = np.flatnonzero(data.present[:, v]) if view_weights[v] else []
         X = mapped[view.name][rows] if view.name in mapped else None
         E = view.distances(data[rows], X) if len(rows) else np.zeros((0, len(Ds[v])))
         known.append((rows, E))
-        where = np.ix_(rows, np.flatnonzero(bank.present[:, v]))
-        total[where] += strengths[v] * E
-        share[where] += strengths[v]
+        where = np.ix_(rows, np.flatnonzero(reference_set.present[:, v]))
+        total[where] += view_weights[v] * E
+        share[where] += view_weights[v]
     with np.errstate(invalid="ignore", divide="ignore"):
         joint = np.where(share > 0, total / share, np.inf)
     out = []
     for v, (rows, E) in enumerate(known):
         filled = np.empty((n, m))
-        filled[rows] = bank.to_filled(v, E)
+        filled[rows] = reference_set.impute_distances(v, E)
         lacking = np.setdiff1d(np.arange(n), rows)
-        if len(lacking) and strengths[v]:
-            means = nearest_means(joint[lacking][:, bank.present[:, v]])
-            half = bank.to_filled(v, means @ Ds[v])
-            filled[lacking] = half - _offsets(means, Ds[v], bank.views[v].kind)[:, None]
+        if len(lacking) and view_weights[v]:
+            means = nearest_means(joint[lacking][:, reference_set.present[:, v]])
+            half = reference_set.impute_distances(v, means @ Ds[v])
+            filled[lacking] = half - _offsets(means, Ds[v], reference_set.views[v].kind)[:, None]
         out.append(filled)
     return out

@@ -15,10 +15,10 @@ from sklearn.utils.validation import column_or_1d
 
 from consilience._targets import check_labels, check_number
 
-__all__ = ["equal_confidence", "is_unlabelled", "read_partial_labels", "weigh_guesses"]
+__all__ = ["is_unlabelled", "match_confidence", "pseudo_label_weights", "read_partial_labels"]
 
-GUESS = 0.3  # weight of a guess beside a label; see docs/results/default.md
-STEEPEST = 5.0  # limit of the logarithm of the factor
+PSEUDO_LABEL_WEIGHT = 0.3  # weight of a guess beside a label; see docs/results/default.md
+MAX_LOG_FACTOR = 5.0  # limit of the logarithm of the factor
 
 
 def is_unlabelled(y, marker):
@@ -59,19 +59,19 @@ def read_partial_labels(y, bare, n_samples, method):
     return out
 
 
-def weigh_guesses(probabilities):
+def pseudo_label_weights(probabilities):
     """The most likely class of each row, and its weight beside rows with a label."""
-    return probabilities.argmax(axis=1), GUESS * probabilities.max(axis=1)
+    return probabilities.argmax(axis=1), PSEUDO_LABEL_WEIGHT * probabilities.max(axis=1)
 
 
-def equal_confidence(logits, confidence):
+def match_confidence(logits, confidence):
     """Factor of the logits (n x K) with which the most likely class has this mean probability."""
 
     def excess(log_factor):
         return softmax(np.exp(log_factor) * logits, axis=1).max(axis=1).mean() - confidence
 
-    if excess(-STEEPEST) >= 0:
-        return np.exp(-STEEPEST)
-    if excess(STEEPEST) <= 0:
-        return np.exp(STEEPEST)
-    return np.exp(brentq(excess, -STEEPEST, STEEPEST, xtol=1e-6))
+    if excess(-MAX_LOG_FACTOR) >= 0:
+        return np.exp(-MAX_LOG_FACTOR)
+    if excess(MAX_LOG_FACTOR) <= 0:
+        return np.exp(MAX_LOG_FACTOR)
+    return np.exp(brentq(excess, -MAX_LOG_FACTOR, MAX_LOG_FACTOR, xtol=1e-6))
