@@ -113,7 +113,7 @@ def changed(old, new):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (changed("metrics =", "measures ="), "unknown field `measures`"),
         (changed("train_size", "trainsize"), r"unknown field `trainsize` - at `\$.protocol`"),
@@ -151,8 +151,8 @@ def changed(old, new):
         ("title = ", "Invalid value"),
     ],
 )
-def test_a_mistake_names_its_key(text, y_pred):
-    with pytest.raises(ValueError, match=y_pred) as error:
+def test_a_mistake_names_its_key(text, message):
+    with pytest.raises(ValueError, match=message) as error:
         parse_suite(text, "mine")
     assert str(error.value).startswith("suite 'mine': ")
     assert "\n" not in str(error.value)
