@@ -20,6 +20,7 @@ BELOW_FAMILIES = [
     "_compat",
     "_core",
     "_estimators",
+    "_parameters",
     "_solvers",
     "_targets",
     "distributed",
@@ -28,12 +29,13 @@ BELOW_FAMILIES = [
 ALLOWED = {
     "_compat": [],
     "_core": [],
+    "_parameters": ["_compat"],
     "_solvers": ["_core"],
-    "views": ["_compat"],
+    "views": ["_compat", "_parameters"],
     "_targets": ["views"],
     "_estimators": [],
     "distributed": ["_targets", "views"],
-    "_base": ["_compat", "_targets", "distributed", "views"],
+    "_base": ["_compat", "_parameters", "_targets", "distributed", "views"],
     **dict.fromkeys(FAMILIES, BELOW_FAMILIES),
     "datasets": ["views"],
     "inspection": ["views"],
@@ -43,7 +45,7 @@ ALLOWED = {
     "compare": ["benchmark", "datasets", "io", "tables", "views"],
     "report": ["benchmark", "compare"],
     "cli": ["benchmark", "compare", "datasets", "io", "report", "tables"],
-    "_binned_tree": ["_core", "_targets"],
+    "_binned_tree": ["_core", "_parameters", "_targets"],
     "__init__": ["views"],
 }
 PACKAGES_OF_EXTRAS = {

@@ -8,6 +8,7 @@ says whether the present parameters give any. ``_fit_blocks(training)`` makes it
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
+from consilience._parameters import validate_parameters
 from consilience._targets import check_labels, check_weights, class_weights
 from consilience.distributed._training import comes_in_blocks, predict_lazily, read_training
 from consilience.views._input import has_dask_views, read_input
@@ -31,6 +33,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # the kinds of views a method can use
     _kinds = ("features",)
+    _parameter_constraints: dict[str, list[Any]] = {}
     # rows of zero weight count as absent; methods with user-given splits keep row numbers
     _drops_zero_weights = True
 
@@ -52,6 +55,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        validate_parameters(self)
         if comes_in_blocks(X):
             if not hasattr(self, "_fit_blocks"):
                 raise TypeError(

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    Options,
+    StrOptions,
+    make_constraint,
+    validate_parameter_constraints,
+)
 from sklearn.utils.parallel import Parallel, delayed
 
 try:
@@ -16,7 +24,17 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks: fit without reportin
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "Options",
+    "Progress",
+    "StrOptions",
+    "make_constraint",
+    "validate_parameter_constraints",
+    "with_callbacks",
+]
 
 
 class Progress:
