@@ -4,13 +4,37 @@ Every sample is described by several views: sources, modalities, sensors, langua
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from consilience.views import MultiViewData, ViewTransformer, as_multiview
 
+if TYPE_CHECKING:  # at run time they are imported at first use, so `import consilience` stays light
+    from consilience import (
+        benchmark,
+        boosting,
+        datasets,
+        distributed,
+        fusion,
+        inspection,
+        io,
+        kernel,
+        landmark,
+        margin,
+        tables,
+        views,
+        vote,
+    )
+    from consilience._binned_tree import BinnedTreeClassifier
+    from consilience._default import ConsilienceClassifier
+
 __version__ = "0.1.0"
 
-# imported at first use, so that `import consilience` stays light
-_SUBPACKAGES = (
+__all__ = [
+    "BinnedTreeClassifier",
+    "ConsilienceClassifier",
+    "MultiViewData",
+    "ViewTransformer",
+    "as_multiview",
     "benchmark",
     "boosting",
     "datasets",
@@ -24,23 +48,21 @@ _SUBPACKAGES = (
     "tables",
     "views",
     "vote",
-)
+]
 
 _CLASSES = {
     "BinnedTreeClassifier": "consilience._binned_tree",
     "ConsilienceClassifier": "consilience._default",
 }
 
-__all__ = ["MultiViewData", "ViewTransformer", "as_multiview", *_CLASSES, *_SUBPACKAGES]
 
-
-def __getattr__(name):
-    if name in _SUBPACKAGES:
-        return importlib.import_module(f"consilience.{name}")
+def __getattr__(name: str) -> Any:
     if name in _CLASSES:
         return getattr(importlib.import_module(_CLASSES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"consilience.{name}")
     raise AttributeError(f"module 'consilience' has no attribute {name!r}")
 
 
-def __dir__():
-    return sorted([*globals(), *_CLASSES, *_SUBPACKAGES])
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,51 +1,73 @@
-"""What every classifier shares: any input to checked views, labels to codes, scores to predictions.
+"""What every classifier shares: any input to validated views, labels to codes, scores to labels.
 
 A method file provides ``_fit(data, codes, weight)``, ``_scores(data)`` (n x K, larger is more
 likely) and, where the method has probabilities, ``_probabilities(data)``; ``_has_probabilities``
-says whether the present parameters give any. ``_fit_blocks(training)`` makes it fit from blocks.
+says whether the present parameters give any. Methods that also fit from data in blocks inherit
+``distributed._mixin.BlockwiseFitMixin``.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
 from consilience._parameters import validate_parameters
-from consilience._targets import check_labels, check_weights, class_weights
-from consilience.distributed._training import comes_in_blocks, predict_lazily, read_training
+from consilience._targets import check_labels, check_weights
+from consilience._training import (
+    LabelledRows,
+    TrainingClasses,
+    TrainingRows,
+    encode_rows,
+    find_classes,
+    label_totals,
+    validate_rows,
+)
+from consilience._warnings import warn_user
+from consilience.distributed._blocks import comes_in_blocks
+from consilience.distributed._predict import predict_lazily
+from consilience.views import MultiViewData
 from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
 from consilience.views._storage import format_list
 
-__all__ = ["UNLABELLED", "MultiViewClassifier"]
-
-UNLABELLED = -1  # code of a row without a label, for the methods that take such rows
+__all__ = ["MultiViewClassifier"]
 
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of all classifiers: input, labels, weights, missing rows and predictions."""
 
     # the kinds of views a method can use
-    _kinds = ("features",)
+    _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
-    # rows of zero weight count as absent; methods with user-given splits keep row numbers
-    _drops_zero_weights = True
+
+    classes_: np.ndarray
+    class_prior_: np.ndarray
+    view_names_: list[str]
+    n_views_in_: int
+    n_features_in_: int
+
+    if TYPE_CHECKING:
+
+        def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None: ...
+        def _scores(self, data: MultiViewData) -> np.ndarray: ...
+        def _probabilities(self, data: MultiViewData) -> np.ndarray: ...
 
     @with_callbacks
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters
         ----------
         X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` take dask arrays, too,
-            and a ``BlockSequence`` in the place of all three parameters.
+            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` also take dask arrays,
+            or a ``BlockSequence`` instead of all three parameters.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
@@ -56,45 +78,45 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
-        if comes_in_blocks(X):
-            if not hasattr(self, "_fit_blocks"):
-                raise TypeError(
-                    f"{type(self).__name__} fits in memory only, and X comes in blocks; "
-                    "MVLSVMClassifier and SMVMEDClassifier fit from blocks, and "
-                    "as_multiview(X).compute() reads dask arrays into memory"
-                )
-            self._fit_blocks(read_training(self, X, y, sample_weight, self.n_jobs))
-            return self
-        data = self._validate_input(X, reset=True)
-        y, labelled = self._read_labels(y, len(data))
-        weight = check_weights(sample_weight, len(data))
-        self._check_rows_have_views(data)
-        if self._drops_zero_weights and not weight.all():
-            kept = np.flatnonzero(weight)
-            data, y, labelled, weight = data[kept], y[kept], labelled[kept], weight[kept]
-        self.classes_ = np.unique(y[labelled & (weight > 0)])
-        if len(self.classes_) < 2:
-            seen = f"1 class: {format_list(self.classes_)}" if len(self.classes_) else "no labels"
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, but the data have "
-                f"{seen}"
-            )
-        codes = np.full(len(y), UNLABELLED)
-        known = np.searchsorted(self.classes_, y[labelled]).clip(max=len(self.classes_) - 1)
-        codes[labelled], weight = known, weight.copy()
-        weight[labelled] = class_weights(
-            getattr(self, "class_weight", None), self.classes_, known, weight[labelled]
-        )
-        totals = np.bincount(known, weights=weight[labelled], minlength=len(self.classes_))
-        self.class_prior_ = totals / totals.sum()
-        self._fit(data, codes, weight)
+        self._fit_input(X, y, sample_weight)
         return self
 
-    def _read_labels(self, y, n_samples):
-        """Checked labels, and which rows have one; methods that need all of them have all."""
-        return check_labels(y, n_samples, type(self).__name__), np.ones(n_samples, dtype=bool)
+    def _fit_input(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Read the training data and fit on them; the parameters are valid."""
+        if comes_in_blocks(X):
+            raise TypeError(
+                f"{type(self).__name__} fits in memory only, but X comes in blocks; "
+                "MVLSVMClassifier and SMVMEDClassifier fit from blocks, and "
+                "as_multiview(X).compute() reads dask arrays into memory"
+            )
+        rows = self._read_rows(X, y, sample_weight)
+        self._fit_training(encode_rows(rows, self._set_classes([label_totals(rows)])))
 
-    def predict(self, X):
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        data = self._validate_input(X, reset=True)
+        y, has_label = self._read_labels(y, len(data))
+        weight = check_weights(sample_weight, len(data))
+        return validate_rows(LabelledRows(data, y, weight, has_label), self._drops_zero_weights)
+
+    def _read_labels(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Validated labels, and which rows have one (None: all, which most methods need)."""
+        return check_labels(y, n_samples, type(self).__name__), None
+
+    def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
+        """Set ``classes_`` and ``class_prior_`` from the label totals of all parts of the data."""
+        classes = find_classes(parts, getattr(self, "class_weight", None), type(self).__name__)
+        self.classes_, self.class_prior_ = classes.classes, classes.prior
+        return classes
+
+    @property
+    def _drops_zero_weights(self) -> bool:
+        """Rows of weight 0 count as absent; methods with user-given splits keep row numbers."""
+        return True
+
+    def _fit_training(self, rows: TrainingRows) -> None:
+        self._fit(rows.data, rows.codes, rows.weight)
+
+    def predict(self, X: Any) -> Any:
         """Predict labels.
 
         Parameters
@@ -105,14 +127,14 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            For dask arrays a dask array, as everywhere else.
+            A dask array if X holds dask arrays; so do the other methods.
         """
         if has_dask_views(X):
             return self._predict_lazily("predict", X)
-        winners = self._predict_or_prior(X, self._scores).argmax(axis=1)
-        return self.classes_[winners]
+        best = self._predict_or_prior(X, self._scores).argmax(axis=1)
+        return self.classes_[best]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Score of each class; for two classes one score, positive for the second class.
 
         Parameters
@@ -130,7 +152,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @available_if(lambda self: hasattr(self, "_probabilities") and self._has_probabilities())
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes.
 
         Parameters
@@ -146,54 +168,45 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._predict_lazily("predict_proba", X)
         return self._predict_or_prior(X, self._probabilities)
 
-    def _has_probabilities(self):
+    def _has_probabilities(self) -> bool:
         return True
 
-    def _validate_input(self, X, reset):
+    def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         """Numeric, finite views of the input; remember (reset) or check their layout."""
         return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
 
-    def _validate_for_predict(self, X):
-        """Checked views of new samples, and the mask of rows that have at least one."""
+    def _validate_for_predict(self, X: Any) -> tuple[MultiViewData, np.ndarray]:
+        """Validated views of new samples, and the mask of rows that have at least one view."""
         check_is_fitted(self)
         data = self._validate_input(X, reset=False)
-        known = data.present.any(axis=1)
-        if not known.all():
-            warnings.warn(
-                f"{(~known).sum()} rows have no view at all and get the class prior: "
-                f"rows {format_list(np.flatnonzero(~known))}",
-                UserWarning,
-                stacklevel=4,
+        has_view = np.asarray(data.present.any(axis=1))
+        if not has_view.all():
+            warn_user(
+                f"{(~has_view).sum()} rows have no view at all and get the class prior: "
+                f"rows {format_list(np.flatnonzero(~has_view))}"
             )
-        return data, known
+        return data, has_view
 
-    def _predict_lazily(self, method, X):
-        """A method of lazy views, as a dask array."""
+    def _predict_lazily(self, method: str, X: Any) -> Any:
+        """Return a method's output for dask arrays, as a dask array."""
         check_is_fitted(self)
         if method == "predict":
             return predict_lazily(self, method, X, (), self.classes_.dtype)
-        one = method == "decision_function" and len(self.classes_) == 2
-        return predict_lazily(self, method, X, () if one else (len(self.classes_),), np.float64)
+        one_score = method == "decision_function" and len(self.classes_) == 2
+        shape = () if one_score else (len(self.classes_),)
+        return predict_lazily(self, method, X, shape, np.dtype(np.float64))
 
-    def _predict_or_prior(self, X, rule):
+    def _predict_or_prior(self, X: Any, rule: Callable[[MultiViewData], np.ndarray]) -> np.ndarray:
         """``rule`` on the rows that have a view, the class prior on those that have none."""
-        data, known = self._validate_for_predict(X)
-        if known.all():
+        data, has_view = self._validate_for_predict(X)
+        if has_view.all():
             return rule(data)
         out = np.tile(self.class_prior_, (len(data), 1))
-        if known.any():
-            out[known] = rule(data[known])
+        if has_view.any():
+            out[has_view] = rule(data[has_view])
         return out
 
-    def _check_rows_have_views(self, data):
-        empty = np.flatnonzero(~data.present.any(axis=1))
-        if len(empty):
-            raise ValueError(
-                f"{len(empty)} training rows have no view at all (Input contains NaN everywhere): "
-                f"rows {format_list(empty)}; drop them before fit"
-            )
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # allow_nan stays False: to scikit-learn it would mean NaN in any cell, not whole views
         tags.input_tags.sparse = True

@@ -8,14 +8,23 @@ scikit-learn's ``DecisionTreeClassifier``.
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from consilience._core.binned import MAX_DEPTH, BinnedView
-from consilience._targets import check_labels, check_weights, class_weights
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    POSITIVE_INTEGER,
+    Number,
+    RealNotInt,
+    StrOptions,
+    validate_parameters,
+)
+from consilience._targets import check_labels, check_weights, class_factors
 
 __all__ = ["BinnedTreeClassifier"]
 
@@ -83,19 +92,36 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
            [1, 2, 2]])
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "max_depth": [Number(Integral, 1, MAX_DEPTH, closed="both")],
+        "criterion": [StrOptions({"gini"})],
+        "splitter": [StrOptions({"best", "random"})],
+        "max_bins": [Number(Integral, 2, 255, closed="both")],
+        "min_samples_leaf": [POSITIVE_INTEGER],
+        "min_weight_fraction_leaf": [Number(Real, 0, 0.5, closed="both")],
+        "max_features": [
+            None,
+            StrOptions({"sqrt", "log2"}),
+            POSITIVE_INTEGER,
+            Number(RealNotInt, 0, 1, closed="right"),
+        ],
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
-        max_depth=MAX_DEPTH,
+        max_depth: int = MAX_DEPTH,
         *,
-        criterion="gini",
-        splitter="best",
-        max_bins=255,
-        min_samples_leaf=1,
-        min_weight_fraction_leaf=0.0,
-        max_features=None,
-        class_weight=None,
-        random_state=None,
-    ):
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.max_depth = max_depth
         self.criterion = criterion
         self.splitter = splitter
@@ -106,7 +132,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow the tree.
 
         Parameters
@@ -122,14 +148,15 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        X = self._check(X, reset=True)
+        validate_parameters(self)
+        X = self._validate_samples(X, reset=True)
         y = check_labels(y, X.shape[0], type(self).__name__)
         weight = check_weights(sample_weight, len(y))
-        self._check_params()
         self.classes_ = np.unique(y[weight > 0])
         self.n_classes_ = len(self.classes_)
         codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
-        weight = class_weights(self.class_weight, self.classes_, codes, weight)
+        totals = np.bincount(codes, weights=weight, minlength=self.n_classes_)
+        weight = weight * class_factors(self.class_weight, self.classes_, totals)[codes]
         present = None if weight.all() else weight > 0
         self.tree_ = BinnedView(X, weight=weight, present=present, max_bins=self.max_bins).grow(
             codes,
@@ -140,7 +167,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         )
         return self
 
-    def grow_params(self, n_features, total_weight):
+    def grow_params(self, n_features: int, total_weight: float) -> Any:
         """Parameters of a tree on ``n_features`` columns, as ``BinnedView.grow`` takes them.
 
         Parameters
@@ -154,7 +181,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         dict
         """
-        self._check_params()
+        validate_parameters(self)
         return {
             "max_depth": self.max_depth,
             "min_samples_leaf": self.min_samples_leaf,
@@ -163,7 +190,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             "splitter": self.splitter,
         }
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict labels.
 
         Parameters
@@ -178,7 +205,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         leaves = self.apply(X)
         return self.classes_[self.tree_.decision[leaves]]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Share of each class in the weight of the leaf.
 
         Parameters
@@ -194,7 +221,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         value = self.tree_.value[leaves]
         return value / value.sum(axis=1, keepdims=True)
 
-    def apply(self, X):
+    def apply(self, X: Any) -> np.ndarray:
         """Leaf that each sample reaches.
 
         Parameters
@@ -206,10 +233,10 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        X = self._check(X)
+        X = self._validate_samples(X)
         return self.tree_.apply(X)
 
-    def predict_depths(self, X, n_depths=None):
+    def predict_depths(self, X: Any, n_depths: int | None = None) -> Any:
         """Predict labels by the tree cut at each depth.
 
         Column k − 1 holds what the tree grown with ``max_depth=k`` predicts.
@@ -225,11 +252,11 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_depths)
         """
-        X = self._check(X)
+        X = self._validate_samples(X)
         return self.classes_[self.tree_.predict_depths(X, n_depths)]
 
     @property
-    def feature_importances_(self):
+    def feature_importances_(self) -> Any:
         """Share of each feature in the decrease of impurity."""
         check_is_fitted(self)
         inner = self.tree_.feature >= 0
@@ -240,17 +267,17 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         )
         return gains / gains.sum() if gains.any() else gains
 
-    def get_depth(self):
+    def get_depth(self) -> Any:
         """Depth of the tree."""
         check_is_fitted(self)
         return self.tree_.max_depth
 
-    def get_n_leaves(self):
+    def get_n_leaves(self) -> Any:
         """Number of leaves."""
         check_is_fitted(self)
         return int((self.tree_.feature < 0).sum())
 
-    def _check(self, X, reset=False):
+    def _validate_samples(self, X: Any, reset: bool = False) -> Any:
         """Validated samples; the types that the kernels read are not copied."""
         if not reset:
             check_is_fitted(self)
@@ -263,40 +290,19 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             ensure_all_finite="allow-nan",
         )
 
-    def _check_params(self):
-        if self.criterion != "gini":
-            raise ValueError(f"criterion must be 'gini', got {self.criterion!r}")
-        check_number(self, "max_depth", Integral, 1, MAX_DEPTH)
-        check_number(self, "max_bins", Integral, 2, 255)
-        check_number(self, "min_samples_leaf", Integral, 1, np.inf)
-        check_number(self, "min_weight_fraction_leaf", Real, 0, 0.5)
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
 
 
-def check_number(estimator, name, kind, least, greatest):
-    """Refuse a parameter of the wrong kind or out of range."""
-    value = getattr(estimator, name)
-    if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= greatest:
-        what = "an integer" if kind is Integral else "a number"
-        raise ValueError(f"{name} must be {what} in {least} … {greatest}, got {value!r}")
-
-
-def count_features(max_features, n_features):
+def count_features(max_features: Any, n_features: int) -> Any:
     """``max_features`` as a number in 1 … n_features."""
     if max_features is None:
         return n_features
     if max_features in ("sqrt", "log2"):
         return max(1, int(getattr(np, max_features)(n_features)))
-    if isinstance(max_features, Integral) and max_features >= 1:
+    if isinstance(max_features, Integral):
         return min(int(max_features), n_features)
-    if isinstance(max_features, Real) and 0 < max_features <= 1:
-        return max(1, int(max_features * n_features))
-    raise ValueError(
-        "max_features must be an integer >= 1, a share in (0, 1], 'sqrt', 'log2' or None, "
-        f"got {max_features!r}"
-    )
+    return max(1, int(max_features * n_features))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     Options,
+    RealNotInt,
     StrOptions,
     make_constraint,
     validate_parameter_constraints,
@@ -16,10 +20,10 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks: fit without reporting progress
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in without callbacks."""
 
-    def with_callbacks(method):
+    def with_callbacks(method: str) -> Any:
         """Leave the method as it is."""
         return method
 
@@ -30,6 +34,7 @@ __all__ = [
     "Interval",
     "Options",
     "Progress",
+    "RealNotInt",
     "StrOptions",
     "make_constraint",
     "validate_parameter_constraints",
@@ -44,22 +49,22 @@ class Progress:
     items, whatever ``n_jobs`` is.
     """
 
-    def __init__(self, estimator, n_tasks):
+    def __init__(self, estimator: Any, n_tasks: int) -> None:
         self.estimator = estimator
         self.context = None
         if getattr(estimator, "_skl_callbacks", None):
             self.context = estimator._init_callback_context(max_subtasks=n_tasks)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         if self.context is not None:
             self.context.call_on_fit_task_begin(estimator=self.estimator)
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self.context is not None and kind is None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 
-    def map(self, function, items, name):
+    def map(self, function: Callable, items: Any, name: str) -> Any:
         """``[function(item) for item in items]``, each a task called ``name``."""
         run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
         results = run(delayed(function)(item) for item in items)
@@ -73,7 +78,7 @@ class Progress:
             task.call_on_fit_task_end(estimator=self.estimator)
         return done
 
-    def tick(self, name):
+    def tick(self, name: str) -> Any:
         """Report one task of a sequential loop as done; True if a callback asks to stop."""
         if self.context is None:
             return False

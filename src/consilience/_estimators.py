@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def check_classifier(estimator, where):
+def check_classifier(estimator: Any, where: str) -> None:
     """Refuse what is no classifier, or decides between pairs of classes."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type) or not is_classifier(estimator):
         raise ValueError(f"a classifier is needed on {where}, got {estimator!r}")
@@ -39,12 +39,12 @@ def check_classifier(estimator, where):
         )
 
 
-def last_step(estimator):
+def last_step(estimator: Any) -> Any:
     """The classifier at the end of a pipeline, or the estimator itself."""
     return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def fit_weighted(estimator, X, y, weight, where):
+def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str) -> Any:
     """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
     check_classifier(estimator, where)
     fitted = clone(estimator)
@@ -64,7 +64,7 @@ class LabelEncodedClassifier:
     classes: np.ndarray
     sparse: bool
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Class codes of the rows."""
         if self.sparse != sp.issparse(X):
             X = sp.csr_array(X) if self.sparse else X.toarray()
@@ -77,12 +77,14 @@ class ConstantClassifier:
 
     code: int
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """The same class code for every row."""
         return np.full(X.shape[0], self.code)
 
 
-def fit_label_encoded(estimator, X, codes, weight, classes, where):
+def fit_label_encoded(
+    estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray, classes: np.ndarray, where: str
+) -> Any:
     """Fit a clone on labels ``classes[codes]``; rows of one class, or none, give a constant."""
     if isinstance(estimator, FrozenEstimator):
         unknown = [label for label in estimator.classes_ if label not in classes]
@@ -96,7 +98,7 @@ def fit_label_encoded(estimator, X, codes, weight, classes, where):
     return LabelEncodedClassifier(fitted, classes, sp.issparse(X))
 
 
-def weight_params(estimator, weight, where):
+def weight_params(estimator: Any, weight: np.ndarray, where: str) -> Any:
     """Arguments of ``fit`` that carry the weights, or an error if the classifier takes none."""
     if not takes_weight(estimator):
         raise ValueError(
@@ -106,7 +108,7 @@ def weight_params(estimator, weight, where):
     return _nested_params(estimator, weight)
 
 
-def _nested_params(estimator, weight):
+def _nested_params(estimator: Any, weight: np.ndarray) -> Any:
     if not isinstance(estimator, Pipeline) or get_config()["enable_metadata_routing"]:
         return {"sample_weight": weight}
     return {
@@ -117,7 +119,7 @@ def _nested_params(estimator, weight):
     }
 
 
-def takes_weight(estimator):
+def takes_weight(estimator: Any) -> Any:
     """Whether ``fit`` takes sample_weight: of a pipeline its last step, of a search its inside."""
     if not hasattr(estimator, "fit"):
         return False
@@ -136,7 +138,7 @@ def takes_weight(estimator):
     return inner is None
 
 
-def with_seeds(estimators, random_state):
+def with_seeds(estimators: Any, random_state: Any) -> Any:
     """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
     if random_state is None:
         return estimators
@@ -148,7 +150,7 @@ def with_seeds(estimators, random_state):
     }
 
 
-def with_seed(estimator, seed):
+def with_seed(estimator: Any, seed: int) -> Any:
     if estimator is None:
         return None
     estimator = clone(estimator)

@@ -18,10 +18,11 @@ from consilience._compat import (
     HasMethods,
     Interval,
     Options,
-    StrOptions,
+    RealNotInt,
     make_constraint,
     validate_parameter_constraints,
 )
+from consilience._compat import StrOptions as _StrOptions
 
 __all__ = [
     "CLASS_WEIGHT",
@@ -37,6 +38,7 @@ __all__ = [
     "ListOf",
     "Number",
     "PerView",
+    "RealNotInt",
     "Scalar",
     "StrOptions",
     "validate_parameters",
@@ -61,6 +63,13 @@ class Number(Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether the value is a number of the interval."""
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
+
+
+class StrOptions(_StrOptions):
+    """One of several strings; unlike scikit-learn's, the message lists them in a fixed order."""
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(sorted(map(repr, self.options)))}}}"
 
 
 class PerView(Options):
@@ -91,7 +100,7 @@ class ListOf(Options):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether every element is valid."""
-        if isinstance(val, (str, Mapping)) or not isinstance(val, Iterable) or np.ndim(val) > 1:
+        if isinstance(val, (str, Mapping)) or not isinstance(val, Iterable):
             return False
         values = list(val)
         return len(values) > 0 and all(
@@ -114,6 +123,20 @@ class Scalar(Options):
 
     def __str__(self) -> str:
         return "a scalar"
+
+
+class _Views(Options):
+    """What ``views`` may be; its contents are checked when the data are known."""
+
+    def __init__(self) -> None:
+        super().__init__(object, set())
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether the value is a list or a dict."""
+        return isinstance(val, Mapping) or (hasattr(val, "__len__") and not isinstance(val, str))
+
+    def __str__(self) -> str:
+        return "a list of widths or view names, or a list or dict of slices or columns"
 
 
 class _ClassWeights(Options):
@@ -140,7 +163,7 @@ FRACTION = Number(Real, 0, 1, closed="neither")
 POSITIVE_INTEGER = Number(Integral, 1, None, closed="left")
 
 # lists of constraints for parameters that many estimators have
-VIEWS = [None, "array-like", Mapping]
+VIEWS = [None, _Views()]
 N_JOBS = [None, POSITIVE_INTEGER, Number(Integral, None, -1, closed="right")]
 CLASS_WEIGHT = [None, StrOptions({"balanced"}), _ClassWeights()]
 CV = ["cv_object"]

@@ -193,7 +193,7 @@ def test_early_stopping(kind):
     assert model.score(data, y) > 0.4
     with pytest.raises(ValueError, match="cannot be combined"):
         clone(model).set_params(warm_start=True).fit(data, y)
-    with pytest.raises(ValueError, match="validation_fraction must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="'validation_fraction' parameter"):
         clone(model).set_params(validation_fraction=1.0).fit(data, y)
 
 
@@ -222,7 +222,7 @@ def test_a_given_binned_tree_shares_its_bins(kind):
     np.testing.assert_array_equal(given.decision_function(data), default.decision_function(data))
     coarse = kind(BinnedTreeClassifier(2, max_bins=4, min_samples_leaf=10), n_estimators=5)
     assert coarse.fit(data, y).score(data, y) > 0.5
-    with pytest.raises(ValueError, match="max_depth must be an integer in 1"):
+    with pytest.raises(ValueError, match=r"\'max_depth\' parameter .* in the range \[1, 30\]"):
         kind(BinnedTreeClassifier(40)).fit(data, y)
 
 
@@ -279,7 +279,7 @@ def test_exact_costs(estimator):
     # the exact reduction gives a first learner with an edge at least as large
     assert exact.view_edges_[0].max() >= weights.view_edges_[0].max() - 0.05
     assert exact.score(data, y) > 0.6
-    with pytest.raises(ValueError, match="'weights' or 'exact', got 'free'"):
+    with pytest.raises(ValueError, match=r"'exact', 'weights'.*Got 'free'"):
         MuMBoClassifier(cost="free").fit(data, y)
 
 

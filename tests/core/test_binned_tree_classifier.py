@@ -188,5 +188,5 @@ def test_weights_are_repeated_rows_beyond_the_bins():
 def test_class_weight_may_name_a_class_that_a_fold_lacks():
     X, y = np.arange(8.0)[:, None], np.arange(8) % 2
     assert len(BinnedTreeClassifier(class_weight={0: 1, 1: 2, 2: 3}).fit(X, y).classes_) == 2
-    with pytest.raises(ValueError, match="max_bins must be an integer"):
+    with pytest.raises(ValueError, match="'max_bins' parameter"):
         BinnedTreeClassifier(max_bins="a").fit(X, y)

@@ -55,7 +55,7 @@ def test_marks(y, marker, expected):
 
 def test_a_mark_is_one_label():
     data, y, _ = problem(60)
-    with pytest.raises(ValueError, match="unlabelled must be one label or None, got \\[1, 2\\]"):
+    with pytest.raises(ValueError, match=r"must be None or a scalar\. Got \[1, 2\]"):
         model(unlabelled=[1, 2]).fit(data, y)
 
 

@@ -243,7 +243,7 @@ def test_stacking_on_a_hold_out():
     ]
     final = LogisticRegression(max_iter=1000).fit(np.hstack(answers), y[test])
     np.testing.assert_allclose(model.final_estimator_.coef_, final.coef_, atol=1e-3)
-    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"Got 1\.5 instead"):
         StackingFusionClassifier(cv=1.5).fit(data, y)
 
 

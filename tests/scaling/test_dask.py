@@ -16,7 +16,8 @@ from sklearn.model_selection import GridSearchCV
 from common.estimators import CLASSIFIERS
 from consilience import MultiViewData, as_multiview
 from consilience._solvers import squared_hinge
-from consilience.distributed import BlockSequence, _training
+from consilience._training import TrainingRows
+from consilience.distributed import BlockSequence
 from consilience.fusion import LateFusionClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
@@ -248,6 +249,6 @@ def test_sizes_of_blocks_are_known_to_the_scheduler():
     from consilience.distributed._dask import Kept
 
     data, y, weight = make(300)
-    rows = _training.Rows(data, y, weight)
+    rows = TrainingRows(data, y, weight)
     assert sys.getsizeof(Kept(rows)) >= data["a"].nbytes + data["b"].nbytes
     assert BlockSequence([(data, y)])

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from consilience import MultiViewData
 from consilience._solvers import coupled_sums, squared_hinge
 from consilience.distributed import BlockSequence
-from consilience.distributed._training import read_training
+from consilience.distributed._blocks import read_blocks
 from consilience.fusion import EarlyFusionClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
@@ -143,7 +143,7 @@ def test_rare_view_is_learned():
     data = MultiViewData({"a": rng.randn(9000, 3), "b": rng.randn(9000, 2) + y[:, None]}, present)
     model = MVLSVMClassifier(5, random_state=0).fit(BlockSequence.cut(data, y, rows=1000))
     assert model.block_slices_["b"] == slice(5, 10)
-    training = read_training(model, BlockSequence.cut(data, y, rows=1000), None, None, None)
+    training = read_blocks(model, BlockSequence.cut(data, y, rows=1000), None, None)
     sample = training.sample(2000, check_random_state(0))
     assert sample.data.present[:, 1].sum() == 40
     assert len(np.unique(sample.data["a"][:, 0])) == len(sample.codes)

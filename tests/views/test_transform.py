@@ -138,8 +138,8 @@ def test_kernels_are_centred_and_projected():
     [
         ({"view0": PCA()}, DATA, "it lacks 'view1'"),
         ({"view0": PCA(), "view1": PCA(), "v": PCA()}, DATA, "it has unknown 'v'"),
-        ("drop", DATA, "an estimator with transform, or 'passthrough'; got 'drop'"),
-        (None, DATA, "view 'view0' must be an estimator with transform"),
+        ("drop", DATA, r"'fit' and 'transform' or a str among \{'passthrough'\}.*Got 'drop'"),
+        (None, DATA, r"'transformer' parameter .* Got None"),
         (KernelCenterer(), DATA, "view 'view0' holds features"),
         (PCA(), MultiViewData({"k": np.eye(4)}, kinds={"k": "kernel"}), "is a kernel view"),
     ],

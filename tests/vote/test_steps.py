@@ -104,7 +104,7 @@ def test_scores_renormalise_over_present_views():
     )
     weights.rho, weights.pi = np.array([1.0, 0.0]), [np.array([2.0]), np.array([1.0, 1.0])]
     present = np.array([[True, True], [True, False], [False, True]])
-    np.testing.assert_allclose(view_scores(votes, weights, present), [2, 2, -2])
+    np.testing.assert_allclose(view_scores(votes, weights.rho, weights.pi, present), [2, 2, -2])
 
 
 @pytest.mark.parametrize("scaling", ["scaled", "unscaled"])
@@ -130,5 +130,5 @@ def test_golden(scaling, name, view_weights, tolerance, n_iter):
     np.testing.assert_allclose(got.loss_curve[:-1], g[f"{key}_loss"][:, 0], **close)
     np.testing.assert_allclose(got.loss_curve[1:], g[f"{key}_loss"][:, 2], **close)
     np.testing.assert_allclose(got.bound_curve, g[f"{key}_loss"][:, 3], **close)
-    scores = view_scores(H, got, np.ones((len(y), 3), dtype=bool))
+    scores = view_scores(H, got.rho, got.pi, np.ones((len(y), 3), dtype=bool))
     np.testing.assert_allclose(scores, g[f"{key}_score"], rtol=tolerance, atol=tolerance)

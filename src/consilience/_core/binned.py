@@ -8,6 +8,7 @@ predicts raw data, dense or sparse, exactly as it predicted the binned rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,38 +58,39 @@ class Tree:
     value: np.ndarray
 
     @property
-    def max_depth(self):
+    def max_depth(self) -> int:
         """Depth of the deepest leaf."""
         return int(self.depth[-1])
 
-    def apply(self, X):
+    def apply(self, X: Any) -> np.ndarray:
         """Leaf that each row of ``X`` reaches; ``X`` is a dense array, CSR or CSC matrix."""
         return self._reach(X, 0)[:, 0]
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Class code of each row of ``X``."""
         return self.decision[self.apply(X)]
 
-    def predict_depths(self, X, n_depths=None):
+    def predict_depths(self, X: Any, n_depths: int | None = None) -> np.ndarray:
         """Class codes (n x D) by the tree cut at depths 1 … D; D is its own depth by default."""
         return self.decision[self._reach(X, self._n_depths(n_depths))]
 
-    def _n_depths(self, n_depths):
+    def _n_depths(self, n_depths: int | None) -> int:
         if n_depths is None:
             return max(1, self.max_depth)
         if n_depths < 1:
             raise ValueError(f"n_depths must be at least 1, got {n_depths}")
         return n_depths
 
-    def _arrays(self):
+    def _arrays(self) -> tuple[np.ndarray, ...]:
         return (
             self.feature, self.threshold, self.left, self.right, self.bin, self.missing_left,
         )  # fmt: skip
 
-    def _reach(self, X, n_depths):
+    def _reach(self, X: Any, n_depths: int) -> np.ndarray:
         if sp.issparse(X):
             X = canonical(X, "csr")
-            return _core.apply_csr(self._arrays(), *sparse_arrays(X), n_depths)
+            apply_csr: Any = _core.apply_csr
+            return apply_csr(self._arrays(), *sparse_arrays(X), n_depths)
         return _core.apply_dense(self._arrays(), as_floats(X), n_depths)
 
 
@@ -109,27 +111,43 @@ class BinnedView:
         Features with more distinct values share bins of nearly equal counts.
     """
 
-    def __init__(self, X, *, weight=None, present=None, max_bins=255):
+    def __init__(
+        self,
+        X: Any,
+        *,
+        weight: np.ndarray | None = None,
+        present: np.ndarray | None = None,
+        max_bins: int = 255,
+    ) -> None:
         self.n_rows, self.n_features = X.shape
         self.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
         self.sparse = sp.issparse(X)
         if self.sparse:
             X = canonical(X, "csc")
-            *entries, limits = _core.bin_sparse(
+            bin_sparse: Any = _core.bin_sparse
+            *entries, limits = bin_sparse(
                 *sparse_arrays(X), self.n_rows, row_masses(weight), self.present, max_bins
             )
-            self._codes = (*entries, self.n_rows)
+            self._codes: tuple[Any, ...] = (*entries, self.n_rows)
         else:
             bins, limits = _core.bin_dense(as_floats(X), row_masses(weight), self.present, max_bins)
             self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
         self._limits = limits
 
     @property
-    def n_bins(self):
+    def n_bins(self) -> np.ndarray:
         """Number of bins of each feature, NaN not counted."""
         return np.diff(self._limits[2])
 
-    def grow(self, codes, weight, *, n_classes, rows=None, **params):
+    def grow(
+        self,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        *,
+        n_classes: int,
+        rows: np.ndarray | None = None,
+        **params: Any,
+    ) -> Tree:
         """Tree with the gini criterion.
 
         Parameters
@@ -149,7 +167,9 @@ class BinnedView:
         weight = np.ascontiguousarray(weight, dtype=np.float64)
         return self._grow(codes, weight, None, rows, n_classes, params)
 
-    def grow_cost(self, costs, *, rows=None, **params):
+    def grow_cost(
+        self, costs: np.ndarray, *, rows: np.ndarray | None = None, **params: Any
+    ) -> Tree:
         """Tree that makes the summed cost of its decisions small.
 
         A leaf decides for the class with the least sum of ``costs`` (n_rows x n_classes), a split
@@ -158,48 +178,56 @@ class BinnedView:
         costs = np.ascontiguousarray(costs, dtype=np.float64)
         return self._grow(None, None, costs, rows, costs.shape[1], params)
 
-    def _grow(self, codes, weight, costs, rows, n_classes, params):
+    def _grow(
+        self,
+        codes: np.ndarray | None,
+        weight: np.ndarray | None,
+        costs: np.ndarray | None,
+        rows: np.ndarray | None,
+        n_classes: int,
+        params: dict[str, Any],
+    ) -> Tree:
         rows = self._taking_part(rows)
-        params = tree_params(self.n_features, **params)
-        function = _core.grow_sparse if self.sparse else _core.grow_dense
+        settings = tree_params(self.n_features, **params)
+        function: Any = _core.grow_sparse if self.sparse else _core.grow_dense
         arrays = function(
-            *self._codes, *self._limits, codes, weight, costs, rows, n_classes, params
+            *self._codes, *self._limits, codes, weight, costs, rows, n_classes, settings
         )
         return Tree(*arrays)
 
-    def _taking_part(self, rows):
+    def _taking_part(self, rows: np.ndarray | None) -> np.ndarray | None:
         if rows is None:
             return self.present
         rows = np.ascontiguousarray(rows, dtype=bool)
         return rows if self.present is None else rows & self.present
 
-    def apply(self, tree):
+    def apply(self, tree: Tree) -> np.ndarray:
         """Leaf of ``tree``, grown on this view, that each of the rows reaches."""
         return self._reach(tree, 0)[:, 0]
 
-    def predict(self, tree):
+    def predict(self, tree: Tree) -> np.ndarray:
         """Class code of each row by a tree grown on this view."""
         return tree.decision[self.apply(tree)]
 
-    def predict_depths(self, tree, n_depths=None):
+    def predict_depths(self, tree: Tree, n_depths: int | None = None) -> np.ndarray:
         """Class codes (n_rows x D) of the rows by the tree cut at depths 1 … D."""
         return tree.decision[self._reach(tree, tree._n_depths(n_depths))]
 
-    def _reach(self, tree, n_depths):
-        function = _core.apply_sparse_bins if self.sparse else _core.apply_bins
+    def _reach(self, tree: Tree, n_depths: int) -> np.ndarray:
+        function: Any = _core.apply_sparse_bins if self.sparse else _core.apply_bins
         return function(tree._arrays(), *self._codes, n_depths)
 
 
 def tree_params(
-    n_features,
+    n_features: int,
     *,
-    max_depth=1,
-    min_samples_leaf=1,
-    min_weight_leaf=0.0,
-    max_features=None,
-    splitter="best",
-    seed=0,
-):
+    max_depth: int = 1,
+    min_samples_leaf: int = 1,
+    min_weight_leaf: float = 0.0,
+    max_features: Any = None,
+    splitter: str = "best",
+    seed: int = 0,
+) -> Any:
     """Parameters of a tree in the order of the kernel.
 
     ``splitter="random"`` draws one threshold per node and feature; ``max_features`` is the number
@@ -220,7 +248,7 @@ def tree_params(
     )
 
 
-def row_masses(weight):
+def row_masses(weight: np.ndarray | None) -> Any:
     """Weights as whole numbers: times a power of two, which repeated rows would not notice."""
     if weight is None or (weight == weight[0]).all():
         return None
@@ -228,19 +256,19 @@ def row_masses(weight):
     return np.maximum(np.rint(np.ldexp(weight, exponent)), 1).astype(np.int64)
 
 
-def as_floats(X):
+def as_floats(X: Any) -> Any:
     """``X`` as it is if it holds float32 or float64, else as float64."""
     X = np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) and aligned(X) else X.astype(np.float64)
 
 
-def aligned(X):
+def aligned(X: Any) -> Any:
     """Whether the kernels can step through ``X``: native, and strides of whole elements."""
     steps = all(stride % X.itemsize == 0 for stride in X.strides)
     return X.flags.aligned and X.dtype.isnative and steps
 
 
-def canonical(X, form):
+def canonical(X: Any, form: Any) -> Any:
     """``X`` in CSR or CSC form, indices sorted and unique; a copy only where needed."""
     out = X.asformat(form)
     if not out.has_canonical_format:
@@ -249,7 +277,7 @@ def canonical(X, form):
     return out
 
 
-def sparse_arrays(X):
+def sparse_arrays(X: Any) -> Any:
     """data, indices, indptr in the types of the kernels."""
     return (
         np.ascontiguousarray(X.data, dtype=np.float64),

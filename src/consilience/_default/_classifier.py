@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from consilience._base import UNLABELLED, MultiViewClassifier
+from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._default._columns import fit_columns
 from consilience._default._combine import fit_stacking_weights, out_of_fold_error
@@ -30,6 +31,8 @@ from consilience._default._pseudo_labels import (
 )
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
+from consilience._parameters import CLASS_WEIGHT, N_JOBS, POSITIVE, VIEWS, Number, Scalar
+from consilience._training import UNLABELLED
 from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
@@ -129,6 +132,16 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     _kinds = KINDS
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_estimators": [None, Number(Integral, MIN_TREES, None, closed="left")],
+        "time_budget": [None, POSITIVE],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "unlabelled": [None, Scalar()],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
         n_estimators=None,
@@ -177,7 +190,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         ndarray of shape (n_members, n_samples, n_classes)
             In the order of ``member_names_``; the class prior for rows without any view.
         """
-        data, known = self._read(X)
+        data, known = self._validate_for_predict(X)
         out = np.tile(self.class_prior_, (len(self._members), len(data), 1))
         for start in range(0, len(data), PREDICT_CHUNK_ROWS):
             rows = start + np.flatnonzero(known[start : start + PREDICT_CHUNK_ROWS])
@@ -185,7 +198,7 @@ class ConsilienceClassifier(MultiViewClassifier):
                 out[:, rows] = self._member_scores(data[rows])
         return out
 
-    def _open(self, X, reset):
+    def _validate_input(self, X, reset):
         data = read_input(self, X, reset=reset, numeric=False)
         if reset:
             self._table_codes = fit_table_codes(data)
@@ -193,7 +206,6 @@ class ConsilienceClassifier(MultiViewClassifier):
         return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
 
     def _fit(self, data, codes, weight):
-        self._check_parameters()
         self._warn_of_unseen_views(data)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
@@ -283,15 +295,6 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def _tree_columns(self, mapped, data):
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
-
-    def _check_parameters(self):
-        n = self.n_estimators
-        whole = isinstance(n, Integral) and not isinstance(n, bool)
-        if n is not None and not (whole and n >= MIN_TREES):
-            raise ValueError(f"n_estimators must be an integer >= {MIN_TREES} or None, got {n!r}")
-        budget = self.time_budget
-        if budget is not None and (not isinstance(budget, Real) or not budget > 0):
-            raise ValueError(f"time_budget must be seconds > 0 or None, got {budget!r}")
 
     def _warn_of_unseen_views(self, data):
         for name in np.array(data.view_names)[~data.present.any(axis=0)]:

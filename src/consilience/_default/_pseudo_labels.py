@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
-from consilience._targets import check_labels, check_number
+from consilience._targets import check_labels, check_n_labels
 
 __all__ = ["is_unlabelled", "match_confidence", "pseudo_label_weights", "read_partial_labels"]
 
@@ -23,8 +23,6 @@ MAX_LOG_FACTOR = 5.0  # limit of the logarithm of the factor
 
 def is_unlabelled(y, marker):
     """Mask of the labels that are None, or the marker."""
-    if np.ndim(marker):
-        raise ValueError(f"unlabelled must be one label or None, got {marker!r}")
     y = np.asarray(y)  # as it is: what is wrong with it is said elsewhere
     nan = _is_nan(marker)
     if y.dtype.kind != "O":
@@ -49,7 +47,7 @@ def _is_nan(label):
 def read_partial_labels(y, bare, n_samples, method):
     """Checked labels where some rows have none (``bare``); what stands there means nothing."""
     y = column_or_1d(y)
-    check_number(y, n_samples)
+    check_n_labels(y, n_samples)
     if bare.all():
         raise ValueError(f"{method} needs labels, but no training row has one")
     # beside None all labels are objects; without it they are what they look like

@@ -9,9 +9,10 @@ CalibratedClassifierCV mends that.
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,9 +23,11 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
+from consilience._parameters import ESTIMATOR, FRACTION, N_JOBS, POSITIVE, POSITIVE_INTEGER, VIEWS
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
-from consilience.boosting._rounds import EarlyStopping, gather_views, round_decision
+from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
+from consilience.views import MultiViewData
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["BoostingClassifier", "BoostingProblem"]
@@ -44,27 +47,27 @@ class BoostingProblem:
     pool: ThreadPoolExecutor | None
 
     @property
-    def total(self):
+    def total(self) -> Any:
         """Sum of the sample weights."""
         return self.weight.sum()
 
     @property
-    def n(self):
+    def n(self) -> Any:
         """Number of rows for the clips: the sum of the weights, which count like repeated rows.
 
         Weights that sum to less than the rows are many (to 1, say) are taken as shares of these.
         """
         return max(self.total, len(self.weight))
 
-    def fit_view(self, v, weight):
+    def fit_view(self, v: int, weight: np.ndarray) -> Any:
         """Weak hypothesis and training predictions of one view."""
         return self.learners[v].fit(weight, self._seeds(1)[0])
 
-    def fit_views(self, weights, costs=False):
+    def fit_views(self, weights: Any, costs: bool = False) -> Any:
         """Hypotheses of all views, each for its own weights (or costs); predictions V x n."""
         tasks = zip(self.learners, weights, self._seeds(len(self.learners)), strict=True)
 
-        def fit(task):
+        def fit(task: Any) -> Any:
             learner, weight, seed = task
             return learner.fit_costs(weight, seed) if costs else learner.fit(weight, seed)
 
@@ -72,28 +75,42 @@ class BoostingProblem:
         hypotheses, predictions = zip(*run(fit, tasks), strict=True)
         return hypotheses, np.stack(predictions)
 
-    def _seeds(self, size):
+    def _seeds(self, size: int) -> Any:
         return self.random.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
 class BoostingClassifier(MultiViewClassifier, PerViewParams):
     """Base of the boosting methods."""
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": ESTIMATOR,
+        "n_estimators": [POSITIVE_INTEGER],
+        "learning_rate": [POSITIVE],
+        "max_depth": [POSITIVE_INTEGER],
+        "resample": ["boolean"],
+        "validation_fraction": [FRACTION],
+        "n_iter_no_change": [None, POSITIVE_INTEGER],
+        "warm_start": ["boolean"],
+        "views": VIEWS,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        n_estimators=100,
-        learning_rate=1.0,
-        max_depth=3,
-        resample=False,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        warm_start=False,
-        views=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_depth: int = 3,
+        resample: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        warm_start: bool = False,
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -108,11 +125,11 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
 
     # -- fit -----------------------------------------------------------------------------------
 
-    def _fit(self, data, codes, weight):
-        self._check_parameters()
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         resumed = self._resume(codes, weight)
         if not resumed:
-            self._rounds, self._state, self._ended = [], None, False
+            self._rounds: list[Round] = []
+            self._state, self._ended = None, False
             self._seen = (self._layout, codes, weight)
             self._random = np.random.RandomState(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -144,7 +161,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             del self._state, self._random, self._seen
         self._set_fitted_attributes()
 
-    def _run_rounds(self, problem, judge):
+    def _run_rounds(self, problem: BoostingProblem, judge: Any) -> None:
         if self._state is None:
             self._state = self._start(problem)
         # a method that stopped has nothing to add, also when its fit is continued
@@ -163,20 +180,11 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         if judge:
             del self._rounds[judge.best_rounds :]
 
-    def _check_parameters(self):
-        if not isinstance(self.n_estimators, numbers.Integral) or self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be a whole number >= 1, got {self.n_estimators!r}")
-        if not isinstance(self.learning_rate, numbers.Real) or not 0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate must be a number > 0, got {self.learning_rate!r}")
-        if not isinstance(self.max_depth, numbers.Integral) or self.max_depth < 1:
-            raise ValueError(f"max_depth must be a whole number >= 1, got {self.max_depth!r}")
-        patience = self.n_iter_no_change
-        if patience is not None and (not isinstance(patience, numbers.Integral) or patience < 1):
-            raise ValueError(f"n_iter_no_change must be None or >= 1, got {patience!r}")
-        if patience is not None and self.warm_start:
+    def _check_parameter_relations(self) -> None:
+        if self.n_iter_no_change is not None and self.warm_start:
             raise ValueError("warm_start cannot be combined with n_iter_no_change")
 
-    def _resume(self, codes, weight):
+    def _resume(self, codes: np.ndarray, weight: np.ndarray) -> Any:
         """Whether a former fit goes on; an error if it was on other rows, labels or views."""
         if not (self.warm_start and getattr(self, "_state", None) is not None):
             return False
@@ -199,20 +207,20 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 )
         return True
 
-    def _split(self, codes):
+    def _split(self, codes: np.ndarray) -> Any:
         everything = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return everything, everything[:0]
-        share = self.validation_fraction
-        if not isinstance(share, numbers.Real) or not 0 < share < 1:
-            raise ValueError(f"validation_fraction must lie between 0 and 1, got {share!r}")
-        split = StratifiedShuffleSplit(1, test_size=float(share), random_state=self._random)
+        share = float(self.validation_fraction)
+        split = StratifiedShuffleSplit(1, test_size=share, random_state=self._random)
         return next(split.split(everything, codes))
 
-    def _learners(self, data, codes, weight, pool):
+    def _learners(
+        self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray, pool: Any
+    ) -> Any:
         estimators = per_view(self.estimator, data.view_names, "estimator")
 
-        def make(v):
+        def make(v: int) -> Any:
             name, present = data.view_names[v], data.present[:, v]
             tree = estimators[name]
             tree = BinnedTreeClassifier(self.max_depth) if tree is None else tree
@@ -225,14 +233,14 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         run = map if pool is None else pool.map
         return list(run(make, range(data.n_views)))
 
-    def _set_fitted_attributes(self):
+    def _set_fitted_attributes(self) -> None:
         """Set the public attributes from the rounds."""
-        self.estimators_ = [round_.members[0].hypothesis for round_ in self._rounds]
-        self.estimator_views_ = np.array([r.members[0].view for r in self._rounds], dtype=int)
+        self.estimators_: list[Any] = [round_.members[0].hypothesis for round_ in self._rounds]
+        self.estimator_views_: Any = np.array([r.members[0].view for r in self._rounds], dtype=int)
         self.estimator_weights_ = np.array([round_.weight for round_ in self._rounds])
         self.view_weights_ = self._view_shares()
 
-    def _view_shares(self):
+    def _view_shares(self) -> Any:
         totals = np.zeros(self.n_views_in_)
         for round_ in self._rounds:
             inner = sum(member.weight for member in round_.members)
@@ -244,7 +252,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
 
     # -- vote ----------------------------------------------------------------------------------
 
-    def _staged_votes(self, data):
+    def _staged_votes(self, data: MultiViewData) -> Iterator[Any]:
         """Votes after each round, each row's scaled up for the learners whose view it lacks.
 
         A row that hears no learner gets the votes of the class prior.
@@ -264,16 +272,16 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             scale = np.divide(total, heard, out=np.zeros_like(heard), where=heard > 0)
             yield np.where(heard[:, None] > 0, votes * scale[:, None] + tie, prior)
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         for votes in self._staged_votes(data):  # one stage at a time in memory
             last = votes
         return last
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         """softmax(2 · votes), the link under which the exponential loss fits log-odds."""
         return softmax(2 * self._scores(data), axis=1)
 
-    def staged_decision_function(self, X):
+    def staged_decision_function(self, X: Any) -> Iterator[Any]:
         """``decision_function`` after each round.
 
         Parameters
@@ -288,7 +296,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged(X):
             yield votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[Any]:
         """``predict`` after each round.
 
         Parameters
@@ -303,12 +311,12 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged(X):
             yield self.classes_[votes.argmax(axis=1)]
 
-    def _staged(self, X):
+    def _staged(self, X: Any) -> Iterator[Any]:
         data, known = self._validate_for_predict(X)
         for votes in self._staged_votes(data):
             votes[~known] = self.class_prior_
             yield votes
 
 
-def _grows_on_bins(estimator):
+def _grows_on_bins(estimator: Any) -> Any:
     return type(estimator) is BinnedTreeClassifier and estimator.class_weight is None

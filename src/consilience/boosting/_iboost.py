@@ -6,7 +6,9 @@ with performance guarantees", ECML PKDD 2011.
 
 from __future__ import annotations
 
-from consilience.boosting._base import BoostingClassifier
+from typing import Any
+
+from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import choose_view, reweigh
 
@@ -84,10 +86,10 @@ class IBoostClassifier(BoostingClassifier):
     0.7...
     """
 
-    def _start(self, problem):
+    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
         return {"w": [problem.weight / problem.total for _ in problem.learners]}
 
-    def _boost(self, problem, state):
+    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
         hypotheses, predictions = problem.fit_views(state["w"])
         chosen, alphas = choose_view(state["w"], predictions, problem)
         if chosen is None:

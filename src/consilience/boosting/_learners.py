@@ -7,6 +7,8 @@ rows, −1 where the view is missing. Our binned tree reads the view once for al
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -25,7 +27,15 @@ __all__ = ["EstimatorLearner", "TreeLearner"]
 class TreeLearner:
     """Our binned tree: the view is binned once, every round grows a tree on the bins."""
 
-    def __init__(self, tree, view, present, codes, weight, n_classes):
+    def __init__(
+        self,
+        tree: Any,
+        view: Any,
+        present: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        n_classes: int,
+    ) -> None:
         self.present = present
         self.codes = codes
         self.n_classes = n_classes
@@ -33,7 +43,7 @@ class TreeLearner:
         rows = None if present.all() else present
         self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
 
-    def fit(self, weight, seed):
+    def fit(self, weight: np.ndarray, seed: int) -> Any:
         """Tree and its training predictions for these weights."""
         tree = self.binned.grow(
             self.codes,
@@ -44,20 +54,20 @@ class TreeLearner:
         )
         return self._with_predictions(tree)
 
-    def fit_costs(self, costs, seed):
+    def fit_costs(self, costs: np.ndarray, seed: int) -> Any:
         """Tree that makes Σ costs[i, h(i)] small."""
         params = self._params(0.0)
         del params["min_weight_leaf"]  # costs are no weights
         return self._with_predictions(self.binned.grow_cost(costs, seed=self._seed(seed), **params))
 
-    def _seed(self, seed):
+    def _seed(self, seed: int) -> Any:
         given = self.tree.random_state
         return seed if given is None else check_random_state(given).randint(2**31 - 1)
 
-    def _params(self, total_weight):
+    def _params(self, total_weight: float) -> Any:
         return self.tree.grow_params(self.binned.n_features, total_weight)
 
-    def _with_predictions(self, tree):
+    def _with_predictions(self, tree: Any) -> Any:
         predictions = self.binned.predict(tree)
         if not self.present.all():
             predictions = np.where(self.present, predictions, -1)
@@ -67,7 +77,17 @@ class TreeLearner:
 class EstimatorLearner:
     """Any scikit-learn classifier, weighted or, if it takes no weights, on a weighted resample."""
 
-    def __init__(self, estimator, view, present, codes, weight, classes, name, resample):
+    def __init__(
+        self,
+        estimator: Any,
+        view: Any,
+        present: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        classes: np.ndarray,
+        name: str,
+        resample: bool,
+    ) -> None:
         self.resample = resample
         check_classifier(estimator, f"view {name!r}")
         if not resample and not takes_weight(estimator):
@@ -85,7 +105,7 @@ class EstimatorLearner:
         # what a regularised learner expects the weights to sum to: those of the rows it sees
         self.total = weight[self.rows].sum()
 
-    def fit(self, weight, seed):
+    def fit(self, weight: np.ndarray, seed: int) -> Any:
         """Fitted classifier and its training predictions for these weights."""
         weight = weight[self.rows]
         picked = self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
@@ -94,7 +114,7 @@ class EstimatorLearner:
         hypothesis = self._fit_rows(X, self.codes[picked], weight, seed)
         return hypothesis, self._predict(hypothesis)
 
-    def fit_costs(self, costs, seed):
+    def fit_costs(self, costs: np.ndarray, seed: int) -> Any:
         """The exact reduction: row i as class l with weight max_l' costs[i, l'] − costs[i, l]."""
         costs = costs[self.rows]
         gains = costs.max(axis=1, keepdims=True) - costs
@@ -106,14 +126,14 @@ class EstimatorLearner:
         hypothesis = self._fit_rows(self.view[row], code, weight, seed)
         return hypothesis, self._predict(hypothesis)
 
-    def _draw(self, weight, seed):
+    def _draw(self, weight: np.ndarray, seed: int) -> Any:
         if not weight.any():
             return np.empty(0, dtype=np.intp)
         draws = np.random.RandomState(seed).random_sample(len(weight))
         share = np.cumsum(weight) / weight.sum()
         return np.sort(np.minimum(np.searchsorted(share, draws, side="right"), len(weight) - 1))
 
-    def _fit_rows(self, X, codes, weight, seed):
+    def _fit_rows(self, X: Any, codes: np.ndarray, weight: np.ndarray, seed: int) -> Any:
         total = len(weight) if self.resample else self.total
         weight = weight * (total / weight.sum()) if len(weight) else weight
         where = f"view {self.name!r}"
@@ -121,7 +141,7 @@ class EstimatorLearner:
             with_seed(self.estimator, seed), X, codes, weight, self.classes, where
         )
 
-    def _predict(self, hypothesis):
+    def _predict(self, hypothesis: Any) -> np.ndarray:
         predictions = np.full(self.n_samples, -1)
         if len(self.rows):
             predictions[self.rows] = hypothesis.predict(self.view)

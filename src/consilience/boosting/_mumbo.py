@@ -13,9 +13,12 @@ ECML PKDD 2011.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier
+from consilience._parameters import StrOptions
+from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._rounds import Member, Round, first_largest
 
 __all__ = ["MuMBoClassifier"]
@@ -30,7 +33,7 @@ class CostMatrix:
     ``total_i`` is Σ_{l≠y_i} base(i, l), so that −C(i, y_i) = scale_i · total_i.
     """
 
-    def __init__(self, codes, n_classes, weight):
+    def __init__(self, codes: np.ndarray, n_classes: int, weight: np.ndarray) -> None:
         self.codes = codes
         self.rows = np.arange(len(codes))
         self.scale = weight.astype(np.float64)
@@ -38,17 +41,17 @@ class CostMatrix:
         self.base[self.rows, codes] = 0.0
         self.total = np.full(len(codes), n_classes - 1.0)
 
-    def row_weights(self):
+    def row_weights(self) -> Any:
         """−C(i, y_i): what a row is worth to the learner of this round."""
         return self.scale * self.total
 
-    def dense(self):
+    def dense(self) -> Any:
         """C as an n x K matrix, whose rows sum to 0."""
         C = self.scale[:, None] * self.base
         C[self.rows, self.codes] = -self.row_weights()
         return C
 
-    def edge(self, predictions):
+    def edge(self, predictions: np.ndarray) -> Any:
         """δ = −Σ_i C(i, h(i)) / Σ_i Σ_{l≠y_i} C(i, l); rows without a prediction add nothing."""
         worth = self.row_weights()
         right = predictions == self.codes
@@ -57,7 +60,7 @@ class CostMatrix:
         total = worth.sum()
         return (worth[right].sum() - lost) / total if total > 0 else 0.0
 
-    def update(self, predictions, alpha, taking_part):
+    def update(self, predictions: np.ndarray, alpha: float, taking_part: Any) -> None:
         """C for f(i, h(i)) += α where ``taking_part``."""
         right = (predictions == self.codes) & taking_part
         self.scale[right] *= np.exp(-alpha)
@@ -69,19 +72,19 @@ class CostMatrix:
         if len(wrong) and self.total[wrong].max() > RESCALE_ABOVE:
             self._rescale()
 
-    def _rescale(self):
+    def _rescale(self) -> None:
         self.base /= self.total[:, None]
         self.scale *= self.total
         self.total[:] = 1.0
 
 
-def edge_weight(edge, n):
+def edge_weight(edge: float, n: int) -> Any:
     """α = ½ ln((1+δ)/(1−δ)) with δ clipped to [0, 1 − 1/n]."""
     rest = max(1 - max(edge, 0.0), 1 / n)
     return 0.5 * np.log((2 - rest) / rest)
 
 
-def cooperate(codes, predictions):
+def cooperate(codes: np.ndarray, predictions: np.ndarray) -> Any:
     """d(v, i): view v takes up row i if it is right there, or if no view that i has is right."""
     right = predictions == codes
     return (right | ~right.any(axis=0)) & (predictions >= 0)
@@ -174,23 +177,29 @@ class MuMBoClassifier(BoostingClassifier):
     0.8...
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BoostingClassifier._parameter_constraints,
+        "cooperation": ["boolean"],
+        "cost": [StrOptions({"weights", "exact"})],
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        n_estimators=100,
-        learning_rate=1.0,
-        max_depth=3,
-        cooperation=True,
-        cost="weights",
-        resample=False,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        warm_start=False,
-        views=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_depth: int = 3,
+        cooperation: bool = True,
+        cost: str = "weights",
+        resample: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        warm_start: bool = False,
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             estimator,
             n_estimators=n_estimators,
@@ -207,20 +216,15 @@ class MuMBoClassifier(BoostingClassifier):
         self.cooperation = cooperation
         self.cost = cost
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.cost not in ("weights", "exact"):
-            raise ValueError(f"cost must be 'weights' or 'exact', got {self.cost!r}")
-
-    def _start(self, problem):
-        self._trace = {"edges": [], "view_edges": [], "bound": []}
+    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+        self._trace: dict[str, list[Any]] = {"edges": [], "view_edges": [], "bound": []}
         costs = [
             CostMatrix(problem.codes, problem.n_classes, problem.weight)
             for _ in range(len(problem.learners) + 1)
         ]
         return {"views": costs[:-1], "global": costs[-1]}
 
-    def _boost(self, problem, state):
+    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
         own, common = state["views"], state["global"]
         exact = self.cost == "exact"
         asked = [C.dense() if exact else C.row_weights() for C in own]
@@ -243,7 +247,7 @@ class MuMBoClassifier(BoostingClassifier):
         perfect = common_edges[chosen] >= 1 - 1e-12
         return Round(alpha, (Member(chosen, hypotheses[chosen]),), last=perfect)
 
-    def _set_fitted_attributes(self):
+    def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()
         n = len(self._rounds)
         self.edges_ = np.array(self._trace["edges"][:n])

@@ -6,9 +6,11 @@ COLING 2012.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from consilience.boosting._base import BoostingClassifier
+from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._rounds import Member, Round, weighted_decision
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
@@ -87,10 +89,10 @@ class MVWABClassifier(BoostingClassifier):
     0.8...
     """
 
-    def _start(self, problem):
+    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
         return {"w": problem.weight / problem.total}
 
-    def _boost(self, problem, state):
+    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
         w, K, n = state["w"], problem.n_classes, problem.n
         hypotheses, predictions = problem.fit_views([w] * len(problem.learners))
         shares = [vote_shares(w, problem.codes, h) for h in predictions]
@@ -109,10 +111,10 @@ class MVWABClassifier(BoostingClassifier):
         )
         return Round(alpha, members, last=bool((voted == problem.codes).all()))
 
-    def _set_fitted_attributes(self):
+    def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()
-        self.estimators_ = [[m.hypothesis for m in r.members] for r in self._rounds]
-        self.estimator_views_ = [np.array([m.view for m in r.members]) for r in self._rounds]
+        self.estimators_: list[Any] = [[m.hypothesis for m in r.members] for r in self._rounds]
+        self.estimator_views_: Any = [np.array([m.view for m in r.members]) for r in self._rounds]
         self.view_estimator_weights_ = np.zeros((len(self._rounds), self.n_views_in_))
         for t, round_ in enumerate(self._rounds):
             for member in round_.members:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from consilience._targets import tie_break
+from consilience.views import MultiViewData
 
 __all__ = [
     "EarlyStopping",
@@ -38,13 +39,13 @@ class Round:
     last: bool = False
 
 
-def first_largest(values, tolerance=1e-12):
+def first_largest(values: Any, tolerance: float = 1e-12) -> Any:
     """Number of the largest value (of each row); the first of those that only rounding parts."""
     values = np.asarray(values)
     return np.argmax(values >= values.max(axis=-1, keepdims=True) - tolerance, axis=-1)
 
 
-def gather_views(data):
+def gather_views(data: MultiViewData) -> Any:
     """(matrix of the rows that have the view, their numbers or None for all) for each view.
 
     Done once: every learner on the view then reads the same numbers, as floats.
@@ -59,7 +60,7 @@ def gather_views(data):
     return gathered
 
 
-def weighted_decision(predictions, weights, prior):
+def weighted_decision(predictions: Any, weights: Any, prior: np.ndarray) -> Any:
     """Class with the largest weighted vote in each row, −1 where nobody votes.
 
     Ties go to the larger prior, then to the lower class.
@@ -71,7 +72,7 @@ def weighted_decision(predictions, weights, prior):
     return np.where(votes.any(axis=1), (votes + tie_break(prior)).argmax(axis=1), -1)
 
 
-def round_decision(round_, views, n, prior):
+def round_decision(round_: Round, views: Any, n: int, prior: np.ndarray) -> Any:
     """Class that a round decides for in each of n rows, −1 where none of its views is there."""
     predictions = [member_predictions(member, views, n) for member in round_.members]
     if len(predictions) == 1:
@@ -79,7 +80,7 @@ def round_decision(round_, views, n, prior):
     return weighted_decision(predictions, [member.weight for member in round_.members], prior)
 
 
-def member_predictions(member, views, n):
+def member_predictions(member: Member, views: Any, n: int) -> Any:
     """Class codes by one hypothesis, −1 where its view is missing."""
     part, rows = views[member.view]
     if rows is None:
@@ -93,7 +94,9 @@ def member_predictions(member, views, n):
 class EarlyStopping:
     """Accuracy on held-out rows after each round, and when to stop."""
 
-    def __init__(self, model, data, codes, weight):
+    def __init__(
+        self, model: Any, data: MultiViewData, codes: np.ndarray, weight: np.ndarray
+    ) -> None:
         self.codes, self.weight = codes, weight
         self.patience = model.n_iter_no_change
         self.views, self.prior = gather_views(data), model.class_prior_
@@ -101,7 +104,7 @@ class EarlyStopping:
         self.best = -np.inf
         self.best_rounds = self.rounds = 0
 
-    def no_better(self, round_):
+    def no_better(self, round_: Round) -> Any:
         """Count the round in; True after ``patience`` rounds without a gain."""
         decision = round_decision(round_, self.views, len(self.votes), self.prior)
         is_present = np.flatnonzero(decision >= 0)

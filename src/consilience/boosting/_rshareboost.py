@@ -7,24 +7,26 @@ Exp3.P has a in the confidence term; this is the corrected form.
 
 from __future__ import annotations
 
-import numbers
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
+from consilience._parameters import FRACTION, POSITIVE, Number, StrOptions
 from consilience._solvers.exp3p import (
     arm_probabilities,
     draw_arm,
     theorem_parameters,
     update_log_weights,
 )
-from consilience.boosting._base import BoostingClassifier
+from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["RShareBoostClassifier"]
 
 
-def edge_reward(right, wrong, n_classes):
+def edge_reward(right: float, wrong: float, n_classes: int) -> Any:
     """r = (W₊ + W₋)(1 − √(1−β²)) with the edge β = 1 − εK/(K−1) on the rows that have the view."""
     seen = right + wrong
     if seen <= 0:
@@ -113,24 +115,31 @@ class RShareBoostClassifier(BoostingClassifier):
     0.8...
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BoostingClassifier._parameter_constraints,
+        "a": [POSITIVE, StrOptions({"theorem"})],
+        "gamma": [Number(Real, 0, 1, closed="right"), StrOptions({"theorem"})],
+        "delta": [FRACTION],
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        n_estimators=100,
-        learning_rate=1.0,
-        max_depth=3,
-        a=0.15,
-        gamma=0.3,
-        delta=0.05,
-        resample=False,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        warm_start=False,
-        views=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_depth: int = 3,
+        a: Any = 0.15,
+        gamma: Any = 0.3,
+        delta: Any = 0.05,
+        resample: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        warm_start: bool = False,
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             estimator,
             n_estimators=n_estimators,
@@ -148,20 +157,8 @@ class RShareBoostClassifier(BoostingClassifier):
         self.gamma = gamma
         self.delta = delta
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        for name, low, high in (("a", 0, np.inf), ("gamma", 0, 1)):
-            value = getattr(self, name)
-            if value != "theorem" and not (isinstance(value, numbers.Real) and low < value <= high):
-                raise ValueError(
-                    f"{name} must be 'theorem' or a number above {low} and up to {high}, "
-                    f"got {value!r}"
-                )
-        if not isinstance(self.delta, numbers.Real) or not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta!r}")
-
-    def _start(self, problem):
-        self._view_draws = []
+    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+        self._view_draws: list[int] = []
         n_views = len(problem.learners)
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
         return {
@@ -171,7 +168,7 @@ class RShareBoostClassifier(BoostingClassifier):
             "gamma": gamma if self.gamma == "theorem" else self.gamma,
         }
 
-    def _boost(self, problem, state):
+    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
         w, a, gamma = state["w"], state["a"], state["gamma"]
         p = arm_probabilities(state["log_d"], gamma)
         v = draw_arm(p, problem.random.random_sample())
@@ -186,7 +183,7 @@ class RShareBoostClassifier(BoostingClassifier):
         self._view_draws.append(p)
         return Round(alpha, (Member(v, hypothesis),))
 
-    def _set_fitted_attributes(self):
+    def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()
         n = len(self._rounds)
         self.view_probabilities_ = np.array(self._view_draws[:n]).reshape(n, self.n_views_in_)

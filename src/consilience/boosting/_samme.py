@@ -18,6 +18,8 @@ learner that sees less weight than one row in n has α = 0, however right it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from consilience.boosting._rounds import first_largest
@@ -25,14 +27,14 @@ from consilience.boosting._rounds import first_largest
 __all__ = ["choose_view", "learner_weight", "normaliser", "reweigh", "vote_shares"]
 
 
-def vote_shares(w, codes, predictions):
+def vote_shares(w: np.ndarray, codes: np.ndarray, predictions: np.ndarray) -> tuple[float, float]:
     """W₊ and W₋ of one learner; what is left of Σw abstained."""
     right = w[predictions == codes].sum()
     wrong = w[(predictions != codes) & (predictions >= 0)].sum()
     return right, wrong
 
 
-def learner_weight(right, wrong, n_classes, n):
+def learner_weight(right: float, wrong: float, n_classes: int, n: float) -> tuple[float, float]:
     """α of a learner and its clipped error ε; (0, 1 − 1/K) if it sees next to nothing."""
     seen, useless = right + wrong, 1 - 1 / n_classes
     if seen <= 0 or 1 / (2 * n * seen) >= min(0.5, useless):
@@ -42,14 +44,16 @@ def learner_weight(right, wrong, n_classes, n):
     return 0.5 * (np.log((1 - error) / error) + np.log(n_classes - 1)), error
 
 
-def normaliser(right, wrong, total, alpha, n_classes):
+def normaliser(right: float, wrong: float, total: float, alpha: float, n_classes: int) -> float:
     """Z, the sum of the weights after the update."""
     absent = max(0.0, total - right - wrong)
     shrink, grow = np.exp(-2 * alpha * (n_classes - 1) / n_classes), np.exp(2 * alpha / n_classes)
     return absent + right * shrink + wrong * grow
 
 
-def reweigh(w, codes, predictions, alpha, n_classes):
+def reweigh(
+    w: np.ndarray, codes: np.ndarray, predictions: np.ndarray, alpha: float, n_classes: int
+) -> np.ndarray:
     """The distribution after a learner of weight α was added."""
     right = predictions == codes
     exponent = np.where(right, -2 * alpha * (n_classes - 1) / n_classes, 2 * alpha / n_classes)
@@ -58,7 +62,7 @@ def reweigh(w, codes, predictions, alpha, n_classes):
     return w / w.sum()
 
 
-def choose_view(ws, predictions, problem):
+def choose_view(ws: Any, predictions: np.ndarray, problem: Any) -> tuple[int | None, list[float]]:
     """The view with the smallest Z among those better than chance, and α of every view.
 
     ``ws`` holds a distribution for each view; None stands for no view if none is better.

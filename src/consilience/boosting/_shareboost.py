@@ -6,7 +6,9 @@ for multi-view learning with performance guarantees", ECML PKDD 2011.
 
 from __future__ import annotations
 
-from consilience.boosting._base import BoostingClassifier
+from typing import Any
+
+from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import choose_view, reweigh
 
@@ -92,10 +94,10 @@ class ShareBoostClassifier(BoostingClassifier):
     0.8...
     """
 
-    def _start(self, problem):
+    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
         return {"w": problem.weight / problem.total}
 
-    def _boost(self, problem, state):
+    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
         w, n_views = state["w"], len(problem.learners)
         hypotheses, predictions = problem.fit_views([w] * n_views)
         v, alphas = choose_view([w] * n_views, predictions, problem)

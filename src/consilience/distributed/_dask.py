@@ -1,27 +1,28 @@
 """Blocks on dask workers: they stay where they are, only states and sums travel.
 
-What the blocks were made from is known to the scheduler, so those of a lost worker are made again.
-Nothing else imports dask, and this module is imported only when data are dask arrays.
+The scheduler knows what the blocks were made from, so it recomputes those of a lost worker. No
+other module imports dask, and this one is imported only when the data are dask arrays.
 """
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 
-from consilience.distributed._drivers import Stream, add_up
+from consilience.distributed._drivers import Arrays, Stream, add_up
 from consilience.views import MultiViewData
 from consilience.views._lazy import cut_rows
 from consilience.views._storage import is_lazy
 
 __all__ = ["DaskBlocks", "lazy_blocks", "lazy_output"]
 
-# sums that one task adds up
-FAN_IN = 8
+FAN_IN = 8  # number of sums that one task adds up
 
 
 class DaskBlocks:
@@ -35,19 +36,19 @@ class DaskBlocks:
         The blocks.
     """
 
-    def __init__(self, client, futures):
+    def __init__(self, client: Any, futures: list[Any]) -> None:
         self.client, self.futures = client, futures
 
     @property
-    def n_blocks(self):
+    def n_blocks(self) -> int:
         """Number of blocks."""
         return len(self.futures)
 
-    def map(self, function, *state):
-        """The blocks changed by a function, kept where they are."""
+    def map(self, function: Callable, *state: Any) -> DaskBlocks:
+        """Apply a function to every block; the results stay on the workers."""
         return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_keep))
 
-    def sum(self, function, *state):
+    def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree.
 
         The tree depends on the number of blocks alone, and so does the rounding of the sum.
@@ -58,8 +59,8 @@ class DaskBlocks:
             parts = [self.client.submit(add_up, group, pure=False) for group in groups]
         return tuple(np.array(array) for array in parts[0].result())
 
-    def collect(self, function, *state, each=None):
-        """The results ``function(block, *state)`` in order.
+    def collect(self, function: Callable, *state: Any, each: list | None = None) -> list:
+        """List of the results ``function(block, *state)``.
 
         With ``each``, ``function(block, *state, value)`` for the blocks whose value is not None.
         """
@@ -69,43 +70,55 @@ class DaskBlocks:
         futures, values = [self.futures[k] for k in wanted], [each[k] for k in wanted]
         return self.client.gather(self._submit(function, state, futures, values))
 
-    def _submit(self, function, state, futures, *each, run=None):
+    def _submit(
+        self,
+        function: Callable,
+        state: tuple,
+        futures: list[Any],
+        *each: list,
+        run: Callable | None = None,
+    ) -> list[Any]:
         # as a task of its own the state is sent once, and again if its worker is lost
         state = self.client.submit(_same, state, pure=False)
-        name, task = f"consilience-{function.__name__}", partial(run or _run, function)
+        name, task = f"consilience-{_name(function)}", partial(run or _run, function)
         return self.client.map(task, futures, [state] * len(futures), *each, pure=False, key=name)
 
 
-def _same(state):
+def _name(function: Callable) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _same(state: tuple) -> tuple:
     return state
 
 
-def _run(function, block, state, *each):
+def _run(function: Callable, block: Kept, state: tuple, *each: Any) -> Any:
     return function(block.value, *state, *each)
 
 
-def _keep(function, block, state):
+def _keep(function: Callable, block: Kept, state: tuple) -> Kept:
     return Kept(function(block.value, *state))
 
 
 class Kept:
-    """A block that tells its size: the scheduler has to know that it is not worth moving."""
+    """A block that reports its size, so that the scheduler knows it is expensive to move."""
 
-    def __init__(self, value):
-        self.value, buffers = value, []
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        buffers: list[pickle.PickleBuffer] = []
         pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
         self.nbytes = sum(buffer.raw().nbytes for buffer in buffers)
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         return self.nbytes
 
 
-def lazy_blocks(data, y, weight, n_jobs):
+def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) -> Any:
     """A driver of (number, container, y, weight) for lazy views, on the client if there is one.
 
     Without a client the blocks are computed on this machine, one after another, in every pass.
     """
-    cuts = data.present.chunks[0]
+    cuts = lazy_cuts(data)
     views = {name: _pieces(view, cuts, name) for name, view in data.items()}
     present, y = _pieces(data.present, cuts, "present"), _pieces(y, cuts, "y")
     weight = [None] * len(cuts) if weight is None else _pieces(weight, cuts, "sample_weight")
@@ -120,7 +133,13 @@ def lazy_blocks(data, y, weight, n_jobs):
     return Stream(lambda: (block.compute() for block in blocks), n_jobs)
 
 
-def _client():
+def lazy_cuts(data: MultiViewData) -> tuple[int, ...]:
+    """Number of rows of each block."""
+    present: Any = data.present
+    return present.chunks[0]
+
+
+def _client() -> Any:
     try:
         from distributed import get_client
     except ImportError:  # dask alone
@@ -131,7 +150,7 @@ def _client():
         return None
 
 
-def _pieces(values, cuts, name):
+def _pieces(values: Any, cuts: tuple[int, ...], name: str) -> list[Any]:
     """Delayed blocks of an array; those of an array in memory are cut here."""
     if not is_lazy(values):
         values = np.asarray(values)
@@ -140,20 +159,22 @@ def _pieces(values, cuts, name):
     return cut_rows(values, cuts, name).to_delayed().reshape(-1).tolist()
 
 
-def _make_block(number, views, present, y, weight):
+def _make_block(
+    number: int, views: dict[str, Any], present: np.ndarray, y: np.ndarray, weight: Any
+) -> tuple:
     return number, MultiViewData(views, present=present), y, weight
 
 
-def _make_kept(*parts):
+def _make_kept(*parts: Any) -> Kept:
     return Kept(_make_block(*parts))
 
 
-def lazy_output(model, method, data, shape, dtype):
-    """``model.method`` of every block of lazy views as one dask array; ``shape`` is that of a row.
+def lazy_output(model: Any, method: str, data: MultiViewData, shape: tuple, dtype: np.dtype) -> Any:
+    """``model.method`` of every block as one dask array; ``shape`` is that of one row's output.
 
-    The views differ in width, so the blocks are joined one by one, not by an operation on arrays.
+    The views differ in width, so blocks are passed one by one, not by an operation on arrays.
     """
-    cuts, names = data.present.chunks[0], data.view_names
+    cuts, names = lazy_cuts(data), data.view_names
     pieces = [_pieces(view, cuts, name) for name, view in data.items()]
     present, model = _pieces(data.present, cuts, "present"), dask.delayed(model, pure=False)
     call = dask.delayed(_predict_block, pure=False)
@@ -168,7 +189,15 @@ def lazy_output(model, method, data, shape, dtype):
     return da.concatenate(parts)
 
 
-def _predict_block(model, method, names, views, present, shape, dtype):
+def _predict_block(
+    model: Any,
+    method: str,
+    names: tuple[str, ...],
+    views: list[Any],
+    present: np.ndarray,
+    shape: tuple,
+    dtype: np.dtype,
+) -> np.ndarray:
     if len(present) == 0:
         return np.empty((0, *shape), dtype=dtype)
     data = MultiViewData(dict(zip(names, views, strict=True)), present=present)

@@ -1,20 +1,37 @@
-"""Where the blocks are: made anew in every pass (``Stream``), or kept by dask workers.
-
-A driver has ``map(function, *state)``, the same blocks changed by a function; ``sum(function,
-*state)``, the sum over the blocks of the tuples of arrays that a function returns; and
-``collect(function, *state, each=...)``, a list of what it returns. Solvers see nothing but ``sum``.
-"""
+"""Drivers of blocks: read again in every pass (``Stream``), or kept by dask workers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
 from joblib import Parallel, delayed
 
-__all__ = ["Stream", "add_up"]
+__all__ = ["Driver", "Stream", "add_up"]
+
+Arrays = tuple[np.ndarray, ...]
 
 
-def add_up(parts):
-    """Sum of tuples of arrays, in order; None for no parts."""
-    total = None
+class Driver(Protocol):
+    """Blocks, wherever they are; solvers only use ``sum``."""
+
+    def map(self, function: Callable, *state: Any) -> Driver:
+        """Apply a function to every block; the blocks stay where they are."""
+
+    def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
+        """Sum of the tuples of arrays ``function(block, *state)`` over the blocks."""
+
+    def collect(self, function: Callable, *state: Any, each: list | None = None) -> list:
+        """List of the results ``function(block, *state)``.
+
+        With ``each``, ``function(block, *state, value)`` for the blocks whose value is not None.
+        """
+
+
+def add_up(parts: Iterable[Arrays]) -> Arrays:
+    """Sum of tuples of arrays, in order."""
+    total: Arrays | None = None
     for part in parts:
         if total is None:
             # not the arrays themselves: they may be in use elsewhere
@@ -22,55 +39,61 @@ def add_up(parts):
             continue
         for mine, other in zip(total, part, strict=True):
             mine += other
+    assert total is not None, "there is at least one block"
     return total
 
 
 class Stream:
-    """Blocks from a function that opens an iterator, changed on their way by functions.
+    """Blocks of an iterator that is opened for every pass, processed by functions on their way.
 
     Parameters
     ----------
     open : function
         Returns an iterator over the blocks.
     n_jobs : int or None
-        Threads, and blocks in memory.
+        Number of threads, and of blocks in memory at a time.
     """
 
-    def __init__(self, open, n_jobs=None, stages=()):
+    def __init__(
+        self,
+        open: Callable[[], Iterator],
+        n_jobs: int | None = None,
+        stages: tuple[tuple[Callable, tuple], ...] = (),
+    ) -> None:
         self.open, self.n_jobs, self.stages = open, n_jobs, stages
-        self.n_blocks = None
+        self.n_blocks: int | None = None
 
-    def map(self, function, *state):
-        """The blocks changed by a function, each time they are read."""
+    def map(self, function: Callable, *state: Any) -> Stream:
+        """Apply a function to every block, each time it is read."""
         changed = Stream(self.open, self.n_jobs, (*self.stages, (function, state)))
         changed.n_blocks = self.n_blocks
         return changed
 
-    def sum(self, function, *state):
+    def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, in order."""
         return add_up(self._results(function, state, None))
 
-    def collect(self, function, *state, each=None):
-        """The results ``function(block, *state)`` in order.
+    def collect(self, function: Callable, *state: Any, each: list | None = None) -> list:
+        """List of the results ``function(block, *state)``.
 
         With ``each``, ``function(block, *state, value)`` for the blocks whose value is not None.
         """
         return list(self._results(function, state, each))
 
-    def _results(self, function, state, each):
+    def _results(self, function: Callable, state: tuple, each: list | None) -> Iterator:
         if self.n_jobs in (None, 1):
-            for block, more in self._inputs(each):
-                yield self._run(block, function, (*state, *more))
+            for block, value in self._inputs(each):
+                yield self._run(block, function, (*state, *value))
             return
         run = Parallel(
             self.n_jobs, require="sharedmem", return_as="generator", pre_dispatch="n_jobs"
         )
         yield from run(
-            delayed(self._run)(block, function, (*state, *more))
-            for block, more in self._inputs(each)
+            delayed(self._run)(block, function, (*state, *value))
+            for block, value in self._inputs(each)
         )
 
-    def _inputs(self, each):
+    def _inputs(self, each: list | None) -> Iterator[tuple[Any, tuple]]:
         number = -1
         for number, block in enumerate(self.open()):
             if each is None:
@@ -80,11 +103,11 @@ class Stream:
         if self.n_blocks is not None and number + 1 != self.n_blocks:
             raise ValueError(
                 f"the first pass over the data had {self.n_blocks} blocks and this one has "
-                f"{number + 1}: they have to come out the same in every pass"
+                f"{number + 1}: every pass must yield the same blocks"
             )
         self.n_blocks = number + 1
 
-    def _run(self, block, function, state):
-        for change, settings in self.stages:
-            block = change(block, *settings)
+    def _run(self, block: Any, function: Callable, state: tuple) -> Any:
+        for process, settings in self.stages:
+            block = process(block, *settings)
         return function(block, *state)

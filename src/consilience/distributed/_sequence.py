@@ -1,9 +1,10 @@
-"""BlockSequence: training data that are read block by block, as often as the solver asks."""
+"""BlockSequence: training data that are read block by block in every pass of a solver."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from consilience.views import MultiViewData
 from consilience.views._storage import n_rows, take_rows
@@ -12,10 +13,11 @@ __all__ = ["BlockSequence"]
 
 
 class BlockSequence:
-    """Training data in blocks of rows, of which one at a time is in memory.
+    """Training data in blocks of rows, one of which is in memory at a time.
 
-    ``fit`` of ``MVLSVMClassifier`` and ``SMVMEDClassifier`` takes it in the place of X and y. Every
-    pass over the data reads the blocks anew, so they have to come out the same each time.
+    ``fit`` of ``MVLSVMClassifier`` and ``SMVMEDClassifier`` takes it instead of X and y. Every pass
+    over the data reads the blocks again, so they must be the same each time. The first pass
+    validates them.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class BlockSequence:
     ['a', 'b']
     """
 
-    def __init__(self, blocks):
+    def __init__(self, blocks: Any) -> None:
         reads_once = iter(blocks) is blocks if hasattr(blocks, "__iter__") else False
         if reads_once or not (callable(blocks) or hasattr(blocks, "__iter__")):
             raise TypeError(
@@ -49,7 +51,9 @@ class BlockSequence:
         self.blocks = blocks
 
     @classmethod
-    def cut(cls, X, y, sample_weight=None, *, rows=100_000):
+    def cut(
+        cls, X: Any, y: Any, sample_weight: Any = None, *, rows: int = 100_000
+    ) -> BlockSequence:
         """Cut arrays, e.g. memory-mapped ones, into blocks of rows.
 
         Parameters
@@ -61,17 +65,17 @@ class BlockSequence:
         sample_weight : array of shape (n_samples,), optional
             Weights.
         rows : int, default=100_000
-            Rows of a block.
+            Number of rows of a block.
 
         Returns
         -------
         BlockSequence
         """
         if not isinstance(rows, numbers.Integral) or rows < 1:
-            raise ValueError(f"rows must be a whole number >= 1, got {rows!r}")
+            raise ValueError(f"rows must be an integer >= 1, got {rows!r}")
         others = [part for part in (y, sample_weight) if part is not None]
 
-        def read():
+        def read() -> Iterator[tuple]:
             for start in range(0, len(y), rows):
                 part = slice(start, start + rows)
                 yield (_take(X, part), *(other[part] for other in others))
@@ -82,8 +86,8 @@ class BlockSequence:
                 raise ValueError(f"X has {n} samples, but {name} has {len(other)}")
         return cls(read)
 
-    def open(self) -> Iterator:
-        """The blocks that have rows, from the first."""
+    def open(self) -> Iterator[tuple[int, Any, Any, Any]]:
+        """Iterate over the blocks that have rows, as (number, X, y, sample_weight)."""
         for number, block in enumerate(self.blocks() if callable(self.blocks) else self.blocks):
             if not isinstance(block, tuple) or len(block) not in (2, 3):
                 raise TypeError(
@@ -95,7 +99,7 @@ class BlockSequence:
                 yield number, X, y, weight
 
 
-def _length(X):
+def _length(X: Any) -> int:
     if isinstance(X, MultiViewData):
         return len(X)
     lengths = {n_rows(view) for view in (X.values() if isinstance(X, Mapping) else [X])}
@@ -104,7 +108,7 @@ def _length(X):
     return lengths.pop()
 
 
-def _take(X, part):
+def _take(X: Any, part: slice) -> Any:
     if isinstance(X, MultiViewData):
         return X[part]
     if isinstance(X, Mapping):

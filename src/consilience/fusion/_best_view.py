@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from sklearn.utils import Tags
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import with_seeds
+from consilience._parameters import CLASS_WEIGHT, CV, ESTIMATOR, N_JOBS, VIEWS, Number, RealNotInt
 from consilience.fusion._members import best_method, fit_member
 from consilience.fusion._out_of_fold import are_splits, make_splits, out_of_fold
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
-from consilience.views._params import PerViewParams, per_view
+from consilience.views._params import PerViewParams, per_view, per_view_values
 
 __all__ = ["BestViewClassifier"]
 
 
-def view_accuracy(outputs, prior, codes, weight, test):
+def view_accuracy(
+    outputs: np.ndarray, prior: np.ndarray, codes: np.ndarray, weight: np.ndarray, test: Any
+) -> Any:
     """Weighted accuracy of out-of-fold outputs; a row without the view gets the largest class.
 
     So a view is judged by what it would do for all samples: one that five rows have cannot win
@@ -82,16 +89,25 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
 
     _kinds = KINDS
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": ESTIMATOR,
+        "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        cv=5,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        cv: Any = 5,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.cv = cv
         self.views = views
@@ -100,21 +116,21 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         self.n_jobs = n_jobs
 
     @property
-    def _drops_zero_weights(self):
+    def _drops_zero_weights(self) -> bool:
         # splits given as row numbers must keep their meaning
         return not are_splits(self.cv)
 
-    def _fit(self, data, codes, weight):
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         names = data.view_names
         estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
         splits = make_splits(self.cv, codes, weight, self.random_state) if len(names) > 1 else []
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
-        def score(task):
+        def score(task: Any) -> Any:
             name, split = task
             return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
 
-        def fit(name):
+        def fit(name: str) -> Any:
             return fit_member(estimators[name], data, name, codes, weight, self.classes_)
 
         with Progress(self, n_tasks=len(names) * (len(splits) + 1)) as progress:
@@ -141,35 +157,32 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         self.best_view_ = self._ranking[0]
         self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
 
-    def _answer(self, data, method):
+    def _answer(self, data: MultiViewData, method: str | None) -> Any:
         answer = np.full((len(data), len(self.classes_)), np.nan)
         for name in self._ranking:
-            open_rows = np.flatnonzero(np.isnan(answer).any(axis=1))
-            if len(open_rows) == 0:
+            unanswered = np.flatnonzero(np.isnan(answer).any(axis=1))
+            if len(unanswered) == 0:
                 break
             member = self._members[name]
             how = method or best_method(member.estimator)
-            answer[open_rows] = member.output(data[open_rows], how)
-        unseen_views = np.isnan(answer).any(axis=1)
-        answer[unseen_views] = self.class_prior_
+            answer[unanswered] = member.output(data[unanswered], how)
+        answer[np.isnan(answer).any(axis=1)] = self.class_prior_
         return answer
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         return self._answer(data, None)
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return self._answer(data, "predict_proba")
 
-    def _has_probabilities(self):
+    def _has_probabilities(self) -> bool:
         if hasattr(self, "_members"):
-            given = [member.estimator for member in self._members.values()]
+            given: list[Any] = [member.estimator for member in self._members.values()]
         else:
-            given = (
-                self.estimator.values() if isinstance(self.estimator, dict) else [self.estimator]
-            )
+            given = per_view_values(self.estimator)
         return all(e is None or hasattr(e, "predict_proba") for e in given)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # one view decides: a group of columns can be too poor for scikit-learn's accuracy check
         tags.classifier_tags.poor_score = self.views is not None

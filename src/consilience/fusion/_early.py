@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
@@ -9,12 +11,14 @@ from sklearn.utils import get_tags
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import check_classifier, fit_weighted, with_seeds
+from consilience._parameters import CLASS_WEIGHT, VIEWS, HasMethods
 from consilience.fusion._members import (
     best_method,
     block_shares,
     class_scores,
     use_default,
 )
+from consilience.views import MultiViewData
 from consilience.views._storage import fill_rows
 
 __all__ = ["EarlyFusionClassifier"]
@@ -23,7 +27,7 @@ __all__ = ["EarlyFusionClassifier"]
 SPARSE_BELOW = 0.3
 
 
-def concatenate(data, fill, sparse):
+def concatenate(data: MultiViewData, fill: dict[str, np.ndarray], sparse: bool) -> Any:
     """Views side by side, rows of missing views replaced by ``fill[view]`` (one row each)."""
     blocks = []
     for v, (name, view) in enumerate(data.items()):
@@ -34,7 +38,7 @@ def concatenate(data, fill, sparse):
     return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
 
 
-def view_means(data, weight):
+def view_means(data: MultiViewData, weight: np.ndarray) -> Any:
     """Weighted column means of each view over the rows that have it (zeros if no row has)."""
     means = {}
     for v, (name, view) in enumerate(data.items()):
@@ -44,13 +48,12 @@ def view_means(data, weight):
     return means
 
 
-def stays_sparse(data, estimator):
+def stays_sparse(data: MultiViewData, estimator: Any) -> Any:
     """Whether a concatenation with any sparse view is thin enough, and welcome as a sparse matrix.
 
     A view that no row has does not count: it has no storage of its own.
     """
-    is_present = data.present.any(axis=0)
-    views = [view for (_, view), any_row in zip(data.items(), is_present, strict=True) if any_row]
+    views = [view for v, (_, view) in enumerate(data.items()) if data.present[:, v].any()]
     if not any(sp.issparse(view) for view in views):
         return False
     stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
@@ -106,13 +109,27 @@ class EarlyFusionClassifier(MultiViewClassifier):
     0.9...
     """
 
-    def __init__(self, estimator=None, *, views=None, class_weight=None, random_state=None):
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.views = views
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _fit(self, data, codes, weight):
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         if self.estimator is not None:
             check_classifier(self.estimator, "all views")
         self._sparse = stays_sparse(data, self.estimator)
@@ -126,22 +143,22 @@ class EarlyFusionClassifier(MultiViewClassifier):
         with Progress(self, n_tasks=0):
             self.estimator_ = fit_weighted(estimator, X, self.classes_[codes], weight, "all views")
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         return self._answer(data, best_method(self.estimator_))
 
-    def _answer(self, data, method):
+    def _answer(self, data: MultiViewData, method: str) -> Any:
         X = concatenate(data, self._fill, self._sparse)
         return class_scores(self.estimator_, X, method, self.classes_)
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return self._answer(data, "predict_proba")
 
-    def _has_probabilities(self):
+    def _has_probabilities(self) -> bool:
         estimator = getattr(self, "estimator_", self.estimator)
         return estimator is None or hasattr(estimator, "predict_proba")
 
     @property
-    def view_weights_(self):
+    def view_weights_(self) -> Any:
         """Share of each view in the decision."""
         shares = None
         if hasattr(self, "estimator_"):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import with_seeds
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    ESTIMATOR,
+    N_JOBS,
+    NON_NEGATIVE,
+    VIEWS,
+    PerView,
+    StrOptions,
+)
 from consilience._targets import tie_break
 from consilience.fusion._members import fit_member
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
@@ -17,7 +29,7 @@ __all__ = ["LateFusionClassifier"]
 METHOD_OF_VOTING = {"soft": "predict_proba", "hard": "predict", "sum": "decision_function"}
 
 
-def average_present(outputs, weights):
+def average_present(outputs: np.ndarray, weights: Any) -> Any:
     """Weighted mean over the views (V x n x K, NaN = missing) that each row has.
 
     Returns the mean and the mask of rows that have none of the voting views.
@@ -25,11 +37,10 @@ def average_present(outputs, weights):
     is_present = ~np.isnan(outputs).any(axis=2)
     share = is_present * np.asarray(weights)[:, None]
     total = share.sum(axis=0)
-    unseen_views = total == 0
-    share = share / np.where(unseen_views, 1.0, total)
-    return np.einsum(
-        "vn,vnk->nk", share, np.where(is_present[:, :, None], outputs, 0.0)
-    ), unseen_views
+    has_none = total == 0
+    share = share / np.where(has_none, 1.0, total)
+    present_outputs = np.where(is_present[:, :, None], outputs, 0.0)
+    return np.einsum("vn,vnk->nk", share, present_outputs), has_none
 
 
 class LateFusionClassifier(MultiViewClassifier, PerViewParams):
@@ -88,17 +99,27 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
 
     _kinds = KINDS
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": ESTIMATOR,
+        "voting": [StrOptions(set(METHOD_OF_VOTING))],
+        "weights": [None, "array-like", PerView(NON_NEGATIVE)],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        voting="soft",
-        weights=None,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        voting: str = "soft",
+        weights: Any = None,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.voting = voting
         self.weights = weights
@@ -107,17 +128,13 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, data, codes, weight):
-        if self.voting not in METHOD_OF_VOTING:
-            raise ValueError(
-                f"voting must be one of {', '.join(METHOD_OF_VOTING)}; got {self.voting!r}"
-            )
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         estimators = with_seeds(
             per_view(self.estimator, data.view_names, "estimator"), self.random_state
         )
         votes = self._vote_weights(data.view_names)
 
-        def fit(name):
+        def fit(name: str) -> Any:
             return fit_member(estimators[name], data, name, codes, weight, self.classes_)
 
         with Progress(self, n_tasks=data.n_views) as progress:
@@ -130,7 +147,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         self.view_weights_ = votes / votes.sum()
         self._require_method(METHOD_OF_VOTING[self.voting])
 
-    def _vote_weights(self, names):
+    def _vote_weights(self, names: tuple[str, ...]) -> Any:
         if self.weights is None:
             return np.ones(len(names))
         weights = self.weights
@@ -144,7 +161,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
             )
         return weights
 
-    def _require_method(self, method):
+    def _require_method(self, method: str) -> None:
         for member in self._members:
             if not hasattr(member.estimator, method):
                 others = {"soft": "'sum' or 'hard'", "sum": "'soft' or 'hard'"}[self.voting]
@@ -154,19 +171,19 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
                     f"use voting={others}"
                 )
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         method = METHOD_OF_VOTING[self.voting]
         outputs = np.stack([member.output(data, method) for member in self._members])
         voting = [self.view_names_.index(member.name) for member in self._members]
-        scores, unseen_views = average_present(outputs, self.view_weights_[voting])
-        scores[unseen_views] = self.class_prior_
+        scores, has_none = average_present(outputs, self.view_weights_[voting])
+        scores[has_none] = self.class_prior_
         if self.voting == "sum":
             return scores
         scores += tie_break(self.class_prior_)
         return scores / scores.sum(axis=1, keepdims=True)
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return self._scores(data)
 
-    def _has_probabilities(self):
+    def _has_probabilities(self) -> bool:
         return self.voting != "sum"

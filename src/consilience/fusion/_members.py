@@ -7,7 +7,6 @@ missing, so that each method applies its own policy.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from consilience._estimators import check_classifier, fit_weighted, takes_weight
+from consilience._warnings import warn_user
+from consilience.views import MultiViewData
 from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-def class_scores(estimator, X, method, classes):
+def class_scores(estimator: Any, X: Any, method: str, classes: np.ndarray) -> Any:
     """Answer of a fitted classifier as scores (n x K) over ``classes``, which it may not all know.
 
     predict_proba gives an unknown class 0; decision_function gives it the least score of the
@@ -52,7 +53,7 @@ def class_scores(estimator, X, method, classes):
     return scores
 
 
-def best_method(estimator):
+def best_method(estimator: Any) -> Any:
     """The most informative answer a classifier has."""
     if hasattr(estimator, "predict_proba"):
         return "predict_proba"
@@ -69,7 +70,7 @@ class ViewMember:
     sparse: bool
     reference: Reference | None
 
-    def output(self, data, method):
+    def output(self, data: MultiViewData, method: str) -> Any:
         """``method`` for every row (n x K), NaN in rows that lack the view."""
         present = data.present[:, data.view_names.index(self.name)]
         scores = np.full((len(data), len(self.classes)), np.nan)
@@ -78,7 +79,7 @@ class ViewMember:
             scores[present] = class_scores(self.estimator, X, method, self.classes)
         return scores
 
-    def _values(self, data):
+    def _values(self, data: MultiViewData) -> Any:
         if self.reference is not None:
             return _finite_block(data.against(self.name, self.reference), self.name)
         view = data[self.name]
@@ -87,7 +88,15 @@ class ViewMember:
         return view.toarray() if sp.issparse(view) else view
 
 
-def fit_member(estimator, data, name, codes, weight, classes, quiet=False):
+def fit_member(
+    estimator: Any,
+    data: MultiViewData,
+    name: str,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    classes: np.ndarray,
+    quiet: bool = False,
+) -> Any:
     """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote.
 
     That it cannot is warned about, unless ``quiet``: one fold is not the whole.
@@ -98,10 +107,8 @@ def fit_member(estimator, data, name, codes, weight, classes, quiet=False):
         return None
     if len(np.unique(codes[rows])) < 2:
         seen = "no" if len(rows) == 0 else "only one class of"
-        warnings.warn(
-            f"view {name!r} is present in {seen} training rows and takes no part in the decision",
-            UserWarning,
-            stacklevel=2,
+        warn_user(
+            f"view {name!r} is present in {seen} training rows and takes no part in the decision"
         )
         return None
     if len(rows) < len(data):
@@ -123,7 +130,7 @@ def fit_member(estimator, data, name, codes, weight, classes, quiet=False):
     )
 
 
-def use_default(estimator, X):
+def use_default(estimator: Any, X: Any) -> Any:
     """The estimator, or for None a logistic regression on scaled columns."""
     if estimator is not None:
         return estimator
@@ -134,7 +141,7 @@ def use_default(estimator, X):
     return make_pipeline(*steps)
 
 
-def block_shares(estimator, widths):
+def block_shares(estimator: Any, widths: list[int]) -> Any:
     """Share of each block of columns in a linear or tree model's decision, or None if unknown.
 
     Blocks are compared by the norm of their coefficients (which asks for columns of one scale) or
@@ -158,7 +165,7 @@ def block_shares(estimator, widths):
     return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
 
 
-def _finite_block(block, name):
+def _finite_block(block: np.ndarray, name: str) -> Any:
     if not np.isfinite(block).all():
         row, column = np.argwhere(~np.isfinite(block))[0]
         raise ValueError(

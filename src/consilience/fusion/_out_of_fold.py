@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 
 from consilience.fusion._members import best_method, fit_member
+from consilience.views import MultiViewData
 
 __all__ = ["are_splits", "is_share", "make_splits", "out_of_fold"]
 
 
-def are_splits(cv):
+def are_splits(cv: Any) -> Any:
     """True for splits given as row numbers, as opposed to a number, a share or a splitter."""
     return isinstance(cv, Iterable)
 
 
-def is_share(cv):
+def is_share(cv: Any) -> Any:
     """True for a number that is not whole: the share of a hold-out."""
     return isinstance(cv, numbers.Real) and not isinstance(cv, numbers.Integral)
 
 
-def make_splits(cv, codes, weight, random_state):
+def make_splits(cv: Any, codes: np.ndarray, weight: np.ndarray, random_state: Any) -> Any:
     """(train, test) row numbers from a number of folds, a hold-out share, a splitter or splits."""
     n = len(codes)
     if is_share(cv):
-        if not 0 < cv < 1:
-            raise ValueError(f"cv as a hold-out share must lie between 0 and 1, got {cv}")
         holdout = StratifiedShuffleSplit(1, test_size=float(cv), random_state=random_state)
         return list(holdout.split(np.zeros(n), codes))
     splits = [
@@ -45,7 +45,7 @@ def make_splits(cv, codes, weight, random_state):
     return splits
 
 
-def _row_numbers(rows, n):
+def _row_numbers(rows: np.ndarray, n: int) -> Any:
     rows = np.asarray(rows)
     if rows.dtype == bool and len(rows) == n:
         return np.flatnonzero(rows)
@@ -54,7 +54,15 @@ def _row_numbers(rows, n):
     return rows % n
 
 
-def out_of_fold(estimator, data, name, codes, weight, classes, split):
+def out_of_fold(
+    estimator: Any,
+    data: MultiViewData,
+    name: str,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    classes: np.ndarray,
+    split: Any,
+) -> Any:
     """Output (n_test x K) of a classifier trained on the split's training rows, NaN if missing."""
     train, test = split
     member = fit_member(

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import fit_weighted, with_seeds
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    CV,
+    ESTIMATOR,
+    N_JOBS,
+    VIEWS,
+    HasMethods,
+    Number,
+    RealNotInt,
+)
 from consilience.fusion._members import (
     best_method,
     block_shares,
@@ -15,13 +27,14 @@ from consilience.fusion._members import (
     fit_member,
 )
 from consilience.fusion._out_of_fold import are_splits, is_share, make_splits, out_of_fold
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["StackingFusionClassifier"]
 
 
-def stack_answers(outputs, fills):
+def stack_answers(outputs: np.ndarray, fills: Any) -> Any:
     """Answers (V x n x K) side by side, ``fills[v]`` where view v is missing.
 
     For two classes the second column of each view says it all.
@@ -32,7 +45,7 @@ def stack_answers(outputs, fills):
     return np.hstack(list(outputs))
 
 
-def missing_answers(members, outputs, prior):
+def missing_answers(members: list[Any], outputs: np.ndarray, prior: np.ndarray) -> Any:
     """What stands for a missing view: the class prior, or the mean of its decision values."""
     return [
         prior
@@ -104,17 +117,27 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
 
     _kinds = KINDS
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": ESTIMATOR,
+        "final_estimator": [HasMethods(["fit", "predict"]), None],
+        "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        final_estimator=None,
-        cv=5,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        final_estimator: Any = None,
+        cv: Any = 5,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.final_estimator = final_estimator
         self.cv = cv
@@ -124,11 +147,11 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         self.n_jobs = n_jobs
 
     @property
-    def _drops_zero_weights(self):
+    def _drops_zero_weights(self) -> bool:
         # splits given as row numbers must keep their meaning
         return not are_splits(self.cv)
 
-    def _fit(self, data, codes, weight):
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         names = data.view_names
         estimators = per_view(self.estimator, names, "estimator")
         final = self.final_estimator
@@ -140,10 +163,10 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         base_rows = splits[0][0] if holdout else np.arange(len(data))
         base = (data[base_rows], codes[base_rows], weight[base_rows])
 
-        def fit(name):
+        def fit(name: str) -> Any:
             return fit_member(estimators[name], base[0], name, base[1], base[2], self.classes_)
 
-        def answer(task):
+        def answer(task: Any) -> Any:
             name, split = task
             return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
 
@@ -170,27 +193,27 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         self.final_estimator_ = fit_weighted(final, X, y, weight[rows], "the answers of the views")
         self.estimators_ = {member.name: member.estimator for member in self._members}
 
-    def _outputs(self, data):
+    def _outputs(self, data: MultiViewData) -> Any:
         return np.stack([m.output(data, best_method(m.estimator)) for m in self._members])
 
-    def _stack(self, data):
+    def _stack(self, data: MultiViewData) -> Any:
         return stack_answers(self._outputs(data), self._fills)
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         return self._final_answer(data, best_method(self.final_estimator_))
 
-    def _final_answer(self, data, method):
+    def _final_answer(self, data: MultiViewData, method: str) -> Any:
         return class_scores(self.final_estimator_, self._stack(data), method, self.classes_)
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return self._final_answer(data, "predict_proba")
 
-    def _has_probabilities(self):
+    def _has_probabilities(self) -> bool:
         final = getattr(self, "final_estimator_", self.final_estimator)
         return final is None or hasattr(final, "predict_proba")
 
     @property
-    def view_weights_(self):
+    def view_weights_(self) -> Any:
         """Share of each view in the final classifier."""
         shares = None
         if hasattr(self, "final_estimator_"):

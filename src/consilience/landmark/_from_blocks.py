@@ -9,7 +9,7 @@ import numpy as np
 from consilience._solvers.row_sums import Block, InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_signs
-from consilience.distributed._training import draw
+from consilience.distributed._blocks import draw
 from consilience.landmark import _imputation as imputation
 from consilience.landmark import _kmeans as kmeans
 from consilience.landmark._projection import check_size

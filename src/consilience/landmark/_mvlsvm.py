@@ -22,6 +22,7 @@ from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
 from consilience._solvers.row_sums import InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
 from consilience.landmark._from_blocks import exact_means, learn_from_blocks, sample_size
 from consilience.landmark._imputation import IMPUTATIONS, fit_imputer
@@ -67,7 +68,7 @@ def learn(M, signs, cost, *, loss, intercept, solver, tol, max_iter, rng, progre
     return theta, n_iter, n_iter < settings["max_iter"]
 
 
-class MVLSVMClassifier(MultiViewClassifier):
+class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """MVL-SVM: a linear machine on similarities to landmarks, for large and incomplete data.
 
     Every view is compared with its landmarks; the similarities of all views side by side are the
@@ -227,13 +228,15 @@ class MVLSVMClassifier(MultiViewClassifier):
             "plain": bool((weight == weight[0]).all() and present.all()),
         }
 
-    def _fit_blocks(self, training):
+    def _check_blockwise_parameters(self):
         self._check_parameters()
         if self.loss != "squared_hinge" or self.solver == "liblinear":
             raise ValueError(
                 "data in blocks need loss='squared_hinge' and solver='auto', 'newton' or "
                 f"'newton-cg'; got loss={self.loss!r}, solver={self.solver!r}"
             )
+
+    def _fit_blocks(self, training):
         rng = check_random_state(self.random_state)
         size = sample_size(self.n_landmarks, self.landmarks, tuple(self.view_names_))
         sample = training.sample(size, rng)

@@ -11,6 +11,7 @@ discrimination", IJCAI 2016.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from consilience._compat import Progress
 from consilience._solvers.newton import Solution, homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
+from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.margin._base import BinarySolution, MarginClassifier, check_number
 from consilience.margin._from_blocks import sample_rows, solve_blocks
 
@@ -116,7 +118,7 @@ def check_alpha(alpha):
         )
 
 
-class SMVMEDClassifier(MarginClassifier):
+class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     """SMVMED: large margins in every view, with slacks that agree between the views.
 
     For two views the slacks ξ of a sample cost c²/2 · [(1 − α)(ξ₁² + ξ₂²) + α(ξ₁ − ξ₂)²]. This is
@@ -254,17 +256,21 @@ class SMVMEDClassifier(MarginClassifier):
         check_number("c", self.c, 0.0)
         check_alpha(self.alpha)
 
-    def _fit_blocks(self, training):
-        sample = sample_rows(training)
-        data = sample.data
-        self._check_common(data)
-        self._check_parameters(data.view_names)
-        if self.solver == "alternation" or self.combine == "best" or self._on_kernels(data):
+    def _check_blockwise_parameters(self):
+        kernels = self.kernel.values() if isinstance(self.kernel, Mapping) else [self.kernel]
+        linear = all(kernel == "linear" for kernel in kernels) and self.solver != "smo"
+        if self.solver == "alternation" or self.combine == "best" or not linear:
             raise ValueError(
                 "data in blocks need linear kernels, solver='auto' or 'newton', and "
                 f"combine='mean' or a view; got kernel={self.kernel!r}, solver={self.solver!r}, "
                 f"combine={self.combine!r}"
             )
+
+    def _fit_blocks(self, training):
+        sample = sample_rows(training)
+        data = sample.data
+        self._check_common(data)
+        self._check_parameters(data.view_names)
         with Progress(self, n_tasks=1) as progress:
             design, solved, shares = solve_blocks(
                 training, sample, self.c, self.alpha, **self._limits(False)

@@ -14,7 +14,7 @@ from consilience.views._convert import as_multiview, is_matrix, read_views, spli
 from consilience.views._data import MultiViewData
 from consilience.views._layout import ViewLayout
 
-__all__ = ["has_dask_views", "read_input", "read_lazy"]
+__all__ = ["has_dask_views", "read_input", "read_lazy", "set_layout", "set_n_features"]
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
@@ -45,13 +45,23 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     if not reset:
         return estimator._layout.align(data)
-    estimator._layout = ViewLayout.from_data(data)
+    set_layout(estimator, data, ViewLayout.from_data(data))
+    if not is_matrix(X):  # of a matrix, validate_data has set the number and names of features
+        set_n_features(estimator, data)
+    return data
+
+
+def set_layout(estimator: Any, data: MultiViewData, layout: ViewLayout) -> None:
+    """Set the attributes that say which views an estimator was fitted on."""
+    estimator._layout = layout
     estimator.view_names_ = list(data.view_names)
     estimator.n_views_in_ = data.n_views
-    if not is_matrix(X):
-        estimator.n_features_in_ = data.shape[1]
-        estimator.__dict__.pop("feature_names_in_", None)
-    return data
+
+
+def set_n_features(estimator: Any, data: MultiViewData) -> None:
+    """Set the number of columns over all views; the views themselves name their columns."""
+    estimator.n_features_in_ = data.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
 
 
 def has_dask_views(X: Any) -> bool:

@@ -108,11 +108,16 @@ def _check_columns(
 
 
 def check_values(
-    data: MultiViewData, kinds: tuple[str, ...], method: str, *, allow_nan: bool = False
+    data: MultiViewData,
+    kinds: tuple[str, ...],
+    method: str,
+    *,
+    allow_nan: bool = False,
+    check_finite: bool = True,
 ) -> MultiViewData:
     """Numeric, finite views of an accepted kind, or an error that says where they are not.
 
-    Values of missing views are not looked at. With ``allow_nan`` single cells may be NaN.
+    Values of missing views are never read. With ``allow_nan`` single cells may be NaN.
     """
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
@@ -130,7 +135,7 @@ def check_values(
             views[name] = sp.csr_array((len(data), data.widths[name]))
             continue
         views[name] = storage.to_numeric(data[name], name)
-        bad = storage.first_not_finite(views[name], present, allow_nan)
+        bad = storage.first_not_finite(views[name], present, allow_nan) if check_finite else None
         if bad is not None:
             _raise_not_finite(name, *bad)
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from consilience.views._storage import format_list
 
-__all__ = ["PerViewParams", "per_view"]
+__all__ = ["PerViewParams", "per_view", "per_view_values"]
 
 
 class PerViewParams(BaseEstimator):
@@ -84,6 +84,11 @@ def _set_nested(member: Any, view: str, key: str, value: Any) -> None:
     if not hasattr(member, "set_params"):
         raise ValueError(f"{key!r} cannot be set: view {view!r} has {member!r}, not an estimator")
     member.set_params(**{key[len(view) + 2 :]: value})
+
+
+def per_view_values(value: Any) -> list[Any]:
+    """The values of a parameter that is one value for all views, or a dict of view -> value."""
+    return list(value.values()) if isinstance(value, Mapping) else [value]
 
 
 def per_view(value: Any, names: tuple[str, ...], parameter: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +12,14 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._parameters import (
+    VIEWS,
+    HasMethods,
+    PerView,
+    StrOptions,
+    validate_parameters,
+)
+from consilience._warnings import warn_user
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 from consilience.views._input import read_input
@@ -66,6 +73,11 @@ class ViewTransformer(TransformerMixin, PerViewParams):
     """
 
     _per_view = "transformer"
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "transformer": [PerView(HasMethods(["fit", "transform"]), StrOptions({"passthrough"}))],
+        "views": VIEWS,
+    }
 
     def __init__(self, transformer: Any, *, views: Any = None) -> None:
         self.transformer = transformer
@@ -128,6 +140,7 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         return self._assemble(data, outputs)
 
     def _fit_transform(self, X: Any, y: Any) -> MultiViewData:
+        validate_parameters(self)
         data = read_input(self, X, reset=True, numeric=False)
         y = None if y is None else np.asarray(y)
         if y is not None and len(y) != len(data):
@@ -139,12 +152,11 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         outputs: dict[str, Any] = {}
         for v, (name, transformer) in enumerate(chosen.items()):
             present = data.present[:, v]
-            _check_transformer(transformer, name)
             self._widths[name] = data.widths[name]
             if transformer == "passthrough" or not present.any():
                 self.transformers_[name] = transformer if present.any() else None
                 outputs[name] = None
-                _warn_if_absent(name, present)
+                _warn_if_unseen(name, present)
                 continue
             part = data[present]
             takes = True if isinstance(transformer, KernelCenterer) else None
@@ -200,20 +212,10 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         return tags
 
 
-def _check_transformer(transformer: Any, name: str) -> None:
-    if not hasattr(transformer, "transform") and transformer != "passthrough":
-        raise ValueError(
-            f"the transformer of view {name!r} must be an estimator with transform, or "
-            f"'passthrough'; got {transformer!r}"
-        )
-
-
-def _warn_if_absent(name: str, present: np.ndarray) -> None:
+def _warn_if_unseen(name: str, present: np.ndarray) -> None:
     if not present.any():
-        warnings.warn(
-            f"view {name!r} is missing in every training row: it stays missing, also in new data",
-            UserWarning,
-            stacklevel=5,
+        warn_user(
+            f"view {name!r} is missing in every training row: it stays missing, also in new data"
         )
 
 

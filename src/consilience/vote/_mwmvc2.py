@@ -9,9 +9,8 @@ Bregman divergence minimization", 2018.
 
 from __future__ import annotations
 
-import numbers
-import warnings
-from collections.abc import Mapping
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -20,7 +19,21 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    FRACTION,
+    N_JOBS,
+    POSITIVE_INTEGER,
+    VIEWS,
+    HasMethods,
+    ListOf,
+    Number,
+    PerView,
+    StrOptions,
+)
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
+from consilience._warnings import warn_of_unseen_views
+from consilience.views import MultiViewData
 from consilience.views._params import per_view
 from consilience.vote._two_level import (
     TwoLevelWeights,
@@ -36,7 +49,7 @@ VIEW_WEIGHTS = ("uniform", "loss", "paper")
 TREES = {"random_trees": fit_random_trees, "trees": fit_trees}
 
 
-def as_votes(predictions, present, code):
+def as_votes(predictions: np.ndarray, present: np.ndarray, code: int) -> Any:
     """Predicted classes as votes for class ``code``: +1, −1, and 0 where the view is missing."""
     return np.where(predictions == code, 1.0, -1.0) * present[:, None]
 
@@ -139,22 +152,37 @@ default="random_trees"
     0.8...
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "voters": [PerView(StrOptions(set(TREES)), ListOf(HasMethods(["fit", "predict"])))],
+        "n_iter": [POSITIVE_INTEGER],
+        "view_weights": [StrOptions(set(VIEW_WEIGHTS))],
+        "scale": ["boolean"],
+        "max_depth": [None, POSITIVE_INTEGER],
+        "min_weight_fraction_leaf": [Number(Real, 0, 0.5, closed="both")],
+        "validation_fraction": [FRACTION],
+        "n_iter_no_change": [None, POSITIVE_INTEGER],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
-        voters="random_trees",
+        voters: Any = "random_trees",
         *,
-        n_iter=2,
-        view_weights="uniform",
-        scale=True,
-        max_depth=None,
-        min_weight_fraction_leaf=0.0,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        n_iter: int = 2,
+        view_weights: str = "uniform",
+        scale: bool = True,
+        max_depth: int | None = None,
+        min_weight_fraction_leaf: float = 0.0,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.voters = voters
         self.n_iter = n_iter
         self.view_weights = view_weights
@@ -168,16 +196,15 @@ default="random_trees"
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, data, codes, weight):
-        self._check_parameters()
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max // 2, size=data.n_views).tolist()
         train, held = self._split(codes, rng)
         names, K = data.view_names, len(self.classes_)
-        given = self._given_voters(names)
+        given = per_view(self.voters, names, "voters")
         n_problems = 1 if K == 2 else K
 
-        def fit_voters(v):
+        def fit_voters(v: int) -> Any:
             rows = train[data.present[train, v]]
             if len(rows) == 0:
                 return None, np.zeros((len(train), 1), dtype=int)
@@ -192,13 +219,22 @@ default="random_trees"
             training = self._spread_answers(data, train, fitted)
             validation = self._answers(data[held]) if len(held) else None
 
-            def learn(problem):
+            def learn(problem: int) -> Any:
                 return self._learn(problem, training, validation, codes, weight, train, held)
 
             self._weights = progress.map(learn, range(n_problems), "learn weights")
         self._set_fitted_attributes()
 
-    def _learn(self, problem, training, validation, codes, weight, train, held):
+    def _learn(
+        self,
+        problem: int,
+        training: Any,
+        validation: Any,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        train: np.ndarray,
+        held: np.ndarray,
+    ) -> Any:
         """Two-level weights of one binary problem."""
         code = self._code(problem)
         signs = one_vs_rest_signs(codes, len(self.classes_))[problem]
@@ -218,42 +254,18 @@ default="random_trees"
         )
         return learned if watch is None else watch.best(learned)
 
-    def _code(self, problem):
+    def _code(self, problem: int) -> Any:
         return 1 if len(self.classes_) == 2 else problem
 
-    def _check_parameters(self):
-        if not isinstance(self.n_iter, numbers.Integral) or self.n_iter < 1:
-            raise ValueError(f"n_iter must be a whole number >= 1, got {self.n_iter!r}")
-        if self.view_weights not in VIEW_WEIGHTS:
-            raise ValueError(
-                f"view_weights must be one of {', '.join(VIEW_WEIGHTS)}; got {self.view_weights!r}"
-            )
-        depth, patience = self.max_depth, self.n_iter_no_change
-        for name, value in (("max_depth", depth), ("n_iter_no_change", patience)):
-            if value is not None and (not isinstance(value, numbers.Integral) or value < 1):
-                raise ValueError(f"{name} must be None or a whole number >= 1, got {value!r}")
-        leaf = self.min_weight_fraction_leaf
-        if not isinstance(leaf, numbers.Real) or not 0 <= leaf <= 0.5:
-            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5], got {leaf!r}")
-        share = self.validation_fraction
-        if not isinstance(share, numbers.Real) or not 0 < share < 1:
-            raise ValueError(f"validation_fraction must lie between 0 and 1, got {share!r}")
-
-    def _given_voters(self, names):
-        given = self.voters
-        if not isinstance(given, Mapping):
-            given = dict.fromkeys(names, given)
-        given = per_view(given, names, "voters")
-        for name, voters in given.items():
-            known = isinstance(voters, str) and voters in TREES
-            if not known and not (isinstance(voters, (list, tuple)) and len(voters)):
-                raise ValueError(
-                    "voters must be 'random_trees', 'trees' or a list of classifiers, got "
-                    f"{voters!r} for view {name!r}"
-                )
-        return given
-
-    def _fit_view(self, given, name, data, codes, weight, seed):
+    def _fit_view(
+        self,
+        given: Any,
+        name: str,
+        data: MultiViewData,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+    ) -> Any:
         view = data[name]
         if isinstance(given, str):
             leaf = self.min_weight_fraction_leaf * weight.sum()
@@ -261,19 +273,13 @@ default="random_trees"
             return TREES[given](view, codes, weight, K, self.max_depth, leaf, seed)
         return fit_estimators(given, view, codes, weight, self.classes_, seed, name)
 
-    def _warn_of_unseen_views(self, names, voters):
+    def _warn_of_unseen_views(self, names: tuple[str, ...], voters: Any) -> None:
         unseen_views = [name for name, v in zip(names, voters, strict=True) if v is None]
         if len(unseen_views) == len(names):
             raise ValueError("no view has a training row")
-        if unseen_views:
-            warnings.warn(
-                f"views {', '.join(map(repr, unseen_views))} are present in no training row and "
-                "take no part in the decision",
-                UserWarning,
-                stacklevel=4,
-            )
+        warn_of_unseen_views(unseen_views)
 
-    def _split(self, codes, rng):
+    def _split(self, codes: np.ndarray, rng: np.random.RandomState) -> Any:
         everything = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return everything, everything[:0]
@@ -282,7 +288,7 @@ default="random_trees"
         )
         return next(split.split(everything, codes))
 
-    def _spread_answers(self, data, train, fitted):
+    def _spread_answers(self, data: MultiViewData, train: np.ndarray, fitted: Any) -> Any:
         """(predictions, present) for each voting view over all training rows."""
         answers = []
         for v, (voters, predictions) in enumerate(fitted):
@@ -294,7 +300,7 @@ default="random_trees"
             answers.append((spread, is_present))
         return answers
 
-    def _answers(self, data):
+    def _answers(self, data: MultiViewData) -> Any:
         """(predictions, present) for each voting view."""
         answers = []
         for name in self._voting:
@@ -310,7 +316,7 @@ default="random_trees"
             answers.append((spread, is_present))
         return answers
 
-    def _set_fitted_attributes(self):
+    def _set_fitted_attributes(self) -> None:
         names, voting = self.view_names_, self._voting
         self.loss_curve_ = [w.loss_curve for w in self._weights]
         self.bound_curve_ = [w.bound_curve for w in self._weights]
@@ -327,7 +333,7 @@ default="random_trees"
         self.rho_ = rho[0] if one else rho
         self.pi_ = {name: p[0] if one else p for name, p in pi.items()}
 
-    def _decisions(self, data):
+    def _decisions(self, data: MultiViewData) -> Any:
         """B(x) of every binary problem, n x 1 or n x K; rows that no voter answers get 0."""
         answers = self._answers(data)
         present = np.column_stack([is_present for _, is_present in answers])
@@ -335,14 +341,15 @@ default="random_trees"
             [
                 view_scores(
                     [as_votes(h, is_present, self._code(p)) for h, is_present in answers],
-                    weights,
+                    weights.rho,
+                    weights.pi,
                     present,
                 )
                 for p, weights in enumerate(self._weights)
             ]
         )
 
-    def _ranked(self, data):
+    def _ranked(self, data: MultiViewData) -> Any:
         """Decisions with ties led towards the larger prior, and the prior where nobody votes."""
         decisions = self._decisions(data)
         tie, prior = tie_break(self.class_prior_), logit(self.class_prior_)
@@ -352,10 +359,10 @@ default="random_trees"
         decisions[~data.present[:, voting].any(axis=1)] = prior[1:] if one else prior
         return decisions
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         return one_vs_rest_scores(self._ranked(data))
 
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         positive = expit(self._ranked(data))
         if positive.shape[1] == 1:
             return np.hstack([1 - positive, positive])
@@ -365,32 +372,39 @@ default="random_trees"
 class EarlyStopping:
     """Loss on held-out rows after each update; remembers the best weights."""
 
-    def __init__(self, model, votes, present, signs, weight):
+    def __init__(
+        self,
+        model: Any,
+        votes: list[np.ndarray],
+        present: np.ndarray,
+        signs: np.ndarray,
+        weight: np.ndarray,
+    ) -> None:
         self.patience = model.n_iter_no_change
         self.scaled = model.scale
         self.votes, self.present, self.signs, self.weight = votes, present, signs, weight
-        self.least, self.kept, self.rounds, self.best_round = np.inf, None, 0, 0
+        self.best_loss, self.rounds, self.best_round = np.inf, 0, 0
+        self.best_weights: tuple[np.ndarray, list[np.ndarray]]
 
-    def __call__(self, rho, pi):
+    def __call__(self, rho: np.ndarray, pi: list[np.ndarray]) -> bool:
         """True if the loss has not fallen for ``patience`` updates."""
         self.rounds += 1
         loss = self._loss(rho, pi)
-        if loss < self.least:
-            self.least, self.kept, self.best_round = loss, (rho, pi), self.rounds
+        if loss < self.best_loss:
+            self.best_loss, self.best_weights, self.best_round = loss, (rho, pi), self.rounds
         return self.rounds - self.best_round >= self.patience
 
-    def _loss(self, rho, pi):
+    def _loss(self, rho: np.ndarray, pi: list[np.ndarray]) -> Any:
         pi = [p / len(p) if self.scaled else p for p in pi]
-        weights = TwoLevelWeights(rho, pi, None, None)
-        return logistic_loss(
-            self.signs * view_scores(self.votes, weights, self.present), self.weight
-        )
+        scores = view_scores(self.votes, rho, pi, self.present)
+        return logistic_loss(self.signs * scores, self.weight)
 
-    def best(self, learned):
+    def best(self, learned: TwoLevelWeights) -> TwoLevelWeights:
         """The learned weights, replaced by the best ones seen."""
-        rho, pi = self.kept
-        learned.loss_curve = learned.loss_curve[: self.best_round + 1]
-        learned.bound_curve = learned.bound_curve[: self.best_round]
-        learned.rho = rho
-        learned.pi = [p / len(p) if self.scaled else p for p in pi]
-        return learned
+        rho, pi = self.best_weights
+        return TwoLevelWeights(
+            rho,
+            [p / len(p) if self.scaled else p for p in pi],
+            learned.loss_curve[: self.best_round + 1],
+            learned.bound_curve[: self.best_round],
+        )

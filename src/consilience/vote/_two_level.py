@@ -15,6 +15,7 @@ used here is Σ_v ρ_v Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)], for a fi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -29,22 +30,22 @@ class TwoLevelWeights:
     """What one binary problem learns: ρ (V,), π_v (n_v,), and the curves of loss and bound."""
 
     rho: np.ndarray
-    pi: list
+    pi: list[np.ndarray]
     loss_curve: np.ndarray
     bound_curve: np.ndarray
 
 
-def logistic_loss(margin, weight):
+def logistic_loss(margin: np.ndarray, weight: np.ndarray) -> float:
     """Σ w ln(1 + exp(−margin)), without overflow."""
     return weight @ np.logaddexp(0.0, -margin)
 
 
-def voter_weights(M, q):
+def voter_weights(M: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """W⁺ and W⁻ of each voter: q-weight of the rows where it is right, and where it is wrong."""
     return q @ np.maximum(M, 0.0), q @ np.maximum(-M, 0.0)
 
 
-def parallel_step(right, wrong, smoothing):
+def parallel_step(right: np.ndarray, wrong: np.ndarray, smoothing: float) -> np.ndarray:
     """δ = ½ ln((W⁺ + εS)/(W⁻ + εS)), S = W⁺ + W⁻; 0 where S = 0. ε keeps perfect voters finite."""
     total = right + wrong
     seen = total > 0
@@ -53,20 +54,20 @@ def parallel_step(right, wrong, smoothing):
     return 0.5 * np.log(ratio)
 
 
-def step_bound(right, wrong, delta):
+def step_bound(right: np.ndarray, wrong: np.ndarray, delta: np.ndarray) -> float:
     """Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)]: at most so much, times ρ_v, is added to the loss."""
     return (right * np.expm1(-delta) + wrong * np.expm1(delta)).sum()
 
 
-def paper_gain(right, wrong):
+def paper_gain(right: np.ndarray, wrong: np.ndarray) -> float:
     """Σ_j (√W⁺ − √W⁻)², the coefficient of ρ_v in the paper's linear programme."""
     return ((np.sqrt(right) - np.sqrt(wrong)) ** 2).sum()
 
 
-def best_view_weights(view_margins, weight, rho):
+def best_view_weights(view_margins: np.ndarray, weight: np.ndarray, rho: np.ndarray) -> np.ndarray:
     """argmin over the simplex of the logistic loss, given the margins (n x V) of the views."""
 
-    def oracle(rho):
+    def oracle(rho: np.ndarray) -> Any:
         margin = view_margins @ rho
         q = expit(-margin)
         gradient = -view_margins.T @ (weight * q)
@@ -76,7 +77,15 @@ def best_view_weights(view_margins, weight, rho):
     return minimise_on_simplex(oracle, rho)[0]
 
 
-def learn_weights(Ms, weight, *, n_iter, view_weights, scale, watch=None):
+def learn_weights(
+    Ms: list[np.ndarray],
+    weight: np.ndarray,
+    *,
+    n_iter: int,
+    view_weights: str,
+    scale: bool,
+    watch: Any = None,
+) -> Any:
     """Run the algorithm on M_v (n x n_v, entries −1, 0, 1).
 
     ``watch(rho, pi)``, called after each iteration, may return True to stop.
@@ -109,13 +118,15 @@ def learn_weights(Ms, weight, *, n_iter, view_weights, scale, watch=None):
     return TwoLevelWeights(rho, pi, np.array(losses), np.array(bounds))
 
 
-def view_scores(votes, weights, present):
+def view_scores(
+    votes: list[np.ndarray], rho: np.ndarray, pi: list[np.ndarray], present: np.ndarray
+) -> np.ndarray:
     """B(x) = Σ_v ρ_v Σ_j π_{v,j} h_{v,j}(x), ρ renormalised over the views that a row has.
 
     ``votes`` are V arrays n x n_v; where the ρ of all present views is 0 they count alike.
     """
-    scores = np.column_stack([h @ p for h, p in zip(votes, weights.pi, strict=True)])
-    share = present * weights.rho
+    scores = np.column_stack([h @ p for h, p in zip(votes, pi, strict=True)])
+    share = present * rho
     total = share.sum(axis=1, keepdims=True)
     even = present / np.maximum(present.sum(axis=1, keepdims=True), 1)
     share = np.where(total > 0, share / np.where(total > 0, total, 1.0), even)

@@ -7,6 +7,7 @@ column for each voter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from consilience._estimators import fit_label_encoded, with_seed
 __all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
 
 
-def voting_depth(tree, max_depth):
+def voting_depth(tree: Any, max_depth: int | None) -> Any:
     """Depths 1 … D − 2 for an unrestricted tree of depth D, at least one, at most max_depth."""
     depth = max(1, tree.max_depth - 2)
     return depth if max_depth is None else min(depth, max_depth)
@@ -29,11 +30,11 @@ class TreeVoters:
     trees: list[Tree]
 
     @property
-    def n_voters(self):
+    def n_voters(self) -> Any:
         """Number of voters."""
         return len(self.trees)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Class codes, a column for each tree."""
         return np.column_stack([tree.predict(X) for tree in self.trees])
 
@@ -46,11 +47,11 @@ class CutVoters:
     depth: int
 
     @property
-    def n_voters(self):
+    def n_voters(self) -> Any:
         """Number of voters."""
         return self.depth
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Class codes, a column for each cut."""
         return self.tree.predict_depths(X, self.depth)
 
@@ -62,21 +63,29 @@ class EstimatorVoters:
     estimators: list
 
     @property
-    def n_voters(self):
+    def n_voters(self) -> Any:
         """Number of voters."""
         return len(self.estimators)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Class codes, a column for each classifier."""
         return np.column_stack([estimator.predict(X) for estimator in self.estimators])
 
 
-def fit_random_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
+def fit_random_trees(
+    view: Any,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    n_classes: int,
+    max_depth: int | None,
+    min_weight_leaf: float,
+    seed: int,
+) -> Any:
     """One randomised tree (a random threshold per feature) for each depth; and its answers."""
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=MAX_DEPTH + 1)
     binned = BinnedView(view, weight=weight)
 
-    def grow(depth):
+    def grow(depth: int) -> Any:
         return binned.grow(
             codes,
             weight,
@@ -92,7 +101,15 @@ def fit_random_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf,
     return voters, np.column_stack([binned.predict(tree) for tree in voters.trees])
 
 
-def fit_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
+def fit_trees(
+    view: Any,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    n_classes: int,
+    max_depth: int | None,
+    min_weight_leaf: float,
+    seed: int,
+) -> Any:
     """All cuts of one greedy tree, and their answers: the depth-k tree is the deep one cut at k."""
     binned = BinnedView(view, weight=weight)
     tree = binned.grow(
@@ -107,7 +124,15 @@ def fit_trees(view, codes, weight, n_classes, max_depth, min_weight_leaf, seed):
     return voters, binned.predict_depths(tree, voters.depth)
 
 
-def fit_estimators(estimators, view, codes, weight, classes, seed, name):
+def fit_estimators(
+    estimators: Any,
+    view: Any,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    classes: np.ndarray,
+    seed: int,
+    name: str,
+) -> Any:
     """The user's classifiers on one view, and their answers."""
     voters = EstimatorVoters(
         [

@@ -1,0 +1,118 @@
+"""Training rows: validated, with labels as class codes and weights multiplied by class weights.
+
+The steps are the same for data in memory and for each block of data in blocks: ``validate_rows``,
+``label_totals``, ``encode_rows``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from consilience._targets import class_factors
+from consilience.views import MultiViewData
+from consilience.views._storage import format_list
+
+__all__ = [
+    "UNLABELLED",
+    "LabelledRows",
+    "TrainingClasses",
+    "TrainingRows",
+    "encode_rows",
+    "find_classes",
+    "label_totals",
+    "validate_rows",
+]
+
+UNLABELLED = -1  # code of a row without a label, for the methods that take such rows
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Validated views with labels as the user gave them; ``has_label`` is None if all rows do."""
+
+    data: MultiViewData
+    y: np.ndarray
+    weight: np.ndarray
+    has_label: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Validated views, class codes (``UNLABELLED`` for rows without a label) and weights."""
+
+    data: MultiViewData
+    codes: np.ndarray
+    weight: np.ndarray
+
+    def take(self, rows: Any) -> TrainingRows:
+        """Some of the rows."""
+        return TrainingRows(self.data[rows], self.codes[rows], self.weight[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingClasses:
+    """The classes, the factors of their weights, and the summed weights after that."""
+
+    classes: np.ndarray
+    factors: np.ndarray
+    totals: np.ndarray
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Share of each class in the summed weights."""
+        return self.totals / self.totals.sum()
+
+
+def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:
+    """Rows that have at least one view each; rows of weight 0 are dropped if asked for."""
+    empty = np.flatnonzero(~rows.data.present.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"{len(empty)} training rows have no view at all (Input contains NaN everywhere): "
+            f"rows {format_list(empty)}; drop them before fit"
+        )
+    if not drop_zero_weights or rows.weight.all():
+        return rows
+    kept = np.flatnonzero(rows.weight)
+    has_label = None if rows.has_label is None else rows.has_label[kept]
+    return LabelledRows(rows.data[kept], rows.y[kept], rows.weight[kept], has_label)
+
+
+def label_totals(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of the rows that count, and the summed weight of each."""
+    counts = rows.weight > 0
+    if rows.has_label is not None:
+        counts &= rows.has_label
+    labels, codes = np.unique(rows.y[counts], return_inverse=True)
+    return labels, np.bincount(codes, weights=rows.weight[counts], minlength=len(labels))
+
+
+def find_classes(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], class_weight: Any, method: str
+) -> TrainingClasses:
+    """Classes of all parts, each a result of ``label_totals``."""
+    classes = np.unique(np.concatenate([labels for labels, _ in parts]))
+    if len(classes) < 2:
+        seen = f"1 class: {format_list(classes)}" if len(classes) else "no labels"
+        raise ValueError(f"{method} needs samples of at least 2 classes, but the data have {seen}")
+    totals = np.zeros(len(classes))
+    for labels, weights in parts:
+        totals[np.searchsorted(classes, labels)] += weights
+    factors = class_factors(class_weight, classes, totals)
+    return TrainingClasses(classes, factors, factors * totals)
+
+
+def encode_rows(rows: LabelledRows, classes: TrainingClasses) -> TrainingRows:
+    """Labels as codes, weights multiplied by those of the classes."""
+    has_label = slice(None) if rows.has_label is None else rows.has_label
+    codes = np.full(len(rows.y), UNLABELLED)
+    # a label that only rows of weight 0 have is no class: such rows count for nothing
+    last = len(classes.classes) - 1
+    codes[has_label] = np.searchsorted(classes.classes, rows.y[has_label]).clip(max=last)
+    weight = rows.weight.copy()
+    weight[has_label] *= classes.factors[codes[has_label]]
+    return TrainingRows(rows.data, codes, weight)

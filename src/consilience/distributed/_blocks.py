@@ -1,0 +1,241 @@
+"""Training data in blocks: read, validated, and sampled.
+
+The first pass over the data validates every block, with the same steps as data in memory; later
+passes only convert them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.random import sample_without_replacement
+
+from consilience._targets import check_labels, check_weights
+from consilience._training import (
+    LabelledRows,
+    TrainingRows,
+    encode_rows,
+    label_totals,
+    validate_rows,
+)
+from consilience.distributed._drivers import Driver, Stream
+from consilience.distributed._sequence import BlockSequence
+from consilience.views import MultiViewData
+from consilience.views._input import (
+    has_dask_views,
+    read_input,
+    read_lazy,
+    set_layout,
+    set_n_features,
+)
+from consilience.views._layout import ViewLayout, check_values
+
+__all__ = ["BlockTraining", "comes_in_blocks", "draw", "read_blocks"]
+
+T = TypeVar("T")
+Positions = list[np.ndarray | None]
+
+
+@dataclass
+class BlockTraining:
+    """Validated training data in blocks.
+
+    Attributes
+    ----------
+    blocks : driver
+        Blocks of ``TrainingRows``.
+    sizes : int array of shape (n_blocks,)
+        Number of rows of each block.
+    present : int array of shape (n_blocks, n_views)
+        How many rows of each block have which view.
+    totals : float array of shape (n_classes,)
+        Summed weight of each class.
+    widths : tuple of int
+        Number of columns of each view.
+    """
+
+    blocks: Any
+    sizes: np.ndarray
+    present: np.ndarray
+    totals: np.ndarray
+    widths: tuple[int, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.sizes.sum())
+
+    def map_and_release(self, function: Callable, *state: Any) -> Driver:
+        """Apply a function to the blocks and give up the rows as they are now."""
+        blocks, self.blocks = self.blocks.map(function, *state), None
+        return blocks
+
+    def sample(self, size: int, rng: np.random.RandomState) -> TrainingRows:
+        """Random rows, at most ``size``; all of them in order if there are fewer.
+
+        A view that hardly any of these rows has gets rows of its own, at most ``size``.
+        """
+        drawn = self._fetch(draw(self.sizes, size, rng), None)
+        n_drawn, n_rows = drawn.data.present.sum(axis=0), self.present.sum(axis=0)
+        parts = [drawn]
+        for v in np.flatnonzero((n_drawn < size / 4) & (n_drawn < n_rows)):
+            extra = draw(self.present[:, v], min(size, n_rows[v]), rng)
+            # rows drawn before that have this view may be drawn again: drop the first copy
+            parts[0] = parts[0].take(np.flatnonzero(~parts[0].data.present[:, v]))
+            parts.append(self._fetch(extra, int(v)))
+        return parts[0] if len(parts) == 1 else join([part for part in parts if len(part.codes)])
+
+    def _fetch(self, positions: Positions, view: int | None) -> TrainingRows:
+        return join(self.blocks.collect(pick, view, each=positions))
+
+
+def draw(sizes: np.ndarray, size: int, rng: np.random.RandomState) -> Positions:
+    """Positions in each block (None for no position) of rows drawn without replacement."""
+    n = int(sizes.sum())
+    chosen = np.arange(n)
+    if size < n:
+        chosen = np.sort(sample_without_replacement(n, size, random_state=rng))
+    ends = np.cumsum(sizes)
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    starts = ends - sizes
+    return [p - start if len(p) else None for p, start in zip(parts, starts, strict=True)]
+
+
+def pick(rows: TrainingRows, view: int | None, positions: np.ndarray) -> TrainingRows:
+    """Rows by position, among those that have the view if one is given."""
+    if view is not None:
+        positions = np.flatnonzero(rows.data.present[:, view])[positions]
+    return rows.take(positions)
+
+
+def join(parts: Sequence[TrainingRows]) -> TrainingRows:
+    """Stack rows on top of each other."""
+    first = parts[0].data
+    views = {
+        name: stack([(part.data[name], bool(part.data.present[:, v].any())) for part in parts])
+        for v, name in enumerate(first.view_names)
+    }
+    present = np.vstack([part.data.present for part in parts])
+    codes, weight = (np.concatenate([getattr(p, f) for p in parts]) for f in ("codes", "weight"))
+    return TrainingRows(MultiViewData(views, present=present), codes, weight)
+
+
+def stack(pieces: Sequence[tuple[Any, bool]]) -> Any:
+    """Stack matrices; those without a present row adapt to the storage and dtype of the others."""
+    with_rows = [X for X, any_present in pieces if any_present] or [X for X, _ in pieces]
+    dtype = np.result_type(*(X.dtype for X in with_rows))
+    if all(sp.issparse(X) for X in with_rows):
+        return sp.vstack([sp.csr_array(X, dtype=dtype) for X, _ in pieces], format="csr")
+    dense = [X.toarray() if sp.issparse(X) else X for X, _ in pieces]
+    return np.vstack([X.astype(dtype, copy=False) for X in dense])
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def comes_in_blocks(X: Any) -> bool:
+    """True for a BlockSequence and for dask arrays."""
+    return isinstance(X, BlockSequence) or has_dask_views(X)
+
+
+@dataclass(frozen=True)
+class BlockReader:
+    """Converts blocks (number, X, y, sample_weight) to ``LabelledRows``; errors name the block."""
+
+    read: Callable[[Any], MultiViewData]
+    kinds: tuple[str, ...]
+    method: str
+
+    def validate(self, block: tuple) -> LabelledRows:
+        """Check everything, as for data in memory."""
+        return self._naming_block(block, self._validate)
+
+    def convert(self, block: tuple) -> LabelledRows:
+        """Convert a block that was validated in an earlier pass."""
+        return self._naming_block(block, self._convert)
+
+    def _validate(self, X: Any, y: Any, weight: Any) -> LabelledRows:
+        data = check_values(self.read(X), self.kinds, self.method)
+        y = check_labels(y, len(data), self.method)
+        # a block may have no weight at all, as long as others have some
+        if weight is not None and (np.shape(weight) != y.shape or np.any(weight)):
+            check_weights(weight, len(data))
+        return self._rows(data, y, weight)
+
+    def _convert(self, X: Any, y: Any, weight: Any) -> LabelledRows:
+        data = check_values(self.read(X), self.kinds, self.method, check_finite=False)
+        return self._rows(data, np.asarray(y).reshape(-1), weight)
+
+    @staticmethod
+    def _rows(data: MultiViewData, y: np.ndarray, weight: Any) -> LabelledRows:
+        weight = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
+        return validate_rows(LabelledRows(data, y, weight), drop_zero_weights=True)
+
+    @staticmethod
+    def _naming_block(block: tuple, function: Callable[..., T]) -> T:
+        number, *parts = block
+        try:
+            return function(*parts)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"block {number}: {error}") from error
+
+
+def read_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> BlockTraining:
+    """Validated blocks; sets the estimator's layout, classes and class prior."""
+    if isinstance(X, BlockSequence):
+        if y is not None or sample_weight is not None:
+            raise ValueError("the blocks bring y and sample_weight: pass the BlockSequence alone")
+        raw, reader = _open_sequence(estimator, X)
+    else:
+        raw, reader = _open_dask(estimator, X, y, sample_weight)
+    validated = raw.map(reader.validate)
+    sizes, present, totals = zip(*validated.collect(summarise), strict=True)
+    classes = estimator._set_classes(list(totals))
+    # blocks on workers stay validated; streams are read again and need no second validation
+    rows = raw.map(reader.convert) if isinstance(raw, Stream) else validated
+    if isinstance(raw, Stream):
+        rows.n_blocks = len(sizes)
+    return BlockTraining(
+        rows.map(encode_rows, classes),
+        np.array(sizes),
+        np.array(present),
+        classes.totals,
+        estimator._layout.widths,
+    )
+
+
+def summarise(rows: LabelledRows) -> tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Number of rows, of rows that have each view, and the totals of the labels."""
+    return len(rows.y), rows.data.present.sum(axis=0), label_totals(rows)
+
+
+def _open_sequence(estimator: Any, X: BlockSequence) -> tuple[Stream, BlockReader]:
+    first = next(iter(X.open()), None)
+    if first is None:
+        raise ValueError("the BlockSequence has no rows")
+    BlockReader._naming_block(first[:2], lambda views: read_input(estimator, views, reset=True))
+
+    def read(views: Any) -> MultiViewData:
+        return read_input(estimator, views, reset=False)
+
+    reader = BlockReader(read, ("features",), type(estimator).__name__)
+    return Stream(X.open, estimator.n_jobs), reader
+
+
+def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, BlockReader]:
+    from consilience.distributed._dask import lazy_blocks
+
+    if y is None:
+        check_labels(None, 0, type(estimator).__name__)
+    data = read_lazy(X, estimator.views)
+    if len(data) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
+    layout = ViewLayout.from_data(data)
+    set_layout(estimator, data, layout)
+    set_n_features(estimator, data)
+    reader = BlockReader(layout.align, ("features",), type(estimator).__name__)
+    return lazy_blocks(data, y, sample_weight, estimator.n_jobs), reader
