@@ -19,6 +19,7 @@ from consilience._core.binned import MAX_DEPTH, BinnedView
 from consilience._parameters import (
     CLASS_WEIGHT,
     POSITIVE_INTEGER,
+    RANDOM_STATE,
     Number,
     RealNotInt,
     StrOptions,
@@ -106,7 +107,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             Number(RealNotInt, 0, 1, closed="right"),
         ],
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
     }
 
     def __init__(

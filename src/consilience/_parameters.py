@@ -33,6 +33,7 @@ __all__ = [
     "N_JOBS",
     "POSITIVE",
     "POSITIVE_INTEGER",
+    "RANDOM_STATE",
     "VIEWS",
     "HasMethods",
     "ListOf",
@@ -166,5 +167,10 @@ POSITIVE_INTEGER = Number(Integral, 1, None, closed="left")
 VIEWS = [None, _Views()]
 N_JOBS = [None, POSITIVE_INTEGER, Number(Integral, None, -1, closed="right")]
 CLASS_WEIGHT = [None, StrOptions({"balanced"}), _ClassWeights()]
+RANDOM_STATE = [
+    None,
+    Number(Integral, 0, np.iinfo(np.uint32).max, closed="both"),
+    np.random.RandomState,
+]
 CV = ["cv_object"]
 ESTIMATOR = [PerView(HasMethods(["fit", "predict"]), None)]

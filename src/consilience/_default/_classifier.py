@@ -31,7 +31,15 @@ from consilience._default._pseudo_labels import (
 )
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
-from consilience._parameters import CLASS_WEIGHT, N_JOBS, POSITIVE, VIEWS, Number, Scalar
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    RANDOM_STATE,
+    VIEWS,
+    Number,
+    Scalar,
+)
 from consilience._training import UNLABELLED
 from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import read_input
@@ -138,7 +146,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
         "unlabelled": [None, Scalar()],
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

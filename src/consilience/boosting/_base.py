@@ -23,7 +23,15 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
-from consilience._parameters import ESTIMATOR, FRACTION, N_JOBS, POSITIVE, POSITIVE_INTEGER, VIEWS
+from consilience._parameters import (
+    ESTIMATOR,
+    FRACTION,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    RANDOM_STATE,
+    VIEWS,
+)
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
 from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
@@ -92,7 +100,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         "n_iter_no_change": [None, POSITIVE_INTEGER],
         "warm_start": ["boolean"],
         "views": VIEWS,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

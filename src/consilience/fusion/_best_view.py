@@ -10,7 +10,16 @@ from sklearn.utils import Tags
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import with_seeds
-from consilience._parameters import CLASS_WEIGHT, CV, ESTIMATOR, N_JOBS, VIEWS, Number, RealNotInt
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    CV,
+    ESTIMATOR,
+    N_JOBS,
+    RANDOM_STATE,
+    VIEWS,
+    Number,
+    RealNotInt,
+)
 from consilience.fusion._members import best_method, fit_member
 from consilience.fusion._out_of_fold import are_splits, make_splits, out_of_fold
 from consilience.views import MultiViewData
@@ -94,7 +103,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

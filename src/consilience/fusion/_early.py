@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import check_classifier, fit_weighted, with_seeds
-from consilience._parameters import CLASS_WEIGHT, VIEWS, HasMethods
+from consilience._parameters import CLASS_WEIGHT, RANDOM_STATE, VIEWS, HasMethods
 from consilience.fusion._members import (
     best_method,
     block_shares,
@@ -113,7 +113,7 @@ class EarlyFusionClassifier(MultiViewClassifier):
         "estimator": [HasMethods(["fit", "predict"]), None],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
     }
 
     def __init__(

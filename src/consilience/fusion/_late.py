@@ -14,6 +14,7 @@ from consilience._parameters import (
     ESTIMATOR,
     N_JOBS,
     NON_NEGATIVE,
+    RANDOM_STATE,
     VIEWS,
     PerView,
     StrOptions,
@@ -105,7 +106,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         "weights": [None, "array-like", PerView(NON_NEGATIVE)],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

@@ -15,6 +15,7 @@ from consilience._parameters import (
     CV,
     ESTIMATOR,
     N_JOBS,
+    RANDOM_STATE,
     VIEWS,
     HasMethods,
     Number,
@@ -123,7 +124,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

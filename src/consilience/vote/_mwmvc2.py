@@ -24,6 +24,7 @@ from consilience._parameters import (
     FRACTION,
     N_JOBS,
     POSITIVE_INTEGER,
+    RANDOM_STATE,
     VIEWS,
     HasMethods,
     ListOf,
@@ -163,7 +164,7 @@ default="random_trees"
         "n_iter_no_change": [None, POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 
