@@ -35,6 +35,7 @@ lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typing/public_names.py
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -17,15 +17,13 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.parallel import Parallel, delayed
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks: fit without reporting progress
+    _with_callbacks = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in without callbacks."""
-
-    def with_callbacks(method: str) -> Any:
-        """Leave the method as it is."""
-        return method
 
 
 __all__ = [
@@ -40,6 +38,14 @@ __all__ = [
     "validate_parameter_constraints",
     "with_callbacks",
 ]
+
+
+F = TypeVar("F", bound=Callable)
+
+
+def with_callbacks(method: F) -> F:
+    """Let a ``fit`` method report its progress to scikit-learn's callbacks."""
+    return method if _with_callbacks is None else _with_callbacks(method)
 
 
 class Progress:
