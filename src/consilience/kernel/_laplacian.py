@@ -11,12 +11,14 @@ views", NIPS workshop 2010.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._parameters import VIEWS, validate_parameters
 from consilience.kernel._view_kernel import present_rows, read_block
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
@@ -124,6 +126,11 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
     array([0.65, 0.83, 0.82, 0.83, 0.65, 0.44])
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        "reference": [str, "array-like", None],
+        "views": VIEWS,
+    }
+
     def __init__(self, reference=None, *, views=None):
         self.reference = reference
         self.views = views
@@ -142,6 +149,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         -------
         self
         """
+        validate_parameters(self)
         data = read_input(self, X, reset=True)
         # a bootstrap repeats samples: one column is enough for each
         _, first = np.unique(data.sample_ids, return_index=True)

@@ -8,8 +8,9 @@ matrix with semidefinite programming", JMLR 5, 2004; M. Kloft, U. Brefeld, S. So
 from __future__ import annotations
 
 import copy
-import numbers
 import warnings
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -17,14 +18,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    Number,
+    StrOptions,
+    validate_parameters,
+)
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.kernel._mkl_steps import learn_weights
-from consilience.kernel._training_kernels import NORMALIZE, Training, TrainingKernel
+from consilience.kernel._training_kernels import Training, TrainingKernel
 from consilience.kernel._view_kernel import (
+    KERNEL_PARAMETERS,
     ViewKernel,
-    check_count,
-    check_kernels,
-    check_positive,
+    view_kernels,
     warn_of_unseen_views,
 )
 from consilience.views._pairwise import KINDS
@@ -127,6 +137,19 @@ class MKLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _parameter_constraints: dict[str, list[Any]] = {
+        "norm": [Number(Real, 1, np.inf, closed="left"), StrOptions({"mean"})],
+        "C": [POSITIVE],
+        **KERNEL_PARAMETERS,
+        "normalize": [StrOptions({"centred", "trace"}), None],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INTEGER],
+        "cache_size": [POSITIVE],
+        "warm_start": ["boolean"],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
@@ -181,7 +204,7 @@ class MKLClassifier(MultiViewClassifier):
             Fitted, one for each C in the given order. This classifier is left as it was.
         """
         for C in Cs:
-            check_positive("C", C)
+            validate_parameters(clone(self).set_params(C=C))
         solution, last = [None] * len(Cs), None
         for i in np.argsort(Cs, kind="stable"):
             if last is None:
@@ -198,8 +221,7 @@ class MKLClassifier(MultiViewClassifier):
         return solution
 
     def _fit(self, data, codes, weight):
-        self._check_parameters()
-        settings = check_kernels(self, data.view_names)
+        settings = view_kernels(self, data.view_names)
         warn_of_unseen_views(data)
         learned = [n for v, n in enumerate(data.view_names) if data.present[:, v].any()]
         self._check_kernel_size(len(data), len(learned) + 1)
@@ -285,16 +307,4 @@ class MKLClassifier(MultiViewClassifier):
                 f"{n_matrices} kernel matrices of {n_samples} samples take {need:.0f} MB, "
                 f"cache_size is {self.cache_size}: raise it, fit on fewer rows, or use "
                 "MVMLClassifier, whose landmarks need little memory"
-            )
-
-    def _check_parameters(self):
-        number = isinstance(self.norm, numbers.Real) and not isinstance(self.norm, bool)
-        if not (number and 1 <= self.norm < np.inf) and self.norm != "mean":
-            raise ValueError(f"norm must be a number >= 1 or 'mean', got {self.norm!r}")
-        for name in ("C", "tol", "cache_size"):
-            check_positive(name, getattr(self, name))
-        check_count("max_iter", self.max_iter)
-        if self.normalize not in NORMALIZE:
-            raise ValueError(
-                f"normalize must be 'centred', 'trace' or None, got {self.normalize!r}"
             )

@@ -11,6 +11,7 @@ spaces", AISTATS 2018.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,22 +19,27 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    StrOptions,
+)
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, solve_coefficients
 from consilience.kernel._nystroem import NystroemMap
 from consilience.kernel._view_kernel import (
+    KERNEL_PARAMETERS,
     ViewKernel,
-    check_count,
-    check_kernels,
-    check_positive,
     present_rows,
+    view_kernels,
     warn_of_unseen_views,
 )
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MVMLClassifier"]
-
-METRICS = ("dense", "sparse", "covariance", "identity")
 
 
 class MVMLClassifier(MultiViewClassifier):
@@ -126,6 +132,20 @@ class MVMLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _parameter_constraints: dict[str, list[Any]] = {
+        "metric": [StrOptions({"dense", "sparse", "covariance", "identity"})],
+        "reg": [POSITIVE],
+        "metric_reg": [POSITIVE],
+        "n_landmarks": [POSITIVE_INTEGER],
+        **KERNEL_PARAMETERS,
+        "fit_intercept": ["boolean"],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INTEGER],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
@@ -163,8 +183,7 @@ class MVMLClassifier(MultiViewClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, data, codes, weight):
-        self._check_parameters()
-        kernels = check_kernels(self, data.view_names)
+        kernels = view_kernels(self, data.view_names)
         warn_of_unseen_views(data)
         Y = one_vs_rest_signs(codes, len(self.classes_)).T
         self.landmarks_ = self._draw(data)
@@ -244,11 +263,3 @@ class MVMLClassifier(MultiViewClassifier):
             if present_rows(data, solution.kernel.name).size:
                 decisions += solution.features(data) @ self.coef_[solution.kernel.name]
         return one_vs_rest_scores(decisions)
-
-    def _check_parameters(self):
-        if self.metric not in METRICS:
-            raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {self.metric!r}")
-        for name in ("reg", "metric_reg", "tol"):
-            check_positive(name, getattr(self, name))
-        for name in ("n_landmarks", "max_iter"):
-            check_count(name, getattr(self, name))

@@ -9,9 +9,7 @@ import numpy as np
 
 from consilience.kernel._view_kernel import ViewKernel, present_rows
 
-__all__ = ["NORMALIZE", "Training", "TrainingKernel", "ViewMachine"]
-
-NORMALIZE = ("centred", "trace", None)
+__all__ = ["Training", "TrainingKernel", "ViewMachine"]
 
 
 @dataclass(eq=False)

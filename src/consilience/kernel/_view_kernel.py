@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
+from consilience._parameters import POSITIVE, Number, PerView, StrOptions
 from consilience._solvers.kernels import (
+    GAMMAS,
+    KERNELS,
     KernelAgainst,
     check_between_samples,
-    check_kernel,
     distance_gamma,
     distance_kernel,
     kernel_gamma,
@@ -21,14 +23,21 @@ from consilience.views._params import per_view
 from consilience.views._storage import format_list
 
 __all__ = [
+    "KERNEL_PARAMETERS",
     "ViewKernel",
-    "check_count",
-    "check_kernels",
-    "check_positive",
     "present_rows",
     "read_block",
+    "view_kernels",
     "warn_of_unseen_views",
 ]
+
+# constraints on the parameters that choose the kernels of the views
+KERNEL_PARAMETERS = {
+    "kernel": [PerView(StrOptions(set(KERNELS)), callable)],
+    "gamma": [PerView(POSITIVE, StrOptions(set(GAMMAS)))],
+    "degree": [POSITIVE],
+    "coef0": [Number(Real, None, None, closed="neither")],
+}
 
 
 def present_rows(data, name):
@@ -48,26 +57,11 @@ def read_block(data, name, rows, reference):
     return block
 
 
-def check_kernels(model, names):
-    """Kernel and gamma of every view from the parameters, checked: view -> (kernel, gamma)."""
+def view_kernels(model, names):
+    """Kernel and gamma of every view from the parameters: view -> (kernel, gamma)."""
     kernels = per_view(model.kernel, names, "kernel")
     gammas = per_view(model.gamma, names, "gamma")
-    for name in names:
-        check_kernel(kernels[name], gammas[name], model.degree, model.coef0, name)
     return {name: (kernels[name], gammas[name]) for name in names}
-
-
-def check_positive(name, value):
-    """A finite number > 0."""
-    fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not fine or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a number > 0, got {value!r}")
-
-
-def check_count(name, value):
-    """A whole number >= 1."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
 
 
 def warn_of_unseen_views(data):

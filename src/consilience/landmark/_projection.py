@@ -6,7 +6,6 @@ maps views to one matrix, a block of columns for each view, NaN where a row lack
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,11 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
+from consilience._parameters import POSITIVE, POSITIVE_INTEGER, PerView, StrOptions
 from consilience._solvers.kernels import (
+    GAMMAS,
+    KERNELS,
     KernelAgainst,
-    check_kernel,
     chunks,
     distance_gamma,
     distance_kernel,
@@ -31,9 +32,15 @@ from consilience.views._pairwise import KINDS, PAIRWISE, Reference
 from consilience.views._params import per_view
 from consilience.views._storage import format_list
 
-__all__ = ["Projection", "find_landmarks"]
+__all__ = ["LANDMARK_PARAMETERS", "Projection", "find_landmarks"]
 
-LANDMARK_CHOICES = ("kmeans", "random")
+# constraints on the parameters that choose landmarks and similarities
+LANDMARK_PARAMETERS: dict[str, list[Any]] = {
+    "n_landmarks": [PerView(POSITIVE_INTEGER)],
+    "landmarks": [StrOptions({"kmeans", "random"}), "array-like", "sparse matrix"],
+    "kernel": [PerView(StrOptions(set(KERNELS)), callable)],
+    "gamma": [PerView(POSITIVE, StrOptions(set(GAMMAS)))],
+}
 
 
 @dataclass
@@ -206,9 +213,6 @@ def find_landmarks(data, weight, *, n_landmarks, landmarks, kernel, gamma, rando
     names = data.view_names
     sizes = per_view(n_landmarks, names, "n_landmarks")
     kernels, gammas = per_view(kernel, names, "kernel"), per_view(gamma, names, "gamma")
-    for name in names:
-        check_size(sizes[name], name)
-        check_kernel(kernels[name], gammas[name], 3, 1.0, name)
     given = check_landmarks(landmarks, data)
     rng = check_random_state(random_state)
     seed = rng.randint(np.iinfo(np.int32).max)
@@ -244,21 +248,10 @@ def find_landmarks(data, weight, *, n_landmarks, landmarks, kernel, gamma, rando
     return Projection(names, solution, np.result_type(*dtypes)), whole
 
 
-def check_size(size, view):
-    """A whole number ≥ 1, or an error that names the view."""
-    if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
-        raise ValueError(f"n_landmarks (view {view!r}) must be a whole number >= 1, got {size!r}")
-
-
 def check_landmarks(landmarks, data):
     """None for a known choice, or the user's own landmarks as checked views."""
-    if isinstance(landmarks, str) and landmarks in LANDMARK_CHOICES:
+    if isinstance(landmarks, str):
         return None
-    if isinstance(landmarks, (str, numbers.Number)) or landmarks is None:
-        raise ValueError(
-            f"landmarks must be one of {', '.join(LANDMARK_CHOICES)}, or samples with the views of "
-            f"X; got {landmarks!r}"
-        )
     given = as_multiview(landmarks)
     lacking = [name for name in data.view_names if name not in given]
     if lacking:
