@@ -10,7 +10,6 @@ views", NIPS workshop 2010.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._kernel_views import present_rows, read_pairwise
 from consilience._parameters import VIEWS, validate_parameters
-from consilience.kernel._view_kernel import present_rows, read_block
+from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
 from consilience.views._pairwise import PairwiseView, Reference
@@ -232,7 +232,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
             block = np.empty((0, len(columns)))
             if len(rows):
                 part = Reference(self._reference.ids[columns], self._reference.origin)
-                block = read_block(data, name, rows, part)
+                block = read_pairwise(data, name, part, rows).astype(np.float64, copy=False)
             blocks[name] = rows, columns, block
         return blocks
 
@@ -275,9 +275,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
 def warn_of_lost(name, rows):
     """Say which rows could not be completed."""
     if len(rows):
-        warnings.warn(
+        warn_user(
             f"view {name!r} stays missing in {len(rows)} rows that no other view likens to a "
             f"sample that has it: rows {format_list(rows)}",
-            UserWarning,
-            stacklevel=3,
         )

@@ -8,7 +8,6 @@ matrix with semidefinite programming", JMLR 5, 2004; M. Kloft, U. Brefeld, S. So
 from __future__ import annotations
 
 import copy
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, settle_gamma
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -29,14 +29,9 @@ from consilience._parameters import (
     validate_parameters,
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.kernel._mkl_steps import learn_weights
 from consilience.kernel._training_kernels import Training, TrainingKernel
-from consilience.kernel._view_kernel import (
-    KERNEL_PARAMETERS,
-    ViewKernel,
-    view_kernels,
-    warn_of_unseen_views,
-)
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MKLClassifier"]
@@ -221,18 +216,19 @@ class MKLClassifier(MultiViewClassifier):
         return solution
 
     def _fit(self, data, codes, weight):
-        settings = view_kernels(self, data.view_names)
-        warn_of_unseen_views(data)
-        learned = [n for v, n in enumerate(data.view_names) if data.present[:, v].any()]
+        names, is_seen = data.view_names, data.present.any(axis=0)
+        specs = kernel_specs(names, self.kernel, self.gamma, self.degree, self.coef0)
+        warn_of_unseen_views(names, is_seen)
+        learned = [name for name, seen in zip(names, is_seen, strict=True) if seen]
         self._check_kernel_size(len(data), len(learned) + 1)
 
         def compute(name):
-            kernel = ViewKernel.from_data(self, data, name, weight, *settings[name])
-            return TrainingKernel.from_kernel(kernel, data, weight, self.normalize)
+            spec = settle_gamma(specs[name], data, name, weight)
+            return TrainingKernel.from_view(spec, data, name, weight, self.normalize)
 
         with Progress(self, n_tasks=len(learned) + self.max_iter) as progress:
             kernels = progress.map(compute, learned, "kernel")
-            training = Training(data, weight, codes, kernels, settings)
+            training = Training(data, weight, codes, kernels)
             if hasattr(self, "_training"):
                 self._training = training
             self._solve(training, progress, self if self.warm_start else None)
@@ -255,12 +251,11 @@ class MKLClassifier(MultiViewClassifier):
             **start,
         )
         if solution.gap > self.tol:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} stopped with a relative duality gap of {solution.gap:.1e}, "
                 f"tol is {self.tol:.1e}: raise max_iter (now {self.max_iter}) or tol, lower C, or "
                 "scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         self._bounds, self._signs, self._p, self.n_iter_ = bounds, signs, p, n_iter
         self._set_fitted_attributes(training, solution)
@@ -276,13 +271,11 @@ class MKLClassifier(MultiViewClassifier):
         return start
 
     def _set_fitted_attributes(self, training, solution):
-        names = [kernel.kernel.name for kernel in training.kernels]
+        names = [kernel.name for kernel in training.kernels]
         self._mu = solution.mu
         self._machines = [
-            kernel.machine(
-                self, training.data, training.weight, mu, solution.duals, *training.settings[name]
-            )
-            for kernel, mu, name in zip(training.kernels, solution.mu, names, strict=True)
+            kernel.machine(training.data, mu, solution.duals)
+            for kernel, mu in zip(training.kernels, solution.mu, strict=True)
         ]
         everywhere = dict.fromkeys(self.view_names_, 0.0)
         weights = {**everywhere, **dict(zip(names, solution.mu.tolist(), strict=True))}

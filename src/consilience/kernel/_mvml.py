@@ -10,7 +10,6 @@ spaces", AISTATS 2018.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,13 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._kernel_views import (
+    KERNEL_PARAMETERS,
+    kernel_against,
+    kernel_specs,
+    present_rows,
+    settle_gamma,
+)
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -28,15 +34,9 @@ from consilience._parameters import (
     StrOptions,
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, solve_coefficients
 from consilience.kernel._nystroem import NystroemMap
-from consilience.kernel._view_kernel import (
-    KERNEL_PARAMETERS,
-    ViewKernel,
-    present_rows,
-    view_kernels,
-    warn_of_unseen_views,
-)
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MVMLClassifier"]
@@ -183,19 +183,19 @@ class MVMLClassifier(MultiViewClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, data, codes, weight):
-        kernels = view_kernels(self, data.view_names)
-        warn_of_unseen_views(data)
+        specs = kernel_specs(data.view_names, self.kernel, self.gamma, self.degree, self.coef0)
+        warn_of_unseen_views(data.view_names, data.present.any(axis=0))
         Y = one_vs_rest_signs(codes, len(self.classes_)).T
         self.landmarks_ = self._draw(data)
 
         def features(name):
-            kernel = ViewKernel.from_data(
-                self, data, name, weight, *kernels[name], self.landmarks_[name]
+            landmarks = self.landmarks_[name]
+            spec = settle_gamma(specs[name], data, name, weight)
+            kernel = kernel_against(spec, data, name, landmarks)
+            nystroem = NystroemMap.from_landmarks(
+                kernel, data, weight, landmarks, self.fit_intercept
             )
-            solution = NystroemMap.from_landmarks(
-                kernel, data, weight, self.landmarks_[name], self.fit_intercept
-            )
-            return solution, solution.features(data)
+            return nystroem, nystroem.features(data)
 
         with Progress(self, n_tasks=len(self.landmarks_)) as progress:
             pairs = progress.map(features, list(self.landmarks_), "features")
@@ -227,12 +227,11 @@ class MVMLClassifier(MultiViewClassifier):
             self.metric_, coef, curve = solution.metric, solution.coef, solution.objective_curve
             self.duality_gap_ = solution.gap
             if solution.gap > self.tol:
-                warnings.warn(
+                warn_user(
                     f"{type(self).__name__} stopped with a relative duality gap of "
                     f"{solution.gap:.1e}, tol is {self.tol:.1e}: raise max_iter (now "
                     f"{self.max_iter}), reg or tol",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
         else:
             # Φ is divided by the number of views, the covariance is that of the features

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from consilience.kernel._view_kernel import ViewKernel, present_rows
+from consilience._kernel_views import ViewKernel, present_rows
 
 __all__ = ["NystroemMap", "inverse_root"]
 
@@ -33,7 +33,7 @@ class NystroemMap:
     @classmethod
     def from_landmarks(cls, kernel, data, weight, landmarks, centre):
         """From the kernel against the landmarks (row numbers of ``data``)."""
-        root = inverse_root(kernel.block(data, landmarks, between=True))
+        root = inverse_root(kernel.square_block(data, landmarks))
         result = cls(kernel, root, np.zeros(root.shape[1]))
         if centre:
             rows = present_rows(data, kernel.name)

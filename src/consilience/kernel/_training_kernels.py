@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from consilience.kernel._view_kernel import ViewKernel, present_rows
+from consilience._kernel_views import KernelSpec, ViewKernel, kernel_against, present_rows
 
 __all__ = ["Training", "TrainingKernel", "ViewMachine"]
 
 
 @dataclass(eq=False)
 class Training:
-    """What machines are solved on: samples, their weights and codes, kernels and their settings."""
+    """What machines are solved on: samples, their weights and codes, and kernels."""
 
     data: Any
     weight: np.ndarray
     codes: np.ndarray
-    kernels: list
-    settings: dict
+    kernels: list[TrainingKernel]
 
 
 @dataclass(eq=False)
@@ -31,7 +30,8 @@ class TrainingKernel:
     its mean; then, as for "trace", the mean of the diagonal becomes 1.
     """
 
-    kernel: ViewKernel
+    spec: KernelSpec
+    name: str
     matrix: np.ndarray
     rows: np.ndarray
     shares: np.ndarray
@@ -39,11 +39,11 @@ class TrainingKernel:
     scale: float
 
     @classmethod
-    def from_kernel(cls, kernel, data, weight, normalize):
+    def from_view(cls, spec, data, name, weight, normalize):
         """Compute and normalise."""
-        rows = present_rows(data, kernel.name)
-        K = kernel.block(data, rows, between=True)
-        if kernel.kind != "features":
+        rows = present_rows(data, name)
+        K = kernel_against(spec, data, name, rows).square_block(data, rows)
+        if data.kinds[name] != "features":
             K = (K + K.T) / 2  # to the last digit
         shares = weight[rows] / weight[rows].sum()
         means = shares @ K if normalize == "centred" else np.zeros(len(rows))
@@ -58,9 +58,9 @@ class TrainingKernel:
         if len(rows) < len(data):
             matrix = np.zeros((len(data), len(data)))
             matrix[np.ix_(rows, rows)] = K
-        return cls(kernel, np.ascontiguousarray(matrix), rows, shares, means, scale)
+        return cls(spec, name, np.ascontiguousarray(matrix), rows, shares, means, scale)
 
-    def machine(self, model, data, weight, mu, duals, kernel, gamma):
+    def machine(self, data, mu, duals):
         """The view's part of the decisions, μ K(·, train) g, from the samples that count in it.
 
         Of a centred kernel Σ_j g_j (k(x, j) − k̄(x) − k̄_j + k̄) is left, k̄(x) a mean over all
@@ -75,10 +75,8 @@ class TrainingKernel:
             constant = sums * (self.shares @ self.column_means) - self.column_means @ g
         used = np.flatnonzero(coefs.any(axis=1))
         factor = mu * self.scale
-        to = ViewKernel.from_data(
-            model, data, self.kernel.name, weight, kernel, gamma, self.rows[used]
-        )
-        return ViewMachine(to, factor * coefs[used], factor * constant)
+        kernel = kernel_against(self.spec, data, self.name, self.rows[used])
+        return ViewMachine(kernel, factor * coefs[used], factor * constant)
 
 
 @dataclass(eq=False)
