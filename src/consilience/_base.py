@@ -32,7 +32,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of all classifiers: input, labels, weights, missing rows and predictions."""
 
     # the kinds of views a method can use
-    _kinds = ("features",)
+    _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
     # rows of zero weight count as absent; methods with user-given splits keep row numbers
     _drops_zero_weights = True

@@ -93,9 +93,9 @@ class FeatureKernel:
     against: KernelAgainst
 
     @property
-    def m(self) -> int:
+    def n_references(self) -> int:
         """Number of reference rows."""
-        return self.against.m
+        return self.against.n_references
 
     @property
     def dtype(self) -> np.dtype:
@@ -143,7 +143,7 @@ class PairwiseKernel:
     dtype = np.dtype(np.float64)
 
     @property
-    def m(self) -> int:
+    def n_references(self) -> int:
         """Number of reference samples."""
         return len(self.reference.ids)
 

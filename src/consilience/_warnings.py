@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import joblib
@@ -29,11 +29,11 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 def warn_of_unseen_views(
     view_names: Iterable[str],
-    is_seen: Iterable[bool],
+    seen_views: Collection[str],
     consequence: str = "take no part in the decision",
 ) -> None:
-    """Warn of the views that no training row has; ``is_seen`` has one entry for each view."""
-    unseen = [name for name, seen in zip(view_names, is_seen, strict=True) if not seen]
+    """Warn of the views that no training row has: those that are not among ``seen_views``."""
+    unseen = [name for name in view_names if name not in seen_views]
     if unseen:
         names = ", ".join(map(repr, unseen))
         warn_user(f"views {names} are present in no training row and {consequence}")

@@ -35,7 +35,7 @@ def golden():
 def first_rows(monkeypatch):
     """Landmarks are the first rows, as in the reference numbers."""
     draw = lambda self, data: {n: np.arange(self.n_landmarks) for n in data.view_names}  # noqa: E731
-    monkeypatch.setattr(MVMLClassifier, "_draw", draw)
+    monkeypatch.setattr(MVMLClassifier, "_draw_landmarks", draw)
 
 
 @pytest.mark.parametrize(("metric", "key"), [("identity", "I"), ("covariance", "cov")])

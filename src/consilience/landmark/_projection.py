@@ -47,7 +47,7 @@ class Projection:
     @property
     def slices(self) -> list[slice]:
         """The columns of each view."""
-        sizes = [0 if kernel is None else kernel.m for kernel in self.kernels]
+        sizes = [0 if kernel is None else kernel.n_references for kernel in self.kernels]
         ends = np.cumsum(sizes).tolist()
         return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
@@ -63,7 +63,7 @@ class Projection:
             (out[:, where], kernel, data, rows)
             for v, (kernel, where) in enumerate(zip(self.kernels, slices, strict=True))
             if kernel is not None
-            for rows in present_chunks(data, v, kernel.m)
+            for rows in present_chunks(data, v, kernel.n_references)
         )
         Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(*task) for task in tasks)
         return out
@@ -110,7 +110,7 @@ def find_landmarks(
     # complete samples first, so that landmarks have all views where that is possible
     order = rng.permutation(len(data))
     order = order[np.argsort(~data.present[order].all(axis=1), kind="stable")]
-    is_seen = data.present.any(axis=0)
+    seen = [name for v, name in enumerate(names) if data.present[:, v].any()]
 
     def fit_view(name: str) -> ViewKernel:
         view = view_landmarks(specs[name], data, name, weight)
@@ -118,9 +118,8 @@ def find_landmarks(
             return view.kernel_against_samples(given)
         return choose_landmarks(view, sizes[name], landmarks, order, seed)
 
-    seen = [name for name, is_learned in zip(names, is_seen, strict=True) if is_learned]
     fitted = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fit_view)(name) for name in seen)
-    warn_of_unseen_views(names, is_seen, "have no landmarks")
+    warn_of_unseen_views(names, seen, "have no landmarks")
     kernels = dict(zip(seen, fitted, strict=True))
     samples = data[order[: max(sizes.values())]] if given is None else given
     projection = Projection(
