@@ -290,14 +290,21 @@ def test_steps_that_do_not_suffice():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"norm": 0.5}, "norm must be a number >= 1 or 'mean', got 0.5"),
-        ({"norm": "sum"}, "norm must be a number >= 1 or 'mean', got 'sum'"),
-        ({"C": 0}, "C must be a number > 0, got 0"),
-        ({"C": np.nan}, "C must be a number > 0"),
-        ({"tol": -1}, "tol must be a number > 0"),
+        (
+            {"norm": 0.5},
+            r"'norm' parameter of MKLClassifier must be a float in the range \[1.* Got 0.5 instead",
+        ),
+        ({"norm": "sum"}, r"'norm' parameter .* or a str among \{'mean'\}. Got 'sum' instead"),
+        (
+            {"C": 0},
+            r"'C' parameter of MKLClassifier must be a float in the range \(0.* Got 0 instead",
+        ),
+        ({"C": np.nan}, "'C' parameter .* Got nan instead"),
+        ({"C": True}, "'C' parameter .* Got True instead"),
+        ({"tol": -1}, "'tol' parameter .* Got -1 instead"),
         ({"cache_size": 0.1}, "4 kernel matrices of 90 samples take 0 MB, cache_size is 0.1"),
-        ({"max_iter": 0}, "max_iter must be a whole number >= 1, got 0"),
-        ({"normalize": "unit"}, "normalize must be 'centred', 'trace' or None, got 'unit'"),
+        ({"max_iter": 0}, "'max_iter' parameter of MKLClassifier must be an int .* Got 0 instead"),
+        ({"normalize": "unit"}, "'normalize' parameter .*'centred'.* or None. Got 'unit' instead"),
         ({"kernel": {"view0": "rbf"}}, "kernel must have one entry for each of the views.*lacks"),
     ],
 )
@@ -309,7 +316,7 @@ def test_bad_parameters(settings, message):
 
 def test_bad_path():
     data, y = problem()
-    with pytest.raises(ValueError, match="C must be a number > 0, got -1"):
+    with pytest.raises(ValueError, match=r"'C' parameter of MKLClassifier .* Got -1 instead"):
         MKLClassifier().path(data, y, [1.0, -1])
 
 

@@ -176,7 +176,7 @@ def test_distance_views():
     model = SMVMEDClassifier(tol=1e-8).fit(given[:60], y[:60])
     D = given["view0"][:60, :60]
     K = {view: np.exp(-given[view] / given[view][:60, :60].mean()) for view in data.view_names}
-    assert model._machine.expansions[0].gamma == pytest.approx(1 / D.mean())
+    assert model._machine.expansions[0].kernel.gamma == pytest.approx(1 / D.mean())
     explicit = MultiViewData(K, kinds=dict.fromkeys(K, "kernel"))
     theirs = SMVMEDClassifier(tol=1e-8).fit(explicit[:60], y[:60])
     np.testing.assert_allclose(

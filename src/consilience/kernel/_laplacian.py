@@ -1,8 +1,8 @@
 """Laplacian completion of kernel views in which some samples are missing.
 
-The other views say which samples are alike. A missing sample is placed, in the feature space of
-the kernel, at the mean of all other samples weighted by that likeness; for all missing samples
-together this is the smoothest placement on the graph, given by its Laplacian.
+The other views say which samples are similar. A missing sample is imputed, in the feature space of
+the kernel, with the mean of all other samples weighted by that similarity; for all missing samples
+together this is the smoothest function on the graph, given by its Laplacian.
 
 Reference: A. Trivedi, P. Rai, H. Daumé III, S. DuVall, "Multiview clustering with incomplete
 views", NIPS workshop 2010.
@@ -10,14 +10,16 @@ views", NIPS workshop 2010.
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from consilience.kernel._view_kernel import present_rows, read_block
+from consilience._kernel_views import present_rows, read_pairwise
+from consilience._parameters import VIEWS, validate_parameters
+from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
 from consilience.views._pairwise import PairwiseView, Reference
@@ -26,11 +28,14 @@ from consilience.views._storage import format_list
 __all__ = ["LaplacianCompletion"]
 
 
-def mean_similarity(blocks, shape):
-    """Mean of the views' similarities over the views that have both samples, 0 where none has.
+# rows, columns and similarities of one view; rows and columns that lack the view are left out
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    ``blocks`` holds (rows, columns, similarities) of each view; similarities below 0 count as 0,
-    for edges of a graph have no negative weight.
+
+def mean_similarity(blocks: list[Block], shape: tuple[int, ...]) -> np.ndarray:
+    """Mean similarity over the views that both samples have, 0 where there is no such view.
+
+    Negative similarities count as 0, because the edges of a graph have no negative weights.
     """
     total, count = np.zeros(shape), np.zeros(shape)
     for rows, columns, block in blocks:
@@ -40,22 +45,24 @@ def mean_similarity(blocks, shape):
     return total / np.maximum(count, 1)
 
 
-def reachable(W, known):
-    """Samples that a path of positive weights joins to a known one."""
+def reachable(W: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Mask of the samples that a path of positive weights connects to a known one."""
     n, part = connected_components(W > 0, directed=False)
     return np.isin(part, np.unique(part[known])) if n > 1 else np.ones(len(W), dtype=bool)
 
 
-def extension_weights(W, missing, known):
+def extension_weights(W: np.ndarray, missing: np.ndarray, known: np.ndarray) -> np.ndarray:
     """T = −L_mm⁻¹ L_mc with L = diag(W1) − W: missing samples as means of known ones."""
     degree = W[missing].sum(axis=1) - W[missing, missing]
-    # rows are divided by their degrees: likeness may be tiny, its proportions are not
+    # rows are divided by their degrees: similarities may be tiny, their proportions are not
     inner = np.eye(len(missing)) - W[np.ix_(missing, missing)] / degree[:, None]
     np.fill_diagonal(inner, 1.0)
     return np.linalg.solve(inner, W[np.ix_(missing, known)] / degree[:, None])
 
 
-def complete_kernel(K, T, known, missing, n):
+def complete_kernel(
+    K: np.ndarray, T: np.ndarray, known: np.ndarray, missing: np.ndarray, n: int
+) -> np.ndarray:
     """K_mc = T K_cc, K_mm = T K_cc Tᵀ around the known K_cc; NaN in rows that are neither."""
     out = np.full((n, n), np.nan)
     cross = T @ K
@@ -66,23 +73,24 @@ def complete_kernel(K, T, known, missing, n):
 
 
 class LaplacianCompletion(TransformerMixin, BaseEstimator):
-    """Fill the missing rows of kernel views from the likeness of samples in the other views.
+    """Fill the missing rows of kernel views from the similarity of samples in the other views.
 
     With L the Laplacian of the graph whose weights are the other views' kernels, the rows m that
-    lack a view get K_mc = T K_cc and K_mm = T K_cc Tᵀ, T = −L_mm⁻¹ L_mc. ``transform`` places each
-    new row by itself at the weighted mean of the training samples, which leaves training rows
-    where ``fit`` placed them. Columns of the result stand for the training samples.
+    lack a view get K_mc = T K_cc and K_mm = T K_cc Tᵀ, T = −L_mm⁻¹ L_mc. ``transform`` imputes each
+    new row by itself with the weighted mean of the training samples, which gives training rows the
+    values that they got in ``fit``. The columns of the result are the training samples.
 
-    Similarities are divided by the mean of their kernel's diagonal, those below 0 count as 0.
-    Views of other kinds pass unchanged. A row that shares no positive similarity with a sample of
-    the view, not even through others, stays missing, with a warning.
+    Similarities are divided by the mean of their kernel's diagonal; negative ones count as 0.
+    Views of other kinds pass unchanged. A row that has no positive similarity with a sample of
+    the view, not even through other samples, stays missing, with a warning.
 
     Parameters
     ----------
     reference : view name, list of view names or None, default=None
-        Kernel views that say which samples are alike; None takes all but the one to be completed.
+        Kernel views that say which samples are similar; None means all except the one that is
+        being completed.
     views : None or list of view names, default=None
-        Views to use.
+        Names of the views to use.
 
     Attributes
     ----------
@@ -124,11 +132,16 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
     array([0.65, 0.83, 0.82, 0.83, 0.65, 0.44])
     """
 
-    def __init__(self, reference=None, *, views=None):
+    _parameter_constraints: dict[str, list[Any]] = {
+        "reference": [str, "array-like", None],
+        "views": VIEWS,
+    }
+
+    def __init__(self, reference: Any = None, *, views: Any = None) -> None:
         self.reference = reference
         self.views = views
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> LaplacianCompletion:
         """Complete the kernels of the training samples.
 
         Parameters
@@ -142,6 +155,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         -------
         self
         """
+        validate_parameters(self)
         data = read_input(self, X, reset=True)
         # a bootstrap repeats samples: one column is enough for each
         _, first = np.unique(data.sample_ids, return_index=True)
@@ -155,12 +169,13 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         blocks = self._blocks(train)
         means = {name: np.trace(K) / max(len(K), 1) for name, (_, _, K) in blocks.items()}
         self._scales = {name: mean if mean > 0 else 1.0 for name, mean in means.items()}
-        self.kernels_, self.extensions_ = {}, {}
+        self.kernels_: dict[str, np.ndarray] = {}
+        self.extensions_: dict[str, np.ndarray] = {}
         for name in blocks:
             self._complete(name, blocks, len(train))
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> MultiViewData:
         """Complete the kernels of the training samples and return them.
 
         Parameters
@@ -176,7 +191,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         """
         return self.fit(X).transform(X)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> MultiViewData:
         """Complete the kernels between samples and the training samples.
 
         Parameters
@@ -192,16 +207,16 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         data = read_input(self, X, reset=False)
         blocks = self._blocks(data)
-        views, held = dict(data._views), data.present.copy()
+        views, present = dict(data._views), data.present.copy()
         for name in blocks:
             v = data.view_names.index(name)
-            rows, held[:, v] = self._rows(name, blocks, len(data))
+            rows, present[:, v] = self._completed_rows(name, blocks, len(data))
             views[name] = PairwiseView(rows, None, self._reference.ids)
-            warn_of_lost(name, np.flatnonzero(~held[:, v]))
-        # row numbers keep meaning rows of the matrices they came from: the origin stays
-        return MultiViewData._from_parts(views, data.kinds, held, data.sample_ids, data._origin)
+            warn_of_missing_rows(name, np.flatnonzero(~present[:, v]))
+        # sample ids still number rows of the matrices they came from: the origin stays
+        return MultiViewData._from_parts(views, data.kinds, present, data.sample_ids, data._origin)
 
-    def _check_reference(self, data):
+    def _check_reference(self, data: MultiViewData) -> None:
         kernels = [name for name, kind in data.kinds.items() if kind == "kernel"]
         if not kernels:
             raise ValueError(
@@ -214,26 +229,29 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"reference must name kernel views, {format_list(kernels)}; got {self.reference!r}"
             )
-        self._alike = kernels if given is None else list(given)
+        self._similarity_views = kernels if given is None else list(given)
 
-    def _blocks(self, data):
-        """Kernel views as (rows, training columns, values); what is missing is not read."""
+    def _blocks(self, data: MultiViewData) -> dict[str, Block]:
+        """Blocks of the kernel views in the columns of training samples that have the view."""
         blocks = {}
         for name, columns in self._known.items():
             rows = present_rows(data, name)
             block = np.empty((0, len(columns)))
             if len(rows):
                 part = Reference(self._reference.ids[columns], self._reference.origin)
-                block = read_block(data, name, rows, part)
+                block = read_pairwise(data, name, part, rows).astype(np.float64, copy=False)
             blocks[name] = rows, columns, block
         return blocks
 
-    def _similarity(self, name, blocks, shape):
-        others = [u for u in self._alike if u != name]
+    def _similarity(
+        self, name: str, blocks: dict[str, Block], shape: tuple[int, ...]
+    ) -> np.ndarray:
+        """Similarity of samples in the views other than ``name``."""
+        others = [u for u in self._similarity_views if u != name]
         scaled = [(r, c, K / self._scales[u]) for u in others for r, c, K in [blocks[u]]]
         return mean_similarity(scaled, shape)
 
-    def _complete(self, name, blocks, n):
+    def _complete(self, name: str, blocks: dict[str, Block], n: int) -> None:
         known, _, K = blocks[name]
         missing = np.setdiff1d(np.arange(n), known)
         T = np.zeros((0, len(known)))
@@ -244,8 +262,10 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         self.extensions_[name] = T
         self.kernels_[name] = complete_kernel(K, T, known, missing, n)
 
-    def _rows(self, name, blocks, n_rows):
-        """Rows of the completed kernel and which of them there are."""
+    def _completed_rows(
+        self, name: str, blocks: dict[str, Block], n_rows: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the completed kernel, and the mask of those that could be completed."""
         completed = self.kernels_[name]
         filled = np.flatnonzero(~np.isnan(completed.diagonal()))
         rows, known, block = blocks[name]
@@ -264,12 +284,10 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         return out, np.isin(np.arange(n_rows), rows)
 
 
-def warn_of_lost(name, rows):
-    """Say which rows could not be completed."""
+def warn_of_missing_rows(name: str, rows: np.ndarray) -> None:
+    """Warn of the rows that could not be completed."""
     if len(rows):
-        warnings.warn(
-            f"view {name!r} stays missing in {len(rows)} rows that no other view likens to a "
-            f"sample that has it: rows {format_list(rows)}",
-            UserWarning,
-            stacklevel=3,
+        warn_user(
+            f"view {name!r} stays missing in {len(rows)} rows that are similar, in other views, "
+            f"to no sample that has it: rows {format_list(rows)}"
         )

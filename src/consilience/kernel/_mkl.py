@@ -8,8 +8,8 @@ matrix with semidefinite programming", JMLR 5, 2004; M. Kloft, U. Brefeld, S. So
 from __future__ import annotations
 
 import copy
-import numbers
-import warnings
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -17,16 +17,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
-from consilience.kernel._mkl_steps import learn_weights
-from consilience.kernel._training_kernels import NORMALIZE, Training, TrainingKernel
-from consilience.kernel._view_kernel import (
-    ViewKernel,
-    check_count,
-    check_kernels,
-    check_positive,
-    warn_of_unseen_views,
+from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, settle_gamma
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    Number,
+    StrOptions,
+    validate_parameters,
 )
+from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_of_unseen_views, warn_user
+from consilience.kernel._mkl_steps import Machines, learn_weights
+from consilience.kernel._training_kernels import Training, TrainingKernel
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MKLClassifier"]
@@ -39,15 +45,15 @@ class MKLClassifier(MultiViewClassifier):
     under |μ|_p ≤ 1. p = 1 chooses few views, larger p spreads the weights, "mean" does not learn
     them.
 
-    A missing view counts as being at its training mean (kernels are centred; otherwise at the
-    origin), in fit and in predict: its kernel is 0 there, whatever the matrix holds.
+    A missing view is imputed with its training mean in feature space (with the origin if kernels
+    are not centred), in fit and in predict: its kernel is 0 there, whatever the matrix holds.
 
     Parameters
     ----------
     norm : float >= 1 or "mean", default=1
-        p, or equal weights 1/V: the plain sum of kernels.
+        p; or "mean" for equal weights 1/V, the mean of the kernels.
     C : float, default=1.0
-        Bound of the multipliers, times the sample weights.
+        Inverse of the regularization: upper bound of the multipliers, times the sample weights.
     kernel : str, callable or dict of view -> these, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function of two
         matrices. Kernel views are taken as they are, distance views as exp(−γD).
@@ -56,17 +62,17 @@ class MKLClassifier(MultiViewClassifier):
     degree, coef0 : float, default=3, 1.0
         Of the poly and sigmoid kernels.
     normalize : {"centred", "trace", None}, default="centred"
-        Kernels are centred and get a mean diagonal of 1, or only the latter; without, views of
-        large kernels are at an advantage.
+        Centre the kernels and scale the mean of their diagonals to 1, or only scale them; with
+        None, views with large kernels are at an advantage.
     tol : float, default=1e-5
-        Duality gap to reach, relative to the objective.
+        Stop at this duality gap, relative to the objective.
     max_iter : int, default=200
-        Most changes of the weights.
+        Maximum number of changes of the weights.
     cache_size : float, default=4000
-        MB that the kernels between training samples, one more than there are views, may take; a
-        fit that needs more is refused.
+        Memory limit in MB for the kernels between training samples, one more than there are
+        views; a fit that needs more raises an error.
     warm_start : bool, default=False
-        Start from the weights and multipliers of the last fit, if its training rows were as many.
+        Start from the weights and multipliers of the last fit, if it had the same labels.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -90,9 +96,9 @@ class MKLClassifier(MultiViewClassifier):
     kernel_squares_ : ndarray of shape (n_views,)
         aᵀK_v a, summed over the problems: equal for all weights > 0 at the optimum of p = 1.
     duality_gap_ : float
-        How far the objective is above the least at most, relative to it.
+        Upper bound of how far the objective is above its minimum, relative to it.
     n_iter_ : int
-        Changes of the weights.
+        Number of changes of the weights.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_names_ : list of str
@@ -127,25 +133,38 @@ class MKLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _parameter_constraints: dict[str, list[Any]] = {
+        "norm": [Number(Real, 1, np.inf, closed="left"), StrOptions({"mean"})],
+        "C": [POSITIVE],
+        **KERNEL_PARAMETERS,
+        "normalize": [StrOptions({"centred", "trace"}), None],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INTEGER],
+        "cache_size": [POSITIVE],
+        "warm_start": ["boolean"],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
-        norm=1,
+        norm: float | str = 1,
         *,
-        C=1.0,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        normalize="centred",
-        tol=1e-5,
-        max_iter=200,
-        cache_size=4000,
-        warm_start=False,
-        views=None,
-        class_weight=None,
-        n_jobs=None,
-    ):
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        normalize: str | None = "centred",
+        tol: float = 1e-5,
+        max_iter: int = 200,
+        cache_size: float = 4000,
+        warm_start: bool = False,
+        views: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.norm = norm
         self.C = C
         self.kernel = kernel
@@ -161,8 +180,8 @@ class MKLClassifier(MultiViewClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def path(self, X, y, Cs, sample_weight=None):
-        """Fit for several C: kernels are computed once, and each fit starts from the one before.
+    def path(self, X: Any, y: Any, Cs: list[float], sample_weight: Any = None) -> list[Any]:
+        """Fit for several C: kernels are computed once, and each fit starts from the previous one.
 
         Parameters
         ----------
@@ -181,47 +200,50 @@ class MKLClassifier(MultiViewClassifier):
             Fitted, one for each C in the given order. This classifier is left as it was.
         """
         for C in Cs:
-            check_positive("C", C)
-        solution, last = [None] * len(Cs), None
+            validate_parameters(clone(self).set_params(C=C))
+        models: list[Any] = [None] * len(Cs)
+        previous = None
         for i in np.argsort(Cs, kind="stable"):
-            if last is None:
+            if previous is None:
                 model = clone(self).set_params(C=Cs[i])
-                model._training = None  # asks fit to leave it
+                model._training = None  # asks fit to keep the kernels
                 model.fit(X, y, sample_weight)
             else:
-                model = copy.copy(last).set_params(C=Cs[i])
+                model = copy.copy(previous).set_params(C=Cs[i])
                 with Progress(model, n_tasks=model.max_iter) as progress:
-                    model._solve(model._training, progress, last)
-            solution[i] = last = model
-        for model in solution:
+                    model._solve(model._training, progress, previous)
+            models[i] = previous = model
+        for model in models:
             del model._training
-        return solution
+        return models
 
-    def _fit(self, data, codes, weight):
-        self._check_parameters()
-        settings = check_kernels(self, data.view_names)
-        warn_of_unseen_views(data)
-        learned = [n for v, n in enumerate(data.view_names) if data.present[:, v].any()]
-        self._check_kernel_size(len(data), len(learned) + 1)
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
+        names = data.view_names
+        specs = kernel_specs(names, self.kernel, self.gamma, self.degree, self.coef0)
+        seen = [name for v, name in enumerate(names) if data.present[:, v].any()]
+        warn_of_unseen_views(names, seen)
+        self._check_kernel_size(len(data), len(seen) + 1)
 
-        def compute(name):
-            kernel = ViewKernel.from_data(self, data, name, weight, *settings[name])
-            return TrainingKernel.from_kernel(kernel, data, weight, self.normalize)
+        def compute(name: str) -> TrainingKernel:
+            spec = settle_gamma(specs[name], data, name, weight)
+            return TrainingKernel.from_view(spec, data, name, weight, self.normalize)
 
-        with Progress(self, n_tasks=len(learned) + self.max_iter) as progress:
-            kernels = progress.map(compute, learned, "kernel")
-            training = Training(data, weight, codes, kernels, settings)
+        with Progress(self, n_tasks=len(seen) + self.max_iter) as progress:
+            kernels = progress.map(compute, seen, "kernel")
+            training = Training(data, weight, codes, kernels)
             if hasattr(self, "_training"):
                 self._training = training
             self._solve(training, progress, self if self.warm_start else None)
 
-    def _solve(self, training, progress, last):
-        """Weights and machines for kernels that are there, from those of ``last`` if it fits."""
+    def _solve(
+        self, training: Training, progress: Progress, previous: MKLClassifier | None
+    ) -> None:
+        """Learn weights and machines, starting from those of ``previous`` if it fits."""
         signs = one_vs_rest_signs(training.codes, len(self.classes_))
         bounds = self.C * training.weight
         Ks = [kernel.matrix for kernel in training.kernels]
-        p = None if self.norm == "mean" else self.norm
-        start = {} if last is None else last._start(signs, bounds, len(Ks), p)
+        p = None if self.norm == "mean" else float(self.norm)
+        start = {} if previous is None else previous._start(signs, bounds, len(Ks), p)
         solution, n_iter = learn_weights(
             Ks,
             signs,
@@ -233,18 +255,19 @@ class MKLClassifier(MultiViewClassifier):
             **start,
         )
         if solution.gap > self.tol:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} stopped with a relative duality gap of {solution.gap:.1e}, "
                 f"tol is {self.tol:.1e}: raise max_iter (now {self.max_iter}) or tol, lower C, or "
                 "scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         self._bounds, self._signs, self._p, self.n_iter_ = bounds, signs, p, n_iter
         self._set_fitted_attributes(training, solution)
 
-    def _start(self, signs, bounds, n_kernels, p):
-        """What was learned for the same problems, scaled into the bounds; else nothing."""
+    def _start(
+        self, signs: np.ndarray, bounds: np.ndarray, n_kernels: int, p: float | None
+    ) -> dict[str, np.ndarray]:
+        """Solution of the same problems, scaled into the bounds; empty if they are different."""
         same = getattr(self, "_signs", np.empty(0)).shape == signs.shape
         if not same or (self._signs != signs).any() or len(self._machines) != n_kernels:
             return {}
@@ -253,48 +276,34 @@ class MKLClassifier(MultiViewClassifier):
             start["mu"] = self._mu
         return start
 
-    def _set_fitted_attributes(self, training, solution):
-        names = [kernel.kernel.name for kernel in training.kernels]
+    def _set_fitted_attributes(self, training: Training, solution: Machines) -> None:
+        names = [kernel.name for kernel in training.kernels]
         self._mu = solution.mu
         self._machines = [
-            kernel.machine(
-                self, training.data, training.weight, mu, solution.duals, *training.settings[name]
-            )
-            for kernel, mu, name in zip(training.kernels, solution.mu, names, strict=True)
+            kernel.machine(training.data, mu, solution.duals)
+            for kernel, mu in zip(training.kernels, solution.mu, strict=True)
         ]
-        everywhere = dict.fromkeys(self.view_names_, 0.0)
-        weights = {**everywhere, **dict(zip(names, solution.mu.tolist(), strict=True))}
-        squares = {**everywhere, **dict(zip(names, solution.squares.tolist(), strict=True))}
-        self.kernel_weights_ = np.array(list(weights.values()))
-        self.kernel_squares_ = np.array(list(squares.values()))
+        is_learned = np.isin(self.view_names_, names)
+        self.kernel_weights_ = np.zeros(len(is_learned))
+        self.kernel_squares_ = np.zeros(len(is_learned))
+        self.kernel_weights_[is_learned] = solution.mu
+        self.kernel_squares_[is_learned] = solution.squares
         self.view_weights_ = self.kernel_weights_ / self.kernel_weights_.sum()
         self.dual_coef_, self.intercept_ = solution.duals, solution.biases
         self.support_ = np.flatnonzero(solution.duals.any(axis=0))
         self.duality_gap_ = float(solution.gap)
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         decisions = np.tile(self.intercept_, (len(data), 1))
         for machine in self._machines:
             decisions += machine.decide(data)
         return one_vs_rest_scores(decisions)
 
-    def _check_kernel_size(self, n_samples, n_matrices):
-        need = n_matrices * n_samples**2 * 8 / 2**20
-        if need > self.cache_size:
+    def _check_kernel_size(self, n_samples: int, n_matrices: int) -> None:
+        megabytes = n_matrices * n_samples**2 * 8 / 2**20
+        if megabytes > self.cache_size:
             raise ValueError(
-                f"{n_matrices} kernel matrices of {n_samples} samples take {need:.0f} MB, "
+                f"{n_matrices} kernel matrices of {n_samples} samples take {megabytes:.0f} MB, "
                 f"cache_size is {self.cache_size}: raise it, fit on fewer rows, or use "
                 "MVMLClassifier, whose landmarks need little memory"
-            )
-
-    def _check_parameters(self):
-        number = isinstance(self.norm, numbers.Real) and not isinstance(self.norm, bool)
-        if not (number and 1 <= self.norm < np.inf) and self.norm != "mean":
-            raise ValueError(f"norm must be a number >= 1 or 'mean', got {self.norm!r}")
-        for name in ("C", "tol", "cache_size"):
-            check_positive(name, getattr(self, name))
-        check_count("max_iter", self.max_iter)
-        if self.normalize not in NORMALIZE:
-            raise ValueError(
-                f"normalize must be 'centred', 'trace' or None, got {self.normalize!r}"
             )

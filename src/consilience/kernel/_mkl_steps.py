@@ -3,7 +3,7 @@
     min_{μ ≥ 0, |μ|_p ≤ 1}  J(μ) = Σ_k max_α Σα − ½ Σ_v μ_v gᵀK_v g,   g = yα, 0 ≤ α ≤ C, Σg = 0
 
 over the binary problems k, which share μ. With q_v = Σ_k gᵀK_v g the dual is Σα − ½|q|_p*, so that
-every α bounds how far J(μ) is above its least. At the optimum of p = 1 all q_v with μ_v > 0 are
+every α bounds how far J(μ) is above its minimum. At the optimum of p = 1 all q_v with μ_v > 0 are
 equal.
 
 Reference: M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien, "lp-norm multiple kernel learning",
@@ -12,6 +12,7 @@ JMLR 12, 2011.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +21,19 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from consilience._solvers.simplex import minimise_on_simplex
 from consilience._solvers.smo import solve_hinge
 
-__all__ = ["Machines", "combine", "learn_weights", "start_weights"]
+__all__ = ["Machines", "combine_kernels", "initial_weights", "learn_weights"]
 
-# if the machines are responsible for more than the first share of the gap they are solved to more
-# digits, and if for more than the second, with the weights as they are
-MEMORY_SHARE, MOST = 0.1, 0.5
+# if the machines cause more than this share of the duality gap, their tolerance is lowered
+LOWER_TOL_SHARE = 0.1
+# if they cause more than this share, they are solved again before the weights change
+RESOLVE_SHARE = 0.5
 # a Newton step leaves at least this share of a weight
-KEPT = 0.05
-# KKT gaps of the machines, first and last
-LOOSE, TIGHT = 1e-3, 1e-11
+MIN_KEPT_SHARE = 0.05
+# tolerances of the machines, first and last
+INITIAL_TOL, FINAL_TOL = 1e-3, 1e-11
+
+# solves the machines at weights μ to a tolerance, from multipliers of an earlier solution
+Solver = Callable[[np.ndarray, float, np.ndarray | None], "Machines"]
 
 
 @dataclass
@@ -46,7 +51,7 @@ class Machines:
     squares : array of shape (V,)
         q_v = Σ_k gᵀK_v g.
     primal, dual, bound : float
-        J(μ) from above and from below, and what no weights can go below.
+        Upper and lower bound of J(μ), and a lower bound of J for all weights.
     products : array of shape (V, P, n)
         K_v g.
     free : list of int arrays
@@ -61,15 +66,15 @@ class Machines:
     dual: float
     bound: float
     products: np.ndarray
-    free: list
+    free: list[np.ndarray]
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """Relative duality gap."""
         return max(self.primal - self.bound, 0.0) / max(self.primal, 1e-300)
 
 
-def combine(Ks, mu):
+def combine_kernels(Ks: list[np.ndarray], mu: np.ndarray) -> np.ndarray:
     """Σ_v μ_v K_v."""
     out = np.zeros_like(Ks[0])
     for K, m in zip(Ks, mu, strict=True):
@@ -78,12 +83,12 @@ def combine(Ks, mu):
     return out
 
 
-def start_weights(n_views, p):
+def initial_weights(n_views: int, p: float | None) -> np.ndarray:
     """Equal weights with |μ|_p = 1; 1/V for p = None."""
     return np.full(n_views, n_views ** (-1 / (p or 1)))
 
 
-def dual_norm(q, p):
+def dual_norm(q: np.ndarray, p: float) -> float:
     """|q|_p* with 1/p + 1/p* = 1, which is max_{|μ|_p ≤ 1} μᵀq."""
     if p == 1:
         return q.max()
@@ -91,20 +96,28 @@ def dual_norm(q, p):
     return top * ((q / top) ** (p / (p - 1))).sum() ** (1 - 1 / p) if top > 0 else 0.0
 
 
-def solve_machines(Ks, mu, signs, bounds, p, tol, starts=None):
-    """All machines at μ, from the signed multipliers ``starts`` (P x n) if given."""
-    K = combine(Ks, mu)
-    solution = []
+def solve_machines(
+    Ks: list[np.ndarray],
+    mu: np.ndarray,
+    signs: np.ndarray,
+    bounds: np.ndarray,
+    p: float | None,
+    tol: float,
+    initial_duals: np.ndarray | None = None,
+) -> Machines:
+    """All machines at μ, from the signed multipliers ``initial_duals`` (P x n) if given."""
+    K = combine_kernels(Ks, mu)
+    solutions = []
     for k, y in enumerate(signs):
-        start = None if starts is None else y * starts[k]
-        solution.append(solve_hinge(K, y, bounds, tol=tol, alpha0=start))
-    alphas, biases = np.array([f.dual for f in solution]), np.array([f.bias for f in solution])
+        alpha0 = None if initial_duals is None else y * initial_duals[k]
+        solutions.append(solve_hinge(K, y, bounds, tol=tol, alpha0=alpha0))
+    alphas, biases = np.array([s.dual for s in solutions]), np.array([s.bias for s in solutions])
     duals = signs * alphas
     products = np.array([duals @ M for M in Ks])
     squares = np.maximum((products * duals).sum(axis=(1, 2)), 0.0)
     slacks = np.maximum(0.0, 1 - signs * (np.tensordot(mu, products, 1) + biases[:, None]))
     norm, total = mu @ squares / 2, alphas.sum()
-    free = (alphas > 0) & (alphas < bounds)
+    is_free = (alphas > 0) & (alphas < bounds)
     return Machines(
         mu=mu,
         duals=duals,
@@ -114,11 +127,11 @@ def solve_machines(Ks, mu, signs, bounds, p, tol, starts=None):
         dual=total - norm,
         bound=total - (norm if p is None else dual_norm(squares, p) / 2),
         products=products,
-        free=[np.flatnonzero(mask) for mask in free],
+        free=[np.flatnonzero(mask) for mask in is_free],
     )
 
 
-def alternate(machines, p):
+def alternate(machines: Machines, p: float) -> np.ndarray:
     """μ_v ∝ |w_v|^{2/(p+1)} with |w_v| = μ_v √q_v: the best weights for the machines' w."""
     lengths = machines.mu * np.sqrt(machines.squares)
     if not lengths.any():
@@ -127,7 +140,7 @@ def alternate(machines, p):
     return mu / np.linalg.norm(mu, p)
 
 
-def curvature(Ks, machines):
+def curvature(Ks: list[np.ndarray], machines: Machines) -> np.ndarray:
     """Hessian of J while the samples at their bounds stay there.
 
     On the free samples K dg + db = −Σ_v dμ_v K_v g with Σ dg = 0, and ∂J/∂μ_v = −½ gᵀK_v g.
@@ -137,83 +150,85 @@ def curvature(Ks, machines):
         if len(free) < 2:
             continue
         R = machines.products[:, j, free].T
-        inner = combine([K[np.ix_(free, free)] for K in Ks], machines.mu)
+        inner = combine_kernels([K[np.ix_(free, free)] for K in Ks], machines.mu)
         solved = solve_positive(inner, np.column_stack([R, np.ones(len(free))]))
         ones = solved[:, -1]
         H += R.T @ (solved[:, :-1] - np.outer(ones, ones @ R) / ones.sum())
     return (H + H.T) / 2
 
 
-def solve_positive(A, B, least=1e-10):
+def solve_positive(A: np.ndarray, B: np.ndarray, ridge_share: float = 1e-10) -> np.ndarray:
     """A⁻¹B with a small ridge; kernels that are not positive lose their negative part."""
-    ridge = least * max(np.trace(A) / len(A), 1e-300)
+    ridge = ridge_share * max(np.trace(A) / len(A), 1e-300)
     try:
         return cho_solve(cho_factor(A + ridge * np.eye(len(A))), B)
     except LinAlgError:
         values, vectors = eigh(A)
-        values = np.maximum(values, least * max(values[-1], 1e-300))
+        values = np.maximum(values, ridge_share * max(values[-1], 1e-300))
         return vectors @ (vectors.T @ B / values[:, None])
 
 
-def newton(Ks, machines):
+def newton(Ks: list[np.ndarray], machines: Machines) -> np.ndarray:
     """Weights on the simplex that minimise the quadratic model of J."""
     unit = max(machines.squares.max(), 1e-300)
     slope, H = -machines.squares / unit, 2 * curvature(Ks, machines) / unit
 
-    def model(x):
+    def model(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         d = x - machines.mu
         return slope @ d + d @ H @ d / 2, slope + H @ d, H
 
     mu = minimise_on_simplex(model, machines.mu, tol=1e-11, max_iter=100)[0]
     # on the boundary a sum of few kernels may be singular, and J has no curvature there
-    mu = np.maximum(mu, KEPT * machines.mu)
+    mu = np.maximum(mu, MIN_KEPT_SHARE * machines.mu)
     return mu / mu.sum()
 
 
-def newton_step(now, target, solve, inner, halvings=12):
+def newton_step(
+    current: Machines, target: np.ndarray, solve: Solver, inner_tol: float, max_halvings: int = 12
+) -> Machines | None:
     """The machines at the first point towards ``target`` where J is lower; None if there is none.
 
     J is convex but its curvature jumps where samples reach their bounds.
     """
-    d = target - now.mu
-    slope = -now.squares @ d / 2
-    for k in range(halvings):
-        then = solve(now.mu + 0.5**k * d, inner, now.duals)
-        rise = then.primal - now.primal
-        # what the machines leave undone may hide the fall of J, but not that of the gap
-        hidden = rise <= now.primal - now.dual and then.gap <= now.gap / 2
-        if rise <= 1e-4 * 0.5**k * slope or hidden:
-            return then
+    d = target - current.mu
+    slope = -current.squares @ d / 2
+    for k in range(max_halvings):
+        trial = solve(current.mu + 0.5**k * d, inner_tol, current.duals)
+        increase = trial.primal - current.primal
+        # the tolerance of the machines may hide that J decreases, but not that the gap does
+        is_hidden = increase <= current.primal - current.dual and trial.gap <= current.gap / 2
+        if increase <= 1e-4 * 0.5**k * slope or is_hidden:
+            return trial
     return None
 
 
-def without_traces(now, tol, solve, inner):
-    """Weights that are 0 but for the steps so far become 0, if the gap allows it."""
-    kept = now.mu > np.sqrt(tol) * now.mu.max()
+def drop_tiny_weights(current: Machines, tol: float, solve: Solver, inner_tol: float) -> Machines:
+    """Set weights that only approach 0 to 0, if the gap then stays below tol."""
+    kept = current.mu > np.sqrt(tol) * current.mu.max()
     if kept.all():
-        return now
-    mu = now.mu * kept
-    then = solve(mu / mu.sum(), inner, now.duals)
-    return then if then.gap <= tol else now
+        return current
+    mu = current.mu * kept
+    trial = solve(mu / mu.sum(), inner_tol, current.duals)
+    return trial if trial.gap <= tol else current
 
 
 def learn_weights(
-    Ks,
-    signs,
-    bounds,
-    p,
+    Ks: list[np.ndarray],
+    signs: np.ndarray,
+    bounds: np.ndarray,
+    p: float | None,
     *,
-    tol=1e-6,
-    max_iter=100,
-    mu=None,
-    duals=None,
-    tick=None,
-):
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    mu: np.ndarray | None = None,
+    duals: np.ndarray | None = None,
+    tick: Callable[[], bool] | None = None,
+) -> tuple[Machines, int]:
     """Weights and machines until the duality gap is below tol.
 
-    For p = 1 Newton steps on the simplex, and where the model misleads the alternation, which
-    never raises J; at last traces of weights are cut off. For p > 1 the alternation, whose weights
-    are all positive.
+    For p = 1 Newton steps on the simplex or, where the quadratic model misleads, the alternation,
+    which never increases J; in the end tiny weights are set to 0. For p > 1 the alternation, whose
+    weights are all positive.
 
     Parameters
     ----------
@@ -228,40 +243,41 @@ def learn_weights(
     tol : float
         Relative duality gap to reach.
     max_iter : int
-        Most changes of the weights.
+        Maximum number of changes of the weights.
     mu, duals : arrays, optional
-        Where to start: weights, and g for these bounds.
+        Initial weights, and initial g for these bounds.
     tick : callable, optional
-        Called after each change of the weights; True stops.
+        Called after each change of the weights; returns True to stop.
 
     Returns
     -------
     machines : Machines
     n_iter : int
     """
-    inner = min(LOOSE, 100 * tol)
-    mu = start_weights(len(Ks), p) if mu is None else mu
+    inner_tol = min(INITIAL_TOL, 100 * tol)
+    mu = initial_weights(len(Ks), p) if mu is None else mu
 
-    def solve(mu, inner, duals):
-        return solve_machines(Ks, mu, signs, bounds, p, inner, duals)
+    def solve(mu: np.ndarray, inner_tol: float, duals: np.ndarray | None) -> Machines:
+        return solve_machines(Ks, mu, signs, bounds, p, inner_tol, duals)
 
-    now, n_iter = solve(mu, inner, duals), 0
-    while now.gap > tol and n_iter < max_iter:
-        unsolved = (now.primal - now.dual) / (now.primal - now.bound)
-        if unsolved > MEMORY_SHARE:
-            if inner < TIGHT:
+    current, n_iter = solve(mu, inner_tol, duals), 0
+    while current.gap > tol and n_iter < max_iter:
+        unsolved_share = (current.primal - current.dual) / (current.primal - current.bound)
+        if unsolved_share > LOWER_TOL_SHARE:
+            if inner_tol < FINAL_TOL:
                 break  # rounding: bounds are too large for the gap that is wanted
-            inner /= 10
-        then = None
-        if p is None or unsolved > MOST:
-            then = solve(now.mu, inner, now.duals)
+            inner_tol /= 10
+        trial = None
+        if p is None or unsolved_share > RESOLVE_SHARE:
+            trial = solve(current.mu, inner_tol, current.duals)
         elif p == 1 and len(Ks) > 1:
-            then = newton_step(now, newton(Ks, now), solve, inner)
-        if then is None:
-            then = solve(alternate(now, p), inner, now.duals)
-        now, n_iter = then, n_iter + 1
+            trial = newton_step(current, newton(Ks, current), solve, inner_tol)
+        if trial is None:
+            assert p is not None
+            trial = solve(alternate(current, p), inner_tol, current.duals)
+        current, n_iter = trial, n_iter + 1
         if tick is not None and tick():
             break
-    if p == 1 and now.gap <= tol:
-        now = without_traces(now, tol, solve, inner)
-    return now, n_iter
+    if p == 1 and current.gap <= tol:
+        current = drop_tiny_weights(current, tol, solve, inner_tol)
+    return current, n_iter

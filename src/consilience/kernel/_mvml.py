@@ -10,7 +10,7 @@ spaces", AISTATS 2018.
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,22 +18,29 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._kernel_views import (
+    KERNEL_PARAMETERS,
+    kernel_against,
+    kernel_specs,
+    present_rows,
+    settle_gamma,
+)
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    StrOptions,
+)
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, solve_coefficients
 from consilience.kernel._nystroem import NystroemMap
-from consilience.kernel._view_kernel import (
-    ViewKernel,
-    check_count,
-    check_kernels,
-    check_positive,
-    present_rows,
-    warn_of_unseen_views,
-)
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MVMLClassifier"]
-
-METRICS = ("dense", "sparse", "covariance", "identity")
 
 
 class MVMLClassifier(MultiViewClassifier):
@@ -42,21 +49,21 @@ class MVMLClassifier(MultiViewClassifier):
     With features Φ = (U_1, …, U_V)/V of all views, coefficients g and metric A ⪰ 0 minimise
     |Y − Φg|² + λ tr gᵀA⁻¹g + Ω(A), Y being ±1 for every class. This is one convex problem; it is
     solved to a duality gap. Ω is η|A|² ("dense": all directions of all views may work together)
-    or η Σ_uv |A_uv| ("sparse": views that do not help get no part).
+    or η Σ_uv |A_uv| ("sparse": views that do not help are left out).
 
-    Features of a missing view are 0, which is the training mean of the view with an intercept.
+    A missing view is imputed with features of 0: with an intercept, its training mean.
 
     Parameters
     ----------
     metric : {"dense", "sparse", "covariance", "identity"}, default="dense"
-        Learn A with one of the two Ω, or take ΦᵀΦ or I for it.
+        Learn A with one of the two Ω, or set it to ΦᵀΦ or I.
     reg : float, default=0.01
-        λ > 0, weight of tr gᵀA⁻¹g.
+        λ, weight of tr gᵀA⁻¹g.
     metric_reg : float, default=0.01
-        η > 0, weight of Ω; not used by metrics that are not learned.
+        η, weight of Ω; not used by metrics that are not learned.
     n_landmarks : int, default=100
-        Training samples, drawn at random, on which each view's features are built; all of them if
-        there are no more.
+        Number of training samples, drawn at random, on which each view's features are built; all
+        of them if there are fewer.
     kernel : str, callable or dict of view -> these, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function of two
         matrices. Kernel views are taken as they are, distance views as exp(−γD).
@@ -67,9 +74,9 @@ class MVMLClassifier(MultiViewClassifier):
     fit_intercept : bool, default=True
         Centre targets and features.
     tol : float, default=1e-4
-        Duality gap to reach, relative to the objective.
+        Stop at this duality gap, relative to the objective.
     max_iter : int, default=1000
-        Most steps.
+        Maximum number of iterations.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -88,11 +95,11 @@ class MVMLClassifier(MultiViewClassifier):
     intercept_ : ndarray of shape (n_targets,)
         Intercepts.
     objective_curve_ : ndarray
-        The objective at the start and after every step; a single value if A is not learned.
+        The objective before and after each iteration; a single value if A is not learned.
     duality_gap_ : float
-        How far the objective is above the least at most, relative to it.
+        Upper bound of how far the objective is above its minimum, relative to it.
     n_iter_ : int
-        Steps.
+        Number of iterations.
     landmarks_ : dict of view -> ndarray
         Rows of the training data (those of positive weight) that are landmarks.
     classes_ : ndarray of shape (n_classes,)
@@ -126,26 +133,40 @@ class MVMLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _parameter_constraints: dict[str, list[Any]] = {
+        "metric": [StrOptions({"dense", "sparse", "covariance", "identity"})],
+        "reg": [POSITIVE],
+        "metric_reg": [POSITIVE],
+        "n_landmarks": [POSITIVE_INTEGER],
+        **KERNEL_PARAMETERS,
+        "fit_intercept": ["boolean"],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INTEGER],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
-        metric="dense",
+        metric: str = "dense",
         *,
-        reg=0.01,
-        metric_reg=0.01,
-        n_landmarks=100,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=1000,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        reg: float = 0.01,
+        metric_reg: float = 0.01,
+        n_landmarks: int = 100,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.metric = metric
         self.reg = reg
         self.metric_reg = metric_reg
@@ -162,21 +183,20 @@ class MVMLClassifier(MultiViewClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, data, codes, weight):
-        self._check_parameters()
-        kernels = check_kernels(self, data.view_names)
-        warn_of_unseen_views(data)
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
+        specs = kernel_specs(data.view_names, self.kernel, self.gamma, self.degree, self.coef0)
+        self.landmarks_ = self._draw_landmarks(data)
+        warn_of_unseen_views(data.view_names, self.landmarks_)
         Y = one_vs_rest_signs(codes, len(self.classes_)).T
-        self.landmarks_ = self._draw(data)
 
-        def features(name):
-            kernel = ViewKernel.from_data(
-                self, data, name, weight, *kernels[name], self.landmarks_[name]
+        def features(name: str) -> tuple[NystroemMap, np.ndarray]:
+            landmarks = self.landmarks_[name]
+            spec = settle_gamma(specs[name], data, name, weight)
+            kernel = kernel_against(spec, data, name, landmarks)
+            nystroem = NystroemMap.from_landmarks(
+                kernel, data, weight, landmarks, self.fit_intercept
             )
-            solution = NystroemMap.from_landmarks(
-                kernel, data, weight, self.landmarks_[name], self.fit_intercept
-            )
-            return solution, solution.features(data)
+            return nystroem, nystroem.features(data)
 
         with Progress(self, n_tasks=len(self.landmarks_)) as progress:
             pairs = progress.map(features, list(self.landmarks_), "features")
@@ -191,16 +211,18 @@ class MVMLClassifier(MultiViewClassifier):
         coef = self._learn(problem, slices, Phi, weight)
         self._set_fitted_attributes(data.view_names, coef, slices, blocks, weight)
 
-    def _draw(self, data):
-        """Landmarks of each view: the first of one random order that have it."""
+    def _draw_landmarks(self, data: MultiViewData) -> dict[str, np.ndarray]:
+        """Landmarks of each view: the first rows of one random order that have it."""
         order = check_random_state(self.random_state).permutation(len(data))
         present = {name: data.present[order, v] for v, name in enumerate(data.view_names)}
         return {n: order[p][: self.n_landmarks] for n, p in present.items() if p.any()}
 
-    def _learn(self, problem, slices, Phi, weight):
-        """A and g; what was learned about A becomes attributes."""
+    def _learn(
+        self, problem: LeastSquares, slices: list[slice], Phi: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Set the fitted metric A and its attributes, and return the coefficients g."""
         if self.metric in ("dense", "sparse"):
-            settings = {"tol": self.tol, "max_iter": self.max_iter}
+            settings: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
             if self.metric == "dense":
                 solution = learn_dense(problem, self.reg, self.metric_reg, **settings)
             else:
@@ -208,12 +230,11 @@ class MVMLClassifier(MultiViewClassifier):
             self.metric_, coef, curve = solution.metric, solution.coef, solution.objective_curve
             self.duality_gap_ = solution.gap
             if solution.gap > self.tol:
-                warnings.warn(
+                warn_user(
                     f"{type(self).__name__} stopped with a relative duality gap of "
                     f"{solution.gap:.1e}, tol is {self.tol:.1e}: raise max_iter (now "
                     f"{self.max_iter}), reg or tol",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
         else:
             # Φ is divided by the number of views, the covariance is that of the features
@@ -224,8 +245,15 @@ class MVMLClassifier(MultiViewClassifier):
         self.objective_curve_, self.n_iter_ = curve, len(curve) - 1
         return coef
 
-    def _set_fitted_attributes(self, names, coef, slices, blocks, weight):
-        learned = [solution.kernel.name for solution in self._maps]
+    def _set_fitted_attributes(
+        self,
+        names: tuple[str, ...],
+        coef: np.ndarray,
+        slices: list[slice],
+        blocks: tuple[np.ndarray, ...],
+        weight: np.ndarray,
+    ) -> None:
+        learned = [nystroem.kernel.name for nystroem in self._maps]
         parts = {name: coef[s] / len(slices) for name, s in zip(learned, slices, strict=True)}
         empty = np.zeros((0, coef.shape[1]))
         self.coef_ = {name: parts.get(name, empty) for name in names}
@@ -238,17 +266,9 @@ class MVMLClassifier(MultiViewClassifier):
             [shares[n] / total if total > 0 else even * (n in learned) for n in names]
         )
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         decisions = np.tile(self.intercept_, (len(data), 1))
-        for solution in self._maps:
-            if present_rows(data, solution.kernel.name).size:
-                decisions += solution.features(data) @ self.coef_[solution.kernel.name]
+        for nystroem in self._maps:
+            if present_rows(data, nystroem.kernel.name).size:
+                decisions += nystroem.features(data) @ self.coef_[nystroem.kernel.name]
         return one_vs_rest_scores(decisions)
-
-    def _check_parameters(self):
-        if self.metric not in METRICS:
-            raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {self.metric!r}")
-        for name in ("reg", "metric_reg", "tol"):
-            check_positive(name, getattr(self, name))
-        for name in ("n_landmarks", "max_iter"):
-            check_count(name, getattr(self, name))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from consilience.kernel._view_kernel import ViewKernel, present_rows
+from consilience._kernel_views import ViewKernel, present_rows
+from consilience.views import MultiViewData
 
 __all__ = ["NystroemMap", "inverse_root"]
 
@@ -15,7 +16,7 @@ __all__ = ["NystroemMap", "inverse_root"]
 MIN_RELATIVE_EIGENVALUE = 1e-11
 
 
-def inverse_root(W):
+def inverse_root(W: np.ndarray) -> np.ndarray:
     """F with FFᵀ = W⁺ (m x r), from the eigenvalues that are positive."""
     values, vectors = eigh(W)
     kept = values > MIN_RELATIVE_EIGENVALUE * max(values[-1], np.finfo(float).tiny)
@@ -24,23 +25,31 @@ def inverse_root(W):
 
 @dataclass(eq=False)
 class NystroemMap:
-    """U = k(·, Z) F of one view, less their training mean where an intercept stands for it."""
+    """Features U = k(·, Z) F of one view, minus their training mean if there is an intercept."""
 
     kernel: ViewKernel
     root: np.ndarray
     mean: np.ndarray
 
     @classmethod
-    def from_landmarks(cls, kernel, data, weight, landmarks, centre):
+    def from_landmarks(
+        cls,
+        kernel: ViewKernel,
+        data: MultiViewData,
+        weight: np.ndarray,
+        landmarks: np.ndarray,
+        centre: bool,
+    ) -> NystroemMap:
         """From the kernel against the landmarks (row numbers of ``data``)."""
-        root = inverse_root(kernel.block(data, landmarks, between=True))
-        result = cls(kernel, root, np.zeros(root.shape[1]))
+        root = inverse_root(kernel.square_block(data, landmarks))
+        nystroem = cls(kernel, root, np.zeros(root.shape[1]))
         if centre:
             rows = present_rows(data, kernel.name)
-            result.mean = np.average(result.features(data)[rows], axis=0, weights=weight[rows])
-        return result
+            features = nystroem.features(data)[rows]
+            nystroem.mean = np.average(features, axis=0, weights=weight[rows])
+        return nystroem
 
-    def features(self, data):
+    def features(self, data: MultiViewData) -> np.ndarray:
         """Features of all rows, n x r; 0 where the view is missing."""
         rows = present_rows(data, self.kernel.name)
         out = np.zeros((len(data), self.root.shape[1]))

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from consilience.kernel._view_kernel import ViewKernel, present_rows
+from consilience._kernel_views import KernelSpec, ViewKernel, kernel_against, present_rows
+from consilience.views import MultiViewData
 
-__all__ = ["NORMALIZE", "Training", "TrainingKernel", "ViewMachine"]
-
-NORMALIZE = ("centred", "trace", None)
+__all__ = ["Training", "TrainingKernel", "ViewMachine"]
 
 
 @dataclass(eq=False)
 class Training:
-    """What machines are solved on: samples, their weights and codes, kernels and their settings."""
+    """What machines are solved on: samples, their weights and codes, and kernels."""
 
-    data: Any
+    data: MultiViewData
     weight: np.ndarray
     codes: np.ndarray
-    kernels: list
-    settings: dict
+    kernels: list[TrainingKernel]
 
 
 @dataclass(eq=False)
 class TrainingKernel:
     """One view's kernel between all training samples, 0 where one of the two lacks the view.
 
-    "centred" takes the (weighted) mean of the samples for the origin, so that a missing view is at
-    its mean; then, as for "trace", the mean of the diagonal becomes 1.
+    "centred" moves the origin to the (weighted) mean of the samples, so that a missing view is
+    imputed with its mean; then, as for "trace", the mean of the diagonal becomes 1.
     """
 
-    kernel: ViewKernel
+    spec: KernelSpec
+    name: str
     matrix: np.ndarray
     rows: np.ndarray
     shares: np.ndarray
@@ -41,12 +39,19 @@ class TrainingKernel:
     scale: float
 
     @classmethod
-    def from_kernel(cls, kernel, data, weight, normalize):
+    def from_view(
+        cls,
+        spec: KernelSpec,
+        data: MultiViewData,
+        name: str,
+        weight: np.ndarray,
+        normalize: str | None,
+    ) -> TrainingKernel:
         """Compute and normalise."""
-        rows = present_rows(data, kernel.name)
-        K = kernel.block(data, rows, between=True)
-        if kernel.kind != "features":
-            K = (K + K.T) / 2  # to the last digit
+        rows = present_rows(data, name)
+        K = kernel_against(spec, data, name, rows).square_block(data, rows)
+        if data.kinds[name] != "features":
+            K = (K + K.T) / 2  # symmetric to the last digit
         shares = weight[rows] / weight[rows].sum()
         means = shares @ K if normalize == "centred" else np.zeros(len(rows))
         if normalize == "centred":
@@ -60,13 +65,13 @@ class TrainingKernel:
         if len(rows) < len(data):
             matrix = np.zeros((len(data), len(data)))
             matrix[np.ix_(rows, rows)] = K
-        return cls(kernel, np.ascontiguousarray(matrix), rows, shares, means, scale)
+        return cls(spec, name, np.ascontiguousarray(matrix), rows, shares, means, scale)
 
-    def machine(self, model, data, weight, mu, duals, kernel, gamma):
-        """The view's part of the decisions, μ K(·, train) g, from the samples that count in it.
+    def machine(self, data: MultiViewData, mu: float, duals: np.ndarray) -> ViewMachine:
+        """The view's part of the decisions, μ K(·, train) g, from the samples with g ≠ 0.
 
-        Of a centred kernel Σ_j g_j (k(x, j) − k̄(x) − k̄_j + k̄) is left, k̄(x) a mean over all
-        samples; it drops out where Σ g over the samples that have the view is 0.
+        For a centred kernel it is Σ_j g_j (k(x, j) − k̄(x) − k̄_j + k̄), k̄(x) being a mean over all
+        samples, which drops out where Σ g over the samples that have the view is 0.
         """
         g = duals[:, self.rows].T
         coefs, constant = g, np.zeros(g.shape[1])
@@ -77,10 +82,8 @@ class TrainingKernel:
             constant = sums * (self.shares @ self.column_means) - self.column_means @ g
         used = np.flatnonzero(coefs.any(axis=1))
         factor = mu * self.scale
-        to = ViewKernel.from_data(
-            model, data, self.kernel.name, weight, kernel, gamma, self.rows[used]
-        )
-        return ViewMachine(to, factor * coefs[used], factor * constant)
+        kernel = kernel_against(self.spec, data, self.name, self.rows[used])
+        return ViewMachine(kernel, factor * coefs[used], factor * constant)
 
 
 @dataclass(eq=False)
@@ -91,7 +94,7 @@ class ViewMachine:
     coefs: np.ndarray
     constant: np.ndarray
 
-    def decide(self, data):
+    def decide(self, data: MultiViewData) -> np.ndarray:
         """The view's part of the decisions on all rows."""
         out = np.zeros((len(data), len(self.constant)))
         rows = present_rows(data, self.kernel.name)

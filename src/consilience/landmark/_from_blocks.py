@@ -12,7 +12,6 @@ from consilience._targets import one_vs_rest_signs
 from consilience.distributed._blocks import draw
 from consilience.landmark import _imputation as imputation
 from consilience.landmark import _kmeans as kmeans
-from consilience.landmark._projection import check_size
 from consilience.views import as_multiview
 from consilience.views._params import per_view
 
@@ -89,8 +88,6 @@ def sums_of_columns(rows, projection):
 def sample_size(n_landmarks, landmarks, names):
     """Rows from which landmarks and imputation are found: as many as in memory."""
     sizes = per_view(n_landmarks, names, "n_landmarks")
-    for name, size in sizes.items():
-        check_size(size, name)
     most = list(sizes.values())
     if not isinstance(landmarks, str):
         most = [len(as_multiview(landmarks))] * len(names)

@@ -9,8 +9,8 @@ classification with landmark-based SVM", ECML PKDD 2018.
 
 from __future__ import annotations
 
-import numbers
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +18,15 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    FRACTION,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    StrOptions,
+)
 from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
 from consilience._solvers.row_sums import InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
@@ -26,7 +35,7 @@ from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
 from consilience.landmark._from_blocks import exact_means, learn_from_blocks, sample_size
 from consilience.landmark._imputation import IMPUTATIONS, fit_imputer
-from consilience.landmark._projection import find_landmarks
+from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MVLSVMClassifier"]
@@ -164,6 +173,20 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _parameter_constraints: dict[str, list[Any]] = {
+        **LANDMARK_PARAMETERS,
+        "C": [POSITIVE],
+        "loss": [StrOptions(set(SOLVERS))],
+        "fit_intercept": ["boolean"],
+        "imputation": [StrOptions(set(IMPUTATIONS))],
+        "solver": [StrOptions(set().union(*SOLVERS.values()))],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INTEGER],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
@@ -200,8 +223,15 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def _check_parameter_relations(self):
+        if self.solver not in SOLVERS[self.loss]:
+            raise ValueError(
+                f"The 'solver' parameter of {type(self).__name__} must be one of "
+                f"{', '.join(SOLVERS[self.loss])} for loss={self.loss!r}. Got {self.solver!r} "
+                "instead."
+            )
+
     def _fit(self, data, codes, weight):
-        self._check_parameters()
         rng = check_random_state(self.random_state)
         M, present = self._prepare(data, weight, rng)
         M = self._imputer(M, present)
@@ -212,7 +242,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 signs,
                 self.C * weight / weight.sum(),
                 loss=self.loss,
-                intercept=bool(self.fit_intercept),
+                intercept=self.fit_intercept,
                 solver=self.solver,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -228,8 +258,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
             "plain": bool((weight == weight[0]).all() and present.all()),
         }
 
-    def _check_blockwise_parameters(self):
-        self._check_parameters()
+    def _check_blockwise_parameters(self) -> None:
         if self.loss != "squared_hinge" or self.solver == "liblinear":
             raise ValueError(
                 "data in blocks need loss='squared_hinge' and solver='auto', 'newton' or "
@@ -249,7 +278,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 self._projection,
                 self._imputer,
                 C=self.C,
-                intercept=bool(self.fit_intercept),
+                intercept=self.fit_intercept,
                 method=METHODS[self.solver],
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -320,8 +349,8 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         -------
         GeneralizationBound
         """
-        if not isinstance(delta, numbers.Real) or not 0 < delta < 1:
-            raise ValueError(f"delta must be a number > 0 and < 1, got {delta!r}")
+        if not FRACTION.is_satisfied_by(delta):
+            raise ValueError(f"delta must be {FRACTION}, got {delta!r}")
         self._check_theorem()
         training = self._training
         # one statement for each of the problems
@@ -353,25 +382,6 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         lacking = [text for text, holds in conditions.items() if not holds]
         if lacking:
             raise ValueError(f"the bound does not hold here; it needs {'; '.join(lacking)}")
-
-    def _check_parameters(self):
-        for name, value in (("C", self.C), ("tol", self.tol)):
-            fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            if not fine or not 0 < value < np.inf:
-                raise ValueError(f"{name} must be a number > 0, got {value!r}")
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
-        if self.loss not in SOLVERS:
-            raise ValueError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
-        if self.solver not in SOLVERS[self.loss]:
-            raise ValueError(
-                f"solver must be one of {', '.join(SOLVERS[self.loss])} for loss={self.loss!r}; "
-                f"got {self.solver!r}"
-            )
-        if self.imputation not in IMPUTATIONS:
-            raise ValueError(
-                f"imputation must be one of {', '.join(IMPUTATIONS)}; got {self.imputation!r}"
-            )
 
     def _warn_of_steps(self):
         warnings.warn(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._parameters import N_JOBS, VIEWS, validate_parameters
 from consilience._targets import check_weights
-from consilience.landmark._projection import find_landmarks
+from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -73,6 +76,13 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **LANDMARK_PARAMETERS,
+        "views": VIEWS,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
         n_landmarks=100,
@@ -108,6 +118,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         -------
         self
         """
+        validate_parameters(self)
         data = self._checked(X, reset=True)
         weight = check_weights(sample_weight, len(data))
         if not weight.all():

@@ -10,7 +10,11 @@ import numpy as np
 
 from consilience._solvers.kernel_rows import BATCH_ROWS, CachedRows, FullRows
 from consilience._solvers.kernels import chunks
-from consilience.margin._kernel_views import CentredView, PairwiseView, kernel_view
+from consilience.margin._kernel_views import (
+    CentredKernel,
+    GivenKernel,
+    training_kernel,
+)
 from consilience.margin._machine import Machine
 
 __all__ = ["KernelDesign"]
@@ -63,10 +67,10 @@ class KernelDesign:
         self.n, self.V = data.present.shape
         self.scales = np.ones(self.V) if scales is None else scales
         self.views = [
-            kernel_view(data, name, spec, weight)
+            training_kernel(data, name, spec, weight)
             for name, spec in zip(data.view_names, specs, strict=True)
         ]
-        computed = [view for view in self.views if not isinstance(view, PairwiseView)]
+        computed = [view for view in self.views if not isinstance(view, GivenKernel)]
         n_computed = len(computed) if shares is None else 1
         largest = max((view.diagonal().max() for view in computed), default=0.0)
         self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol, largest)
@@ -80,7 +84,7 @@ class KernelDesign:
 
     def _source(self, v, scale):
         view = self.views[v]
-        if isinstance(view, PairwiseView):
+        if isinstance(view, GivenKernel):
             return FullRows(view.K if scale == 1 else view.K * scale)
         write = view.rows(self.dtype)
 
@@ -111,7 +115,7 @@ class KernelDesign:
         return (
             self.views[v]
             if is_present.all()
-            else CentredView(self.views[v], is_present, self.weight)
+            else CentredKernel(self.views[v], is_present, self.weight)
         )
 
     def _rows(self, write, diagonal):

@@ -2,121 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from consilience._solvers.kernels import (
-    check_between_samples,
-    distance_gamma,
-    distance_kernel,
-    kernel_diagonal,
-    kernel_gamma,
-)
-from consilience.margin._design import zero_missing
-from consilience.margin._machine import (
-    FeatureExpansion,
-    LinearExpansion,
-    PairwiseExpansion,
-    check_finite,
+from consilience._kernel_views import (
+    KernelSpec,
     check_nonnegative,
+    kernel_against,
+    present_rows,
+    read_square,
+    settle_gamma,
 )
+from consilience._solvers.kernels import distance_gamma, distance_kernel, kernel_diagonal
+from consilience.margin._design import zero_missing
+from consilience.margin._machine import Expansion, KernelExpansion, LinearExpansion
+from consilience.views import MultiViewData
 
-__all__ = ["CentredView", "FeatureView", "PairwiseView", "kernel_view"]
+__all__ = ["CentredKernel", "ComputedKernel", "GivenKernel", "TrainingKernel", "training_kernel"]
+
+# writes the kernel rows of some samples into an array
+RowWriter = Callable[[np.ndarray, np.ndarray], Any]
 
 
-def kernel_view(data, name, spec, weight):
-    """One of the classes below, for a view of the training samples."""
-    is_present = data.present[:, data.view_names.index(name)]
-    kind = FeatureView if data.kinds[name] == "features" else PairwiseView
-    return kind(data, name, is_present, spec, weight)
-
-
-class FeatureView:
+class ComputedKernel:
     """Kernel of a view's columns; rows that lack the view hold zeros and are never used."""
 
-    def __init__(self, data, name, is_present, spec, weight):
-        self.X = zero_missing(data[name], is_present)
-        gamma = kernel_gamma(spec.gamma, self.X[is_present], weight[is_present])
-        self.spec = replace(spec, gamma=gamma)
+    def __init__(
+        self, data: MultiViewData, name: str, spec: KernelSpec, weight: np.ndarray
+    ) -> None:
+        self.data, self.name = data, name
+        self.spec = settle_gamma(spec, data, name, weight)
+        self.X = zero_missing(data[name], data.present[:, data.view_names.index(name)])
         if spec.kernel == "chi2":
             check_nonnegative(self.X, name)
 
-    def rows(self, dtype):
+    def rows(self, dtype: Any) -> RowWriter:
         """Function (samples, out) that writes rows of the kernel."""
-        kernel = self.spec.to(self.X, dtype)
+        kernel = self.spec.against(self.X, dtype)
         return lambda samples, out: kernel(self.X[samples], out=out)
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         """k(x, x) of all rows."""
         spec = self.spec
         return kernel_diagonal(self.X, spec.kernel, spec.gamma, spec.degree, spec.coef0)
 
-    def times(self, g):
+    def times(self, g: np.ndarray) -> np.ndarray:
         """K g for g of shape (n,)."""
         support = np.flatnonzero(g)
-        return self.spec.to(self.X[support]).times(self.X, g[support])
+        return self.spec.against(self.X[support]).times(self.X, g[support])
 
-    def expansion(self, support, coefs):
+    def expansion(self, support: np.ndarray, coefs: np.ndarray) -> Expansion:
         """The fitted view: support vectors with coefficients (n_support x P)."""
         if self.spec.kernel == "linear":
             return LinearExpansion(np.asarray(self.X[support].T @ coefs))
-        return FeatureExpansion(self.spec, self.X[support], coefs)
+        return KernelExpansion(kernel_against(self.spec, self.data, self.name, support), coefs)
 
 
-class PairwiseView:
-    """A kernel or distance between the training samples, read where the view is present."""
+class GivenKernel:
+    """A kernel or distance view between the training samples; 0 where one lacks the view."""
 
-    def __init__(self, data, name, is_present, spec, weight):
-        rows = np.flatnonzero(is_present)
-        part = data if is_present.all() else data[rows]
-        K = part.against(name, part.reference())
-        check_between_samples(check_finite(K, name), name, data.kinds[name])
-        self.data, self.gamma = data, None
+    def __init__(
+        self, data: MultiViewData, name: str, spec: KernelSpec, weight: np.ndarray
+    ) -> None:
+        rows = present_rows(data, name)
+        K, gamma = read_square(data, name, rows), None
         if data.kinds[name] == "distance":
-            self.gamma = distance_gamma(spec.gamma, K, weight[is_present])
-            K = distance_kernel(K, self.gamma)
-        if not is_present.all():
-            K, small = np.zeros((len(data), len(data))), K
-            K[np.ix_(rows, rows)] = small
+            gamma = distance_gamma(spec.gamma, K, weight[rows])
+            K = distance_kernel(K, gamma)
+        self.data, self.name, self.spec = data, name, replace(spec, gamma=gamma)
+        if len(rows) < len(data):
+            K, present_block = np.zeros((len(data), len(data))), K
+            K[np.ix_(rows, rows)] = present_block
         self.K = K
 
-    def rows(self, dtype):
+    def rows(self, dtype: Any) -> RowWriter:
         """Function (samples, out) that writes rows of the kernel."""
 
-        def copy(samples, out):
+        def copy(samples: np.ndarray, out: np.ndarray) -> None:
             out[:] = self.K[samples]
 
         return copy
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         """K_tt of all rows."""
         return self.K.diagonal()
 
-    def times(self, g):
+    def times(self, g: np.ndarray) -> np.ndarray:
         """K g for g of shape (n,)."""
         return self.K @ g
 
-    def expansion(self, support, coefs):
+    def expansion(self, support: np.ndarray, coefs: np.ndarray) -> Expansion:
         """The fitted view: the samples to compare with, and their coefficients."""
-        return PairwiseExpansion(self.gamma, self.data[support].reference(), coefs)
+        return KernelExpansion(kernel_against(self.spec, self.data, self.name, support), coefs)
 
 
-class CentredView:
+TrainingKernel = ComputedKernel | GivenKernel
+
+
+def training_kernel(
+    data: MultiViewData, name: str, spec: KernelSpec, weight: np.ndarray
+) -> TrainingKernel:
+    """The kernel of a view between all training samples."""
+    kind = ComputedKernel if data.kinds[name] == "features" else GivenKernel
+    return kind(data, name, spec, weight)
+
+
+class CentredKernel:
     """HKHᵀ, H = I − 1ωᵀ/Σω on the rows that have the view and 0 elsewhere."""
 
-    def __init__(self, view, is_present, weight):
-        self.view, self.is_present = view, is_present
+    def __init__(self, kernel: TrainingKernel, is_present: np.ndarray, weight: np.ndarray) -> None:
+        self.kernel, self.is_present = kernel, is_present
         self.shares = np.where(is_present, weight, 0.0) / max(weight[is_present].sum(), 1e-300)
-        self.means = view.times(self.shares)
+        self.means = kernel.times(self.shares)
         self.mean = self.shares @ self.means
 
-    def rows(self, dtype):
+    def rows(self, dtype: Any) -> RowWriter:
         """Function (samples, out) that writes rows of the kernel."""
-        write = self.view.rows(dtype)
+        write = self.kernel.rows(dtype)
         columns = (self.means - self.mean).astype(dtype)
 
-        def centre(samples, out):
+        def centre(samples: np.ndarray, out: np.ndarray) -> None:
             write(samples, out)
             out -= columns
             out -= self.means[samples, None].astype(dtype)
@@ -125,11 +133,11 @@ class CentredView:
 
         return centre
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         """Diagonal of the kernel."""
-        return np.where(self.is_present, self.view.diagonal() - 2 * self.means + self.mean, 0.0)
+        return np.where(self.is_present, self.kernel.diagonal() - 2 * self.means + self.mean, 0.0)
 
-    def coefs(self, g):
+    def coefs(self, g: np.ndarray) -> np.ndarray:
         """Hᵀg: the coefficients of the plain kernel, up to a constant of the decision."""
         g = np.where(self.is_present, g, 0.0)
         return g - g.sum() * self.shares

@@ -214,8 +214,8 @@ default="random_trees"
 
         with Progress(self, n_tasks=data.n_views + n_problems) as progress:
             fitted = progress.map(fit_voters, range(data.n_views), "fit voters")
-            self._warn_of_unseen_views(names, [voters for voters, _ in fitted])
             self.voters_ = {n: f[0] for n, f in zip(names, fitted, strict=True) if f[0]}
+            warn_of_unseen_views(names, self.voters_)
             self._voting = [name for name in names if name in self.voters_]
             training = self._spread_answers(data, train, fitted)
             validation = self._answers(data[held]) if len(held) else None
@@ -273,12 +273,6 @@ default="random_trees"
             K = len(self.classes_)
             return TREES[given](view, codes, weight, K, self.max_depth, leaf, seed)
         return fit_estimators(given, view, codes, weight, self.classes_, seed, name)
-
-    def _warn_of_unseen_views(self, names: tuple[str, ...], voters: Any) -> None:
-        unseen_views = [name for name, v in zip(names, voters, strict=True) if v is None]
-        if len(unseen_views) == len(names):
-            raise ValueError("no view has a training row")
-        warn_of_unseen_views(unseen_views)
 
     def _split(self, codes: np.ndarray, rng: np.random.RandomState) -> Any:
         everything = np.arange(len(codes))

@@ -1,0 +1,250 @@
+"""Views as kernels: similarities of samples to a fixed set of reference samples.
+
+A view holds columns of features, or is itself a kernel or a distance between samples. A
+``KernelSpec`` says which kernel a view has; ``settle_gamma`` makes a number of its gamma, and
+``kernel_against`` fixes the reference samples z. The result, a ``FeatureKernel`` or a
+``PairwiseKernel``, gives blocks of similarities k(x, z) for rows x of any data, all finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from consilience._parameters import POSITIVE, Number, PerView, StrOptions
+from consilience._solvers.kernels import (
+    GAMMAS,
+    KERNELS,
+    KernelAgainst,
+    check_between_samples,
+    distance_gamma,
+    distance_kernel,
+    kernel_gamma,
+)
+from consilience.views import MultiViewData
+from consilience.views._pairwise import Reference
+from consilience.views._params import per_view
+from consilience.views._storage import first_not_finite, format_list
+
+__all__ = [
+    "KERNEL_PARAMETERS",
+    "FeatureKernel",
+    "KernelSpec",
+    "PairwiseKernel",
+    "Rows",
+    "ViewKernel",
+    "check_nonnegative",
+    "feature_gamma",
+    "kernel_against",
+    "kernel_specs",
+    "present_rows",
+    "raise_too_large",
+    "read_pairwise",
+    "read_square",
+    "settle_gamma",
+]
+
+Rows = slice | np.ndarray
+
+# constraints on the parameters that choose the kernels of the views
+KERNEL_PARAMETERS: dict[str, list[Any]] = {
+    "kernel": [PerView(StrOptions(set(KERNELS)), callable)],
+    "gamma": [PerView(POSITIVE, StrOptions(set(GAMMAS)))],
+    "degree": [POSITIVE],
+    "coef0": [Number(Real, None, None, closed="neither")],
+}
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """Kernel of one view: its name or a function, and the parameters of scikit-learn's kernels.
+
+    ``gamma`` is a number or one of GAMMAS; once settled, a number, or None for a kernel view.
+    """
+
+    kernel: str | Callable
+    gamma: Any
+    degree: float = 3
+    coef0: float = 1.0
+
+    def against(self, Z: Any, dtype: Any = np.float64, centre: bool = True) -> KernelAgainst:
+        """The kernel against the rows Z of a feature view."""
+        numbers = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return KernelAgainst(Z, self.kernel, **numbers, dtype=dtype, centre=centre)
+
+
+def kernel_specs(
+    names: tuple[str, ...], kernel: Any, gamma: Any, degree: float = 3, coef0: float = 1.0
+) -> dict[str, KernelSpec]:
+    """Kernel of each view from an estimator's parameters, which may be dicts by view."""
+    kernels, gammas = per_view(kernel, names, "kernel"), per_view(gamma, names, "gamma")
+    return {name: KernelSpec(kernels[name], gammas[name], degree, coef0) for name in names}
+
+
+@dataclass(eq=False)
+class FeatureKernel:
+    """k(x, z) between the columns of a view and m reference rows."""
+
+    name: str
+    against: KernelAgainst
+
+    @property
+    def n_references(self) -> int:
+        """Number of reference rows."""
+        return self.against.n_references
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the blocks."""
+        return self.against.dtype
+
+    def block(self, data: MultiViewData, rows: Rows) -> np.ndarray:
+        """k(x, z) for these rows of ``data``, which must have the view; n x m."""
+        return self._compute(self.against, data, rows)
+
+    # the kernel of the reference rows with themselves
+    square_block = block
+
+    def times(self, data: MultiViewData, rows: Rows, coefs: np.ndarray) -> np.ndarray:
+        """k(x, z) @ coefs without storing the whole block."""
+        return self._compute(lambda X: self.against.times(X, coefs), data, rows)
+
+    def _compute(self, function: Callable, data: MultiViewData, rows: Rows) -> np.ndarray:
+        X = data[self.name][rows]
+        if self.against.kernel == "chi2":
+            check_nonnegative(X, self.name)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = function(X)
+        except ValueError as error:
+            error.add_note(f"raised by the kernel of view {self.name!r}")
+            raise
+        overflow = first_not_finite(values, np.ones(len(values), dtype=bool))
+        if overflow is not None:
+            raise_too_large(self.name, np.arange(len(data))[rows][overflow[0]])
+        return values
+
+
+@dataclass(eq=False)
+class PairwiseKernel:
+    """A kernel view, or exp(−γD) of a distance view, in the columns of m reference samples.
+
+    ``gamma`` is None for a kernel view.
+    """
+
+    name: str
+    reference: Reference
+    gamma: float | None
+
+    dtype = np.dtype(np.float64)
+
+    @property
+    def n_references(self) -> int:
+        """Number of reference samples."""
+        return len(self.reference.ids)
+
+    def block(self, data: MultiViewData, rows: Rows) -> np.ndarray:
+        """k(x, z) for these rows of ``data``, which must have the view; n x m."""
+        return self._similarities(read_pairwise(data, self.name, self.reference, rows))
+
+    def square_block(self, data: MultiViewData, rows: Rows) -> np.ndarray:
+        """The same for the rows that are the reference samples: it must be symmetric."""
+        return self._similarities(read_square(data, self.name, rows))
+
+    def times(self, data: MultiViewData, rows: Rows, coefs: np.ndarray) -> np.ndarray:
+        """k(x, z) @ coefs."""
+        return self.block(data, rows) @ coefs
+
+    def _similarities(self, values: np.ndarray) -> np.ndarray:
+        if self.gamma is None:
+            return values.astype(np.float64, copy=False)
+        return distance_kernel(values, self.gamma)
+
+
+ViewKernel = FeatureKernel | PairwiseKernel
+
+
+def settle_gamma(
+    spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
+) -> KernelSpec:
+    """The kernel with gamma as a number, from the training rows that have the view."""
+    rows = present_rows(data, name)
+    if data.kinds[name] == "kernel":
+        return replace(spec, gamma=None)
+    if data.kinds[name] == "features":
+        X = data[name] if len(rows) == len(data) else data[name][rows]
+        return replace(spec, gamma=feature_gamma(spec.gamma, X, weight[rows], name))
+    if not isinstance(spec.gamma, str):
+        return spec
+    D = read_square(data, name, rows)
+    return replace(spec, gamma=distance_gamma(spec.gamma, D, weight[rows]))
+
+
+def feature_gamma(gamma: float | str, X: Any, weight: np.ndarray, name: str) -> float:
+    """Gamma of a feature view as a number, from rows X that all have the view."""
+    with np.errstate(over="ignore", divide="ignore"):
+        number = kernel_gamma(gamma, X, weight)
+    if not np.isfinite(number):
+        raise ValueError(
+            f"view {name!r} varies too little for gamma to be a number; scale its columns, "
+            "e.g. by ViewTransformer(StandardScaler())"
+        )
+    return number
+
+
+def kernel_against(
+    spec: KernelSpec, data: MultiViewData, name: str, samples: np.ndarray
+) -> ViewKernel:
+    """The kernel of a view, gamma settled, against some samples of ``data`` (row numbers)."""
+    if data.kinds[name] == "features":
+        return FeatureKernel(name, spec.against(data[name][samples]))
+    return PairwiseKernel(name, data.select([name])[samples].reference(), spec.gamma)
+
+
+def present_rows(data: MultiViewData, name: str) -> np.ndarray:
+    """Numbers of the rows that have the view."""
+    return np.flatnonzero(data.present[:, data.view_names.index(name)])
+
+
+def read_pairwise(
+    data: MultiViewData, name: str, reference: Reference, rows: Rows = slice(None)
+) -> np.ndarray:
+    """Entries of a kernel or distance view in the columns of ``reference``, all finite."""
+    values = data.select([name])[rows].against(name, reference)
+    bad = first_not_finite(values, np.ones(len(values), dtype=bool))
+    if bad is not None:
+        raise ValueError(
+            f"Input contains NaN or infinity: view {name!r}, row "
+            f"{np.arange(len(data))[rows][bad[0]]}, in the column of sample "
+            f"{format_list([reference.ids[bad[1]]])}"
+        )
+    return values
+
+
+def read_square(data: MultiViewData, name: str, rows: Rows) -> np.ndarray:
+    """Entries of a kernel or distance view between these rows, finite and symmetric."""
+    values = read_pairwise(data, name, data.select([name])[rows].reference(), rows)
+    check_between_samples(values, name, data.kinds[name])
+    return values
+
+
+def check_nonnegative(X: Any, name: str) -> None:
+    """Raise an error if a view of the chi2 kernel, which compares counts, has negative values."""
+    smallest = X.min() if X.shape[0] else 0
+    if smallest < 0:
+        raise ValueError(
+            f"the chi2 kernel needs values >= 0, but view {name!r} has {smallest}; shift the "
+            "columns or use another kernel, e.g. 'rbf'"
+        )
+
+
+def raise_too_large(name: str, row: int) -> None:
+    """Say that a similarity of the row is not finite."""
+    raise ValueError(
+        f"view {name!r} has values too large for its similarities in row {row}; scale them, e.g. "
+        "by ViewTransformer(StandardScaler())"
+    )
