@@ -9,19 +9,19 @@ Transactions on Neural Networks and Learning Systems 27 (2016).
 
 from __future__ import annotations
 
-import numbers
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
+from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
 from consilience._solvers.newton import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst_view_kernels
 
 __all__ = ["AMVMEDClassifier"]
-
-FORMS = ("exact", "two-step")
 
 
 def solve_exact(blocks, y, weight, c, rho, prior, *, tol, max_iter):
@@ -186,6 +186,14 @@ class AMVMEDClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "rho": [None, FRACTION, ListOf(Number(Real, 0, 1, closed="right"))],
+        "prior": [StrOptions({"gaussian", "exponential"})],
+        "form": [StrOptions({"exact", "two-step"})],
+    }
+
     def __init__(
         self,
         c=2.0,
@@ -223,20 +231,20 @@ class AMVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
+    def _check_parameter_relations(self):
         check_prior(self.prior, self.c)
-        if self.form not in FORMS:
-            raise ValueError(f"form must be one of {', '.join(FORMS)}; got {self.form!r}")
-        self._shares(len(names))
+
+    def _check_views(self, data):
+        super()._check_views(data)
+        self._shares(data.n_views)
 
     def _shares(self, n_views):
         if self.rho is None:
             return np.full(n_views, 1 / n_views)
-        if isinstance(self.rho, numbers.Real) and n_views == 2:
-            check_number("rho", self.rho, 0, 1)
+        if isinstance(self.rho, Real) and n_views == 2:
             return np.array([self.rho, 1 - self.rho])
         rho = np.asarray(self.rho, dtype=np.float64)
-        if rho.shape != (n_views,) or not (rho > 0).all() or not np.isclose(rho.sum(), 1):
+        if rho.shape != (n_views,) or not np.isclose(rho.sum(), 1):
             raise ValueError(
                 f"rho must be {n_views} positive weights with sum 1, one for each view, or None; "
                 f"got {self.rho!r}"

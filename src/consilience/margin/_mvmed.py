@@ -8,15 +8,16 @@ Reference: S. Sun, G. Chao, "Multi-view maximum entropy discrimination", IJCAI 2
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from consilience._parameters import POSITIVE, StrOptions
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 
 __all__ = ["MVMEDClassifier"]
-
-PRIORS = ("gaussian", "exponential")
 
 
 def worst_view(present):
@@ -62,10 +63,7 @@ def solve_worst_view_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=
 
 
 def check_prior(prior, c):
-    """Known prior, and c > 1 for the exponential one."""
-    check_number("c", c, 0.0)
-    if prior not in PRIORS:
-        raise ValueError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
+    """The exponential prior needs c > 1."""
     if prior == "exponential" and c <= 1:
         raise ValueError(
             f"c must be above 1 for prior='exponential', got {c!r}: below, margins of 1 are not "
@@ -163,6 +161,12 @@ class MVMEDClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "prior": [StrOptions({"gaussian", "exponential"})],
+    }
+
     def __init__(
         self,
         c=2.0,
@@ -196,7 +200,7 @@ class MVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
+    def _check_parameter_relations(self):
         check_prior(self.prior, self.c)
 
     def _solve_columns(self, design, y, weight, tol, max_iter):

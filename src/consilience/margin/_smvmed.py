@@ -11,14 +11,17 @@ discrimination", IJCAI 2016.
 from __future__ import annotations
 
 import warnings
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from consilience._compat import Progress
+from consilience._parameters import POSITIVE, Number, StrOptions
 from consilience._solvers.newton import Solution, homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._from_blocks import sample_rows, solve_blocks
 
 __all__ = ["SMVMEDClassifier"]
@@ -99,20 +102,30 @@ def alternate(design, y, weight, c, alpha, *, tol=1e-8, max_iter=200):
     return Solution(theta, lam, step, change, bool(change <= tol))
 
 
-def check_alpha(alpha):
-    """Alpha in [0, 1); at 1 the margins' size costs nothing."""
-    if alpha == 1:
-        raise ValueError(
-            "alpha must be below 1: at alpha = 1 slacks that agree cost nothing, so the best "
-            "coefficients are all 0; MVMEDClassifier is the limit of alpha to 1 with growing c"
+class _Alpha(Number):
+    """α in [0, 1); the message says why 1 is excluded."""
+
+    def __init__(self) -> None:
+        super().__init__(Real, 0, 1, closed="left")
+
+    def __str__(self) -> str:
+        return (
+            f"{super().__str__()} (at alpha = 1 slacks that agree cost nothing, so the best "
+            "coefficients are all 0; MVMEDClassifier is the limit of alpha to 1 with growing c)"
         )
-    check_number("alpha", alpha, 0, 1, closed=True)
+
+
+ALPHA = _Alpha()
+
+
+def warn_if_close_to_one(alpha):
+    """Warn of an alpha for which the coefficients nearly vanish."""
     if alpha > 0.99:
         warnings.warn(
             f"alpha = {alpha} is close to 1, where the coefficients vanish; use alpha <= 0.99, or "
             "MVMEDClassifier for margins that agree fully",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -215,7 +228,12 @@ class SMVMEDClassifier(MarginClassifier):
     """
 
     _column_limits = {"tol": 1e-8, "max_iter": 200}
-    _solvers = ("auto", "newton", "smo", "alternation")
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "alpha": [ALPHA],
+        "solver": [StrOptions({"auto", "newton", "smo", "alternation"})],
+    }
 
     def __init__(
         self,
@@ -250,15 +268,13 @@ class SMVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
-        check_number("c", self.c, 0.0)
-        check_alpha(self.alpha)
+    def _check_parameter_relations(self):
+        warn_if_close_to_one(self.alpha)
 
     def _fit_blocks(self, training):
         sample = sample_rows(training)
         data = sample.data
-        self._check_common(data)
-        self._check_parameters(data.view_names)
+        self._check_views(data)
         if self.solver == "alternation" or self.combine == "best" or self._on_kernels(data):
             raise ValueError(
                 "data in blocks need linear kernels, solver='auto' or 'newton', and "

@@ -10,14 +10,16 @@ SVM-2K, theory and practice", NIPS 2005.
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from consilience._parameters import NON_NEGATIVE, POSITIVE, PerView
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.newton import Solution
 from consilience._solvers.smo import MAX_ITER, DualSolution, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.views._params import per_view
 
 __all__ = ["SVM2KClassifier"]
@@ -194,6 +196,13 @@ class SVM2KClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "C": [PerView(POSITIVE)],
+        "D": [POSITIVE],
+        "epsilon": [NON_NEGATIVE],
+    }
+
     def __init__(
         self,
         C=1.0,
@@ -229,11 +238,9 @@ class SVM2KClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
-        for name, value in per_view(self.C, names, "C").items():
-            check_number(f"C (view {name!r})", value, 0.0)
-        check_number("D", self.D, 0.0)
-        check_number("epsilon", self.epsilon, 0.0, closed=True)
+    def _check_views(self, data):
+        super()._check_views(data)
+        per_view(self.C, data.view_names, "C")
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
