@@ -83,12 +83,17 @@ class _Point:
 
 @dataclass
 class _State:
-    """An iterate, what its conditions of θ lack, the duality gap, and the relative size of all."""
+    """An iterate, the gradient in θ, the complementarity gap, and the relative size of all residuals.
+
+    ``suboptimality`` bounds how far the objective is above its minimum: by the complementarity gap
+    and by what the gradient leaves, the objective being 1-strongly convex in w.
+    """
 
     point: _Point
-    w: np.ndarray
+    gradient: np.ndarray
     gap: float
     size: float
+    suboptimality: float
 
 
 def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
@@ -116,10 +121,11 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
     """
     problem = _Problem(blocks, y, weight, loss, constraints)
     state = problem.start()
-    best, since = state, 0
+    best, since, lowest = state, 0, state
     for step in range(max_iter + 1):
         since = 0 if state.size < best.size else since + 1
         best = state if since == 0 else best
+        lowest = min(lowest, state, key=lambda s: s.suboptimality)
         stuck = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS) and best.size < 1e-6
         if state.size <= tol or step == max_iter or stuck:
             break
@@ -127,6 +133,9 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
         if newton.factor is None:
             break  # rounding: the system can be no better conditioned
         state = newton.next()
+    if best.size > max(tol, ROUNDING_TOL):
+        # dependent columns at large costs: rounding spoils the gradient before the gap is closed
+        best = lowest
     by_view = (weight * (constraints.H.T @ best.point.lam)).T
     size = max(best.size, problem.distance_error(best.point))
     return Solution(best.point.theta, by_view, step, size, bool(size <= max(tol, ROUNDING_TOL)))
@@ -180,25 +189,27 @@ class _Problem:
         point = _Point(np.zeros(self.blocks.size), xi, s, lam)
         return self.after(point, _Direction(self, point), 0.0)
 
-    def after(self, point, direction, t, left=None):
-        """The state after t times a step; ``left`` says what it leaves of the conditions of θ."""
+    def after(self, point, direction, t, gradient=None):
+        """The state after t times a step, whose gradient in θ may be known."""
         new_xi, new_s, new_lam, R = self.empty(self.k, self.p, self.p, self.V)
         sizes = direction.way.move(direction.dz, t, point.xi, new_xi, new_s, new_lam, R)
         gap, loss, mass, worst_slack, slope, off = sizes
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
         d, w = self.blocks.d, new.theta[: self.blocks.d]
-        if left is None:
-            left = -self.blocks.rmatvec(R.T)
-            left[:d] += w
+        if gradient is None:
+            gradient = -self.blocks.rmatvec(R.T)
+            gradient[:d] += w
+        size_w = np.linalg.norm(gradient[:d])
         value = w @ w / 2 + loss
         size = max(
             100 * gap / value,  # w is only as good as the root of the gap
-            np.linalg.norm(left[:d]) / (np.linalg.norm(w - left[:d]) + np.sqrt(value)),
-            np.abs(left[d:]).max() / mass,
+            size_w / (np.linalg.norm(w - gradient[:d]) + np.sqrt(value)),
+            np.abs(gradient[d:]).max() / mass,
             worst_slack / slope,
             off,
         )
-        return _State(new, left, gap, float(size))
+        above = gap + size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
+        return _State(new, gradient, gap, float(size), float(above))
 
 
 class _Newton:
@@ -241,8 +252,8 @@ class _Newton:
             if direction.gap(state.gap, t) < (1 - 0.01 * t) * state.gap:
                 break
             t /= 2
-        left = (1 - t) * state.w if state.size > REFRESH_BELOW else None
-        return problem.after(state.point, direction, t, left)
+        gradient = (1 - t) * state.gradient if state.size > REFRESH_BELOW else None
+        return problem.after(state.point, direction, t, gradient)
 
     def centre(self, direction, goal):
         """Corrections that pull outlying products towards the goal, while the step gets longer."""
@@ -257,7 +268,7 @@ class _Newton:
 
     def solve(self, R):
         """Δθ for what the samples ask of it."""
-        return self.factor(self.problem.blocks.rmatvec(R.T) - self.state.w)
+        return self.factor(self.problem.blocks.rmatvec(R.T) - self.state.gradient)
 
 
 class _Direction:

@@ -51,6 +51,8 @@ def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     else:
         solution = solve_worst_view(joint, y, weight, c, prior, tol=tol, max_iter=max_iter)
     lam = solution.lam[:, 0] / weight
+    if prior == "exponential":
+        lam = clear_inactive(lam, y * joint.matvec(solution.theta)[:, 0], c)
     theta = np.append(solution.theta[:-1], np.zeros(blocks.V))
     for where, share in zip(blocks.slices, rho, strict=True):
         theta[where] /= np.sqrt(share)
@@ -78,6 +80,11 @@ def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MA
     solution.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
     solution.decisions = (F + solution.bias).T
     return np.array(g), solution
+
+
+def clear_inactive(lam, margins, c):
+    """λ without what interior points leave where the slack ξ = 1/(c − λ) is above 1 − margin."""
+    return np.where(lam / c > 1 / (c - lam) - (1 - margins), lam, 0.0)
 
 
 def intercepts(F, y, weight, lam, c, prior, present):
