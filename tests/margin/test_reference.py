@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consilience._solvers.blocks import CentredViews
+from consilience._solvers.centred_views import CentredViews
 from consilience.margin._amvmed import solve_exact, solve_two_step
 from consilience.margin._mvmed import solve_worst_view
 from consilience.margin._svm2k import solve_pair, solve_pairs

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
-from consilience._solvers.newton import homotopy
+from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import BinarySolution, MarginClassifier
@@ -24,20 +24,20 @@ from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst
 __all__ = ["AMVMEDClassifier"]
 
 
-def solve_exact(blocks, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_exact(views, y, weight, c, rho, prior, *, tol, max_iter):
     """MVMED on X_v/√ρ_v: f_v = K_v(yλ_v)/ρ_v + b_v."""
     factors = 1 / np.sqrt(rho)
     solution = solve_worst_view(
-        blocks.scaled(factors), y, weight, c, prior, tol=tol, max_iter=max_iter
+        views.scaled(factors), y, weight, c, prior, tol=tol, max_iter=max_iter
     )
-    for where, factor in zip(blocks.slices, factors, strict=True):
+    for where, factor in zip(views.slices, factors, strict=True):
         solution.theta[where] *= factor
     return solution
 
 
-def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_two_step(views, y, weight, c, rho, prior, *, tol, max_iter):
     """One λ for the kernel Σ ρ_v K_v, then f_v = K_v(yλ) + b_v, b_v from support vectors."""
-    joint = blocks.scaled(np.sqrt(rho)).merged()
+    joint = views.scaled(np.sqrt(rho)).merged()
     if prior == "gaussian":
         solution = homotopy(
             joint,
@@ -53,10 +53,10 @@ def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     lam = solution.lam[:, 0] / weight
     if prior == "exponential":
         lam = clear_inactive(lam, y * joint.matvec(solution.theta)[:, 0], c)
-    theta = np.append(solution.theta[:-1], np.zeros(blocks.V))
-    for where, share in zip(blocks.slices, rho, strict=True):
+    theta = np.append(solution.theta[:-1], np.zeros(views.V))
+    for where, share in zip(views.slices, rho, strict=True):
         theta[where] /= np.sqrt(share)
-    theta[blocks.d :] = intercepts(blocks.matvec(theta), y, weight, lam, c, prior, blocks.present)
+    theta[views.d :] = intercepts(views.matvec(theta), y, weight, lam, c, prior, views.present)
     solution.theta = theta
     return solution
 
@@ -260,9 +260,9 @@ class AMVMEDClassifier(MarginClassifier):
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = solve_exact if self.form == "exact" else solve_two_step
-        rho = self._shares(design.blocks.V)
+        rho = self._shares(design.views.V)
         solution = solve(
-            design.blocks,
+            design.views,
             y,
             weight,
             self.c,

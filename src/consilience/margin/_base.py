@@ -70,7 +70,7 @@ class BinarySolution:
             list(g),
             solution.bias,
             solution.n_iter,
-            solution.gap,
+            solution.residual,
             solution.converged,
             solution.decisions,
         )

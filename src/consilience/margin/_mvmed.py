@@ -38,13 +38,13 @@ def worst_view_and_log(present):
     )
 
 
-def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-11, max_iter=100):
+def solve_worst_view(views, y, weight, c, prior, *, tol=1e-11, max_iter=100):
     """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q(ξ) = c²ξ²/2 or cξ − log(ξ) from 1/c on."""
     if prior == "gaussian":
-        loss, constraints = Loss.quadratic(c), worst_view(blocks.present)
+        loss, constraints = Loss.quadratic(c), worst_view(views.present)
     else:
-        loss, constraints = Loss.linear([c]), worst_view_and_log(blocks.present)
-    return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
+        loss, constraints = Loss.linear([c]), worst_view_and_log(views.present)
+    return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
 def solve_worst_view_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
@@ -205,7 +205,7 @@ class MVMEDClassifier(MarginClassifier):
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solution = solve_worst_view(
-            design.blocks, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
+            design.views, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
         )
         return BinarySolution.from_theta(design, solution)
 

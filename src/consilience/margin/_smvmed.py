@@ -18,8 +18,9 @@ import numpy as np
 
 from consilience._compat import Progress
 from consilience._parameters import POSITIVE, Number, StrOptions
-from consilience._solvers.newton import Solution, homotopy, minimise
+from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
+from consilience._solvers.solution import Solution
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._from_blocks import sample_rows, solve_blocks
@@ -29,13 +30,13 @@ __all__ = ["SMVMEDClassifier"]
 
 def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=200):
     """min ½ Σ|w_v|² + (c²/2) Σ_t ω_t min_{ξ_t ≥ u_t} ξ_tᵀ(I − αW)ξ_t; start = (c, θ) if known."""
-    blocks = design.blocks
+    views = design.views
     first, theta = start if start is not None else (None, None)
     return homotopy(
-        blocks,
+        views,
         y,
         weight,
-        lambda c: coupling(c, alpha, blocks.V),
+        lambda c: coupling(c, alpha, views.V),
         c,
         theta=theta,
         start=first,
@@ -65,11 +66,11 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
     With a = α/(V − 1) Σ_{u≠v} A_u, view v solves an L2 support vector machine for the margins
     1 − a/c², and A_v = a + λ_v. Where a view is missing its λ stays 0.
     """
-    n, V = design.blocks.present.shape
+    n, V = design.views.present.shape
     share = alpha / (V - 1) if V > 1 else 0.0
-    parts = [design.blocks.select_views([v]) for v in range(V)]
+    parts = [design.views.select_views([v]) for v in range(V)]
     thetas, A, lam = [None] * V, np.zeros((n, V)), np.zeros((n, V))
-    theta = np.zeros(design.blocks.size)
+    theta = np.zeros(design.views.size)
     while True:
         for v, part in enumerate(parts):
             a = share * (A.sum(axis=1) - A[:, v])
@@ -86,20 +87,20 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
             )
             thetas[v], lam[:, v] = solution.theta, solution.lam[:, 0]
             A[:, v] = a + lam[:, v]
-            theta[design.blocks.positions([v])] = solution.theta
+            theta[design.views.positions([v])] = solution.theta
         yield theta.copy(), lam.copy()
 
 
 def alternate(design, y, weight, c, alpha, *, tol=1e-8, max_iter=200):
     """The alternation until λ changes by less than tol, relative to the largest λ."""
-    last = np.zeros_like(design.blocks.present, dtype=np.float64)
+    last = np.zeros_like(design.views.present, dtype=np.float64)
     rounds = rounds_of_alternation(design, y, weight, c, alpha, min(tol, 1e-10))
-    change, step = np.inf, 0
-    while change > tol and step < max_iter:
+    change, n_iter = np.inf, 0
+    while change > tol and n_iter < max_iter:
         theta, lam = next(rounds)
         change = np.abs(lam - last).max() / max(np.abs(lam).max(), 1e-300)
-        last, step = lam, step + 1
-    return Solution(theta, lam, step, change, bool(change <= tol))
+        last, n_iter = lam, n_iter + 1
+    return Solution(theta, n_iter, change, bool(change <= tol), lam)
 
 
 class _Alpha(Number):
