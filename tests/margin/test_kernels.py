@@ -289,11 +289,11 @@ SKEW = np.eye(80) + np.triu(np.ones((80, 80)), 1)
 @pytest.mark.parametrize(
     ("model", "data", "message"),
     [
-        (SMVMEDClassifier(kernel="gauss"), None, r"kernel \(view 'view0'\) must be one of linear"),
-        (SMVMEDClassifier(kernel="precomputed"), None, r"kernel \(view 'view0'\) must be one of"),
+        (SMVMEDClassifier(kernel="gauss"), None, "'kernel' parameter of SMVMEDClassifier must be"),
+        (SMVMEDClassifier(kernel="precomputed"), None, "but view 'view0' has features"),
         (SVM2KClassifier(kernel={"view0": "rbf"}), None, "kernel must have one entry for each"),
-        (MVMEDClassifier(kernel="rbf", gamma=-1), None, r"gamma \(view 'view0'\) must be"),
-        (SMVMEDClassifier(kernel="rbf", cache_size=0), None, "cache_size must be a number > 0"),
+        (MVMEDClassifier(kernel="rbf", gamma=-1), None, "'gamma' parameter of MVMEDClassifier"),
+        (SMVMEDClassifier(kernel="rbf", cache_size=0), None, "'cache_size' parameter"),
         (SMVMEDClassifier(kernel="rbf", solver="newton"), None, "view 'view0' has another kernel"),
         (MVMEDClassifier(solver="primal"), KERNEL_VIEW, "view 'k' has another kernel"),
         (AMVMEDClassifier(kernel="chi2"), None, "chi2 kernel needs values >= 0, but view 'view0'"),

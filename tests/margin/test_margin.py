@@ -271,7 +271,9 @@ def test_alpha_one_is_refused_with_the_reason():
     data, y = problem()
     with pytest.raises(ValueError, match="coefficients are all 0"):
         SMVMEDClassifier(alpha=1).fit(data, y)
-    with pytest.raises(ValueError, match="alpha must be a number >= 0 and < 1"):
+    with pytest.raises(
+        ValueError, match=r"'alpha' parameter .* must be a float in the range \[0.0, 1.0\)"
+    ):
         SMVMEDClassifier(alpha=1.5).fit(data, y)
     with pytest.warns(UserWarning, match="close to 1"):
         SMVMEDClassifier(alpha=0.995).fit(data, y)
@@ -288,24 +290,29 @@ def test_warning_with_advice():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (SMVMEDClassifier(0), "c must be a number > 0"),
-        (SMVMEDClassifier(solver="sgd"), "solver must be one of auto, newton, smo, alternation"),
+        (SMVMEDClassifier(0), r"'c' parameter of SMVMEDClassifier must be a float in .* Got 0"),
+        (
+            SMVMEDClassifier(solver="sgd"),
+            "'solver' parameter of SMVMEDClassifier must be a str among",
+        ),
         (SMVMEDClassifier(combine="worst"), "combine must be 'mean', 'best' or one of the views"),
-        (SMVMEDClassifier(tol=0), "tol must be"),
-        (SMVMEDClassifier(max_iter=0), "max_iter must be"),
-        (SMVMEDClassifierCV([]), "cs must be a list"),
-        (SMVMEDClassifierCV([1, -1]), "every c in cs must be a number > 0"),
-        (SMVMEDClassifierCV(alphas=[1.0]), "alpha must be below 1"),
-        (MVMEDClassifier("2"), "c must be a number > 0"),
-        (MVMEDClassifier(prior="flat"), "prior must be one of gaussian, exponential"),
+        (SMVMEDClassifier(tol=0), "'tol' parameter"),
+        (SMVMEDClassifier(max_iter=0), "'max_iter' parameter"),
+        (SMVMEDClassifier(max_iter=True), "'max_iter' parameter"),
+        (SMVMEDClassifierCV([]), "'cs' parameter of SMVMEDClassifierCV must be a non-empty list"),
+        (SMVMEDClassifierCV([1, -1]), r"each element a float in the range \(0.0, inf\)"),
+        (SMVMEDClassifierCV(alphas=[1.0]), "at alpha = 1 slacks that agree cost nothing"),
+        (MVMEDClassifier("2"), "'c' parameter of MVMEDClassifier must be a float .* Got '2'"),
+        (MVMEDClassifier(prior="flat"), "'prior' parameter .* must be a str among"),
         (MVMEDClassifier(1.0, prior="exponential"), "c must be above 1"),
-        (AMVMEDClassifier(form="three-step"), "form must be one of exact, two-step"),
+        (AMVMEDClassifier(form="three-step"), "'form' parameter .* must be a str among"),
+        (AMVMEDClassifier(rho=[1.5, -0.5, 0]), "'rho' parameter of AMVMEDClassifier must be"),
         (AMVMEDClassifier(rho=0.5), "rho must be 3 positive weights with sum 1"),
         (AMVMEDClassifier(rho=[0.5, 0.5, 0.5]), "rho must be 3 positive weights with sum 1"),
-        (SVM2KClassifier(-1), r"C \(view 'view0'\) must be a number > 0"),
+        (SVM2KClassifier(-1), r"'C' parameter .* must be a float in the range \(0.0, inf\)"),
         (SVM2KClassifier({"view0": 1.0}), "C must have one entry for each of the views"),
-        (SVM2KClassifier(D=0), "D must be a number > 0"),
-        (SVM2KClassifier(epsilon=-0.1), "epsilon must be a number >= 0"),
+        (SVM2KClassifier(D=0), "'D' parameter"),
+        (SVM2KClassifier(epsilon=-0.1), r"'epsilon' parameter .* in the range \[0.0, inf\)"),
     ],
     ids=str,
 )

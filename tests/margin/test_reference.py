@@ -4,18 +4,21 @@ import os
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consilience._solvers.blocks import CentredViews
+from consilience._solvers.centred_views import CentredViews
 from consilience.margin._amvmed import solve_exact, solve_two_step
 from consilience.margin._mvmed import solve_worst_view
 from consilience.margin._svm2k import solve_pair, solve_pairs
-from margin.problems import problems
+from margin.problems import make_problem, problems
 from reference import margin as reference
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
 PRIORS = st.sampled_from(["gaussian", "exponential"])
+DEPENDENT_COLUMNS = make_problem(
+    224530, 35, 4, 0.5, dependent=True, sparse=True, missing=True, repeated=True
+)
 
 
 def raw(blocks, theta):
@@ -60,6 +63,8 @@ def test_amvmed_exact(problem, power, prior, seed):
 
 @settings(max_examples=MANY)
 @given(problems(), st.integers(1, 5), PRIORS, st.integers(0, 99))
+# interior points leave a multiplier of 6e-6 of the largest at a row that supports nothing
+@example(problem=make_problem(34393, 50, 4, 5.0), power=1, prior="exponential", seed=2)
 def test_amvmed_two_step(problem, power, prior, seed):
     rho, c = shares(problem, seed), 2.0**power
     blocks = CentredViews(problem.stored, problem.present)
@@ -141,6 +146,8 @@ def test_svm2k_by_pairs(problem, power, D, epsilon):
 
 @settings(max_examples=MANY)
 @given(problems(), st.integers(6, 15), st.booleans(), PRIORS)
+# the gradient is lost in rounding before the duality gap is closed
+@example(problem=DEPENDENT_COLUMNS, power=13, large_columns=False, prior="gaussian")
 def test_large_costs_and_scales(problem, power, large_columns, prior):
     c, scale = (2.0 ** (power - 10), 1e3) if large_columns else (2.0**power, 1.0)
     c, y, weight, present = max(c, 2.0), problem.y, problem.weight, problem.present

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience._solvers.water_filling import coupling, curvature, water_fill
+from consilience._solvers.water_filling import Curvature, coupling, water_fill
 from reference.margin import slacks_by_enumeration
 
 
@@ -38,13 +38,14 @@ def test_curvature_is_the_derivative(V):
     a, b = coupling(1.5, 0.6, V)
     step = 1e-7
     lam, ahead = water_fill(U, a, b), water_fill(U + step * dU, a, b)
-    own, shared = curvature(lam, a, b)
-    active = lam > 0
-    same = (active == (ahead > 0)).all(axis=1)
+    same = ((lam > 0) == (ahead > 0)).all(axis=1)
     assert same.sum() > 40
-    D = dU * active
-    derivative = own[:, None] * D - active * (shared * D.sum(axis=1))[:, None]
+    curvature = Curvature(lam, a, b)
+    derivative = curvature.multiply(dU)
     np.testing.assert_allclose(((ahead - lam) / step)[same], derivative[same], atol=1e-5)
+    entries = [[curvature.block(u, v) for v in range(V)] for u in range(V)]
+    np.testing.assert_allclose(np.einsum("uvi,iv->iu", entries, dU), derivative)
+    np.testing.assert_allclose(np.einsum("uui->iu", entries), curvature.diagonal())
 
 
 def test_input_is_left_alone():

@@ -1,31 +1,41 @@
-"""Coupled margins over blocks of rows: the problem of ``newton``, P labellings at once.
+"""Semismooth Newton for coupled margins over blocks of rows: P labellings at once.
 
     min_{θ_k}  ½ Σ_v |w_v|² + Σ_t ω_t Φ(u_t),   u_tv = 1 − y_tk (w_v·x_tv + b_v),   k = 1 … P
 
-The solver sees the data only as ``sum(function, *state)``, the sum of a function below over the
-blocks. Steps come from the Hessians of all rows, or from conjugate gradients where these would be
-large. θ is a matrix with a column of ``blocks``' θ for every problem.
+Given: labels y_tk = ±1, weights ω_t > 0, the coupling a, b of the slacks in Φ (``water_filling``).
+The data are seen only as ``total(function, *state)``, the sum of a function below over the blocks.
+Steps come from the Hessians of all rows, or from conjugate gradients where these would be large. θ
+is a matrix with a column of ``centred_views``' θ for every problem.
+
+Reference: as in ``coupled_margins``, the same problem in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from consilience._solvers.blocks import CentredViews
-from consilience._solvers.conjugate import conjugate_gradients
-from consilience._solvers.newton import solve_posdef
-from consilience._solvers.squared_hinge import newton
-from consilience._solvers.water_filling import curvature, water_fill
+from consilience._solvers.centred_views import CentredViews
+from consilience._solvers.linalg import Inverse, cholesky_inverse
+from consilience._solvers.newton import (
+    CGStep,
+    CholeskyStep,
+    minimise_by_newton,
+    relative_gradients,
+)
+from consilience._solvers.solution import Solution
+from consilience._solvers.water_filling import Curvature, water_fill
 
 __all__ = ["MarginBlock", "minimise_sums"]
 
 # entries of the Hessians of all problems that a block returns
 MAX_HESSIAN_ENTRIES = 1 << 23
-TINY = np.finfo(np.float64).tiny
+
+Total = Callable[..., Any]
 
 
 @dataclass
@@ -38,156 +48,126 @@ class MarginBlock:
     views: CentredViews
     signs: np.ndarray
     weight: np.ndarray
-    memo: dict = field(default_factory=dict, repr=False, compare=False)
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-def matvec(views, theta):
-    """X_v w_v + b_v of all problems, P x n x V; rows where a view is missing mean nothing."""
-    out = np.empty((theta.shape[1], views.n, views.V))
-    for v, (X, where) in enumerate(zip(views.Xs, views.slices, strict=True)):
-        shift = views.means[v] @ theta[where] if sp.issparse(X) else 0.0
-        out[:, :, v] = (X @ theta[where] + (theta[views.d + v] - shift)).T
-    return out
+# -- sums over the rows of a block ----------------------------------------------------------------
 
 
-def rmatvec(views, R):
-    """The adjoint of ``matvec`` for R (P x n x V), zero where a view is missing."""
-    out = np.empty((views.size, len(R)))
-    out[views.d :] = totals = R.sum(axis=1).T
-    for v, (X, where) in enumerate(zip(views.Xs, views.slices, strict=True)):
-        out[where] = X.T @ np.ascontiguousarray(R[:, :, v].T)
-        if sp.issparse(X):
-            out[where] -= np.outer(views.means[v], totals[v])
-    return out
-
-
-def slacks(block, theta, which):
+def slacks(block: MarginBlock, theta: np.ndarray, which: Any) -> tuple[np.ndarray, np.ndarray]:
     """u of the problems ``which`` (P x n x V), and y where the view is present."""
     signs = block.signs[:, which].T[:, :, None] * block.views.present
-    return block.views.present - signs * matvec(block.views, theta), signs
+    return block.views.present - signs * block.views.matvec(theta), signs
 
 
-def loss_and_gradient(block, theta, which, a, b):
+def loss_and_gradient(
+    block: MarginBlock, theta: np.ndarray, which: np.ndarray, a: float, b: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Σ ω Φ(u), its gradient −Σ y λ [x, 1] and Σ λ of every view, with λ = ω ∇Φ(u)."""
     U, signs = slacks(block, theta, which)
-    lam = np.stack([water_fill(u, a, b) for u in U]) * block.weight[:, None]
+    lam = water_fill(U, a, b) * block.weight[:, None]
     # Φ is quadratic along u: twice its value is λ·u, where λ is not 0
     loss = np.einsum("kiv,kiv->k", lam, U) / 2
-    return loss, -rmatvec(block.views, signs * lam), lam.sum(axis=1).T
+    return loss, -block.views.rmatvec(signs * lam), lam.sum(axis=1).T
 
 
-def hessians(block, theta, which, a, b):
+def hessians(
+    block: MarginBlock, theta: np.ndarray, which: np.ndarray, a: float, b: float
+) -> tuple[np.ndarray]:
     """Upper triangles of Σ ω ∇²Φ on [x, 1], P x size x size."""
     U, _ = slacks(block, theta, which)
-    return (np.stack([_hessian(block, water_fill(u, a, b), a, b) for u in U]),)
+    curvature = Curvature(water_fill(U, a, b), a, b, block.weight)
+    return (np.stack([block.views.gram(curvature[k].block) for k in range(len(which))]),)
 
 
-def _hessian(block, lam, a, b):
-    active = lam > 0
-    own, shared = (part * block.weight for part in curvature(lam, a, b))
-
-    def weights(u, v):
-        return (own * (u == v) - shared) * (active[:, u] & active[:, v])
-
-    return block.views.gram(weights)
-
-
-def cached_curvature(block, theta, a, b):
-    """Active entries, own and shared curvature of all problems at θ."""
+def cached_curvature(block: MarginBlock, theta: np.ndarray, a: float, b: float) -> Curvature:
+    """The curvature of all problems at θ."""
     if not np.array_equal(block.memo.get("theta"), theta):
         U, _ = slacks(block, theta, slice(None))
-        lams = [water_fill(u, a, b) for u in U]
-        parts = [(lam > 0, *curvature(lam, a, b)) for lam in lams]
-        kept = [np.stack(column) for column in zip(*parts, strict=True)]
-        block.memo.update(theta=theta.copy(), parts=kept)
-    return block.memo["parts"]
+        curvature = Curvature(water_fill(U, a, b), a, b, block.weight)
+        block.memo.update(theta=theta.copy(), curvature=curvature)
+    return block.memo["curvature"]
 
 
-def hessian_product(block, theta, directions, which, a, b):
+def hessian_product(
+    block: MarginBlock,
+    theta: np.ndarray,
+    directions: np.ndarray,
+    which: np.ndarray,
+    a: float,
+    b: float,
+) -> tuple[np.ndarray]:
     """Σ ω ∇²Φ on [x, 1], times a direction for each of the problems ``which``."""
-    active, own, shared = (part[which] for part in cached_curvature(block, theta, a, b))
-    Q = matvec(block.views, directions) * active
-    Q = own[:, :, None] * Q - active * (shared * Q.sum(axis=2))[:, :, None]
-    return (rmatvec(block.views, Q * block.weight[:, None]),)
+    curvature = cached_curvature(block, theta, a, b)[which]
+    return (block.views.rmatvec(curvature.multiply(block.views.matvec(directions))),)
 
 
-def hessian_diagonal(block, theta, which, a, b):
-    """The diagonal of the same Hessians, size x P."""
-    active, own, shared = (part[which] for part in cached_curvature(block, theta, a, b))
-    R = (own - shared)[:, :, None] * active * block.weight[:, None]
-    out = np.empty((block.views.size, len(R)))
-    out[block.views.d :] = totals = R.sum(axis=1).T
-    for v, (X, where) in enumerate(zip(block.views.Xs, block.views.slices, strict=True)):
-        weights = np.ascontiguousarray(R[:, :, v].T)
-        if sp.issparse(X):
-            mean = block.views.means[v][:, None]
-            out[where] = X.power(2).T @ weights - 2 * mean * (X.T @ weights) + mean**2 * totals[v]
-        else:
-            out[where] = (X * X).T @ weights
-    return (out,)
+def hessian_diagonal(
+    block: MarginBlock, theta: np.ndarray, which: np.ndarray, a: float, b: float
+) -> tuple[np.ndarray]:
+    """The diagonals of the same Hessians, size x P."""
+    curvature = cached_curvature(block, theta, a, b)[which]
+    return (block.views.gram_diagonal(curvature.diagonal()),)
 
 
 # -- the solver -----------------------------------------------------------------------------------
 
 
-class CholeskyStep:
-    """Steps −H⁻¹g by the Hessians of all rows."""
+def cholesky_step(total: Total, d: int, a: float, b: float) -> CholeskyStep:
+    """Steps by the Hessians of all rows."""
 
-    def __init__(self, total, d, a, b):
-        self.total, self.d, self.a, self.b = total, d, a, b
+    def inverses(theta: np.ndarray, which: np.ndarray) -> list[Inverse | None]:
+        (H,) = total(hessians, theta[:, which], which, a, b)
+        H[:, np.arange(d), np.arange(d)] += 1.0
+        return [cholesky_inverse(h) for h in H]
 
-    def __call__(self, theta, g, which, size):
-        """Directions of the problems ``which``."""
-        (H,) = self.total(hessians, theta[:, which], which, self.a, self.b)
-        out = -g[:, which]
-        for k, h in enumerate(H):
-            h[np.diag_indices(self.d)] += 1.0
-            solve = solve_posdef(h)
-            if solve is not None:
-                out[:, k] = solve(out[:, k])
-        return out
+    return CholeskyStep(inverses)
 
 
-class CGStep:
-    """Steps by conjugate gradients, preconditioned by the diagonal."""
+def cg_step(total: Total, d: int, a: float, b: float) -> CGStep:
+    """Steps by conjugate gradients, preconditioned by the diagonals of the Hessians."""
 
-    def __init__(self, total, d, a, b):
-        self.total, self.d, self.a, self.b = total, d, a, b
+    def product(theta: np.ndarray, p: np.ndarray, which: np.ndarray) -> np.ndarray:
+        (Hp,) = total(hessian_product, theta, p, which, a, b)
+        Hp[:d] += p[:d]
+        return Hp
 
-    def __call__(self, theta, g, which, size):
-        """Directions of the problems ``which``, each to a residual of min(0.1, √size)."""
-        (diagonal,) = self.total(hessian_diagonal, theta, which, self.a, self.b)
-        diagonal[: self.d] += 1.0
+    def preconditioner(theta: np.ndarray, which: np.ndarray) -> Callable[..., np.ndarray]:
+        (diagonal,) = total(hessian_diagonal, theta, which, a, b)
+        diagonal[:d] += 1.0
         diagonal[diagonal <= 0] = 1.0
-        goal = np.minimum(0.1, np.sqrt(size[which])) * np.linalg.norm(g[:, which], axis=0)
+        return lambda r, left: r / diagonal[:, left]
 
-        def times(p, left):
-            (Hp,) = self.total(hessian_product, theta, p, which[left], self.a, self.b)
-            Hp[: self.d] += p[: self.d]
-            return Hp
-
-        def precondition(r, left):
-            return r / diagonal[:, left]
-
-        return conjugate_gradients(times, precondition, -g[:, which], goal)
+    return CGStep(product, preconditioner)
 
 
-def evaluate(slices, total, theta, which, *, a, b):
-    """Objectives, gradients and their relative sizes, as ``newton.residual`` measures them."""
+def evaluate(
+    slices: Sequence[slice],
+    total: Total,
+    theta: np.ndarray,
+    which: np.ndarray,
+    *,
+    a: float,
+    b: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Objectives, gradients and relative gradients of the problems ``which``."""
     loss, g, mass = total(loss_and_gradient, theta, which, a, b)
-    d = slices[-1].stop
-    value = np.einsum("ij,ij->j", theta[:d], theta[:d]) / 2 + loss
-    pulled = g[:d].copy()
-    g[:d] += theta[:d]
-    scale, size = np.sqrt(mass.sum(axis=0)), np.zeros(len(which))
-    for v, where in enumerate(slices):
-        norms = [np.linalg.norm(part[where], axis=0) for part in (theta, pulled, g)]
-        size = np.maximum(size, norms[2] / np.maximum(norms[0] + norms[1] + scale, TINY))
-        size = np.maximum(size, np.abs(g[d + v]) / np.maximum(mass[v], TINY))
-    return value, g, size
+    w = theta[: slices[-1].stop]
+    g[: len(w)] += w
+    value = np.einsum("ij,ij->j", w, w) / 2 + loss
+    return value, g, relative_gradients(slices, theta, g, mass)
 
 
-def minimise_sums(total, slices, theta, a, b, *, tol=1e-8, max_iter=200):
+def minimise_sums(
+    total: Total,
+    slices: Sequence[slice],
+    theta: np.ndarray,
+    a: float,
+    b: float,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 200,
+) -> Solution:
     """Solve the problem above.
 
     Parameters
@@ -203,19 +183,18 @@ def minimise_sums(total, slices, theta, a, b, *, tol=1e-8, max_iter=200):
     tol : float
         Relative residual of the optimality conditions to reach.
     max_iter : int
-        Most Newton steps.
+        Maximum number of Newton iterations.
 
     Returns
     -------
-    squared_hinge.Solution
+    Solution
     """
     size, P = theta.shape
-    steps = CholeskyStep if P * size * size <= MAX_HESSIAN_ENTRIES else CGStep
-    return newton(
-        total,
+    make_step = cholesky_step if P * size * size <= MAX_HESSIAN_ENTRIES else cg_step
+    return minimise_by_newton(
+        partial(evaluate, slices, total, a=a, b=b),
         theta.copy(),
-        steps(total, slices[-1].stop, a, b),
+        make_step(total, slices[-1].stop, a, b),
         tol=tol,
         max_iter=max_iter,
-        evaluate=partial(evaluate, slices, a=a, b=b),
     )

@@ -46,7 +46,7 @@ class OneView:
 
 
 def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
-    """Solve the problem above by interior points -> interior_point.Solution, θ = (w, b)."""
+    """Solve the problem above by interior points -> Solution, θ = (w, b)."""
     n, mean = len(y), cost.mean()
     # margin 1 − ξ at least, and ξ ≥ 0
     constraints = Constraints(

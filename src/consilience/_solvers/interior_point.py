@@ -21,7 +21,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from consilience._core import MarginRows, MarginWay
-from consilience._solvers.newton import Solution, solve_posdef
+from consilience._solvers.linalg import cholesky_inverse
+from consilience._solvers.solution import Solution
 
 __all__ = ["Constraints", "Loss", "solve_margins"]
 
@@ -83,20 +84,25 @@ class _Point:
 
 @dataclass
 class _State:
-    """An iterate, what its conditions of θ lack, the duality gap, and the relative size of all."""
+    """An iterate, its gradient in θ, complementarity gap and relative residual.
+
+    ``suboptimality`` bounds how far the objective is above its minimum: by the complementarity gap
+    and by what the gradient leaves, the objective being 1-strongly convex in w.
+    """
 
     point: _Point
-    w: np.ndarray
+    gradient: np.ndarray
     gap: float
     size: float
+    suboptimality: float
 
 
-def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
+def solve_margins(views, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
     """Solve the problem above.
 
     Parameters
     ----------
-    blocks : Blocks
+    views : CentredViews
         Views.
     y, weight : arrays of shape (n,)
         Labels ±1, weights ω > 0.
@@ -107,36 +113,41 @@ def solve_margins(blocks, y, weight, loss, constraints, *, tol=1e-11, max_iter=1
     tol : float
         Relative duality gap and residuals to reach.
     max_iter : int
-        Most steps.
+        Maximum number of iterations.
 
     Returns
     -------
     Solution
         ``lam`` holds Hᵀλ ω, the multipliers by view (n x V).
     """
-    problem = _Problem(blocks, y, weight, loss, constraints)
+    problem = _Problem(views, y, weight, loss, constraints)
     state = problem.start()
-    best, since = state, 0
-    for step in range(max_iter + 1):
+    best, since, lowest = state, 0, state
+    for n_iter in range(max_iter + 1):
         since = 0 if state.size < best.size else since + 1
         best = state if since == 0 else best
+        lowest = min(lowest, state, key=lambda s: s.suboptimality)
         stuck = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS) and best.size < 1e-6
-        if state.size <= tol or step == max_iter or stuck:
+        if state.size <= tol or n_iter == max_iter or stuck:
             break
         newton = _Newton(problem, state)
-        if newton.factor is None:
+        if newton.inverse is None:
             break  # rounding: the system can be no better conditioned
         state = newton.next()
+    if best.size > max(tol, ROUNDING_TOL):
+        # dependent columns at large costs: rounding spoils the gradient before the gap is closed
+        best = lowest
     by_view = (weight * (constraints.H.T @ best.point.lam)).T
     size = max(best.size, problem.distance_error(best.point))
-    return Solution(best.point.theta, by_view, step, size, bool(size <= max(tol, ROUNDING_TOL)))
+    converged = bool(size <= max(tol, ROUNDING_TOL))
+    return Solution(best.point.theta, n_iter, size, converged, by_view)
 
 
 class _Problem:
-    def __init__(self, blocks, y, weight, loss, constraints):
-        self.blocks, self.y = blocks, np.ascontiguousarray(y, dtype=np.float64)
+    def __init__(self, views, y, weight, loss, constraints):
+        self.views, self.y = views, np.ascontiguousarray(y, dtype=np.float64)
         self.loss, self.constraints = loss, constraints
-        self.p, self.k, self.V = len(constraints.slot), len(loss.slope), blocks.V
+        self.p, self.k, self.V = len(constraints.slot), len(loss.slope), views.V
         self.final = np.asarray(constraints.final, dtype=np.float64)
         self.on = constraints.on.T
         self.counted = self.on & (self.final == 0)[:, None]
@@ -154,11 +165,11 @@ class _Problem:
 
     def empty(self, *heights):
         """Arrays of so many rows."""
-        return (np.empty((height, self.blocks.n)) for height in heights)
+        return (np.empty((height, self.views.n)) for height in heights)
 
     def decisions(self, theta):
         """z of θ, V x n."""
-        return self.y * self.blocks.matvec(theta).T
+        return self.y * self.views.matvec(theta).T
 
     def distance_error(self, point):
         """How far s is from its definition: rounding, which all steps add to."""
@@ -169,7 +180,7 @@ class _Problem:
     def start(self):
         """w = 0, ξ = 2, and multipliers that add up to q'."""
         slot, h = self.constraints.slot, self.constraints.h[:, None]
-        xi = np.full((self.k, self.blocks.n), 2.0)
+        xi = np.full((self.k, self.views.n), 2.0)
         s = np.where(self.on, xi[slot] - h, 1.0)
         lam = np.where(self.on, self.final[:, None] / s, 0.0)
         share = self.loss.slope[:, None] + self.loss.bend[:, None] * xi
@@ -177,28 +188,30 @@ class _Problem:
         number = np.zeros_like(share)
         np.add.at(number, slot, self.counted)
         lam = np.where(self.counted, (share / np.maximum(number, 1))[slot], lam)
-        point = _Point(np.zeros(self.blocks.size), xi, s, lam)
+        point = _Point(np.zeros(self.views.size), xi, s, lam)
         return self.after(point, _Direction(self, point), 0.0)
 
-    def after(self, point, direction, t, left=None):
-        """The state after t times a step; ``left`` says what it leaves of the conditions of θ."""
+    def after(self, point, direction, t, gradient=None):
+        """The state after t times a step, whose gradient in θ may be known."""
         new_xi, new_s, new_lam, R = self.empty(self.k, self.p, self.p, self.V)
         sizes = direction.way.move(direction.dz, t, point.xi, new_xi, new_s, new_lam, R)
         gap, loss, mass, worst_slack, slope, off = sizes
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
-        d, w = self.blocks.d, new.theta[: self.blocks.d]
-        if left is None:
-            left = -self.blocks.rmatvec(R.T)
-            left[:d] += w
+        d, w = self.views.d, new.theta[: self.views.d]
+        if gradient is None:
+            gradient = -self.views.rmatvec(R.T)
+            gradient[:d] += w
+        size_w = np.linalg.norm(gradient[:d])
         value = w @ w / 2 + loss
         size = max(
             100 * gap / value,  # w is only as good as the root of the gap
-            np.linalg.norm(left[:d]) / (np.linalg.norm(w - left[:d]) + np.sqrt(value)),
-            np.abs(left[d:]).max() / mass,
+            size_w / (np.linalg.norm(w - gradient[:d]) + np.sqrt(value)),
+            np.abs(gradient[d:]).max() / mass,
             worst_slack / slope,
             off,
         )
-        return _State(new, left, gap, float(size))
+        above = gap + size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
+        return _State(new, gradient, gap, float(size), float(above))
 
 
 class _Newton:
@@ -212,13 +225,13 @@ class _Newton:
 
     def __init__(self, problem, state):
         self.problem, self.state = problem, state
-        V, blocks = problem.V, problem.blocks
+        V, views = problem.V, problem.views
         (D,) = problem.empty(V * (V + 1) // 2)
         problem.rows.curvature(state.point.s, state.point.lam, D)
         which = {pair: k for k, pair in enumerate(combinations_with_replacement(range(V), 2))}
-        system = blocks.gram(lambda u, v: D[which[u, v]])
-        system[np.diag_indices(blocks.d)] += 1.0
-        self.factor = solve_posdef(system)
+        system = views.gram(lambda u, v: D[which[u, v]])
+        system[np.diag_indices(views.d)] += 1.0
+        self.inverse = cholesky_inverse(system)
 
     def next(self):
         """The state after predictor and correctors."""
@@ -241,8 +254,8 @@ class _Newton:
             if direction.gap(state.gap, t) < (1 - 0.01 * t) * state.gap:
                 break
             t /= 2
-        left = (1 - t) * state.w if state.size > REFRESH_BELOW else None
-        return problem.after(state.point, direction, t, left)
+        gradient = (1 - t) * state.gradient if state.size > REFRESH_BELOW else None
+        return problem.after(state.point, direction, t, gradient)
 
     def centre(self, direction, goal):
         """Corrections that pull outlying products towards the goal, while the step gets longer."""
@@ -257,7 +270,7 @@ class _Newton:
 
     def solve(self, R):
         """Δθ for what the samples ask of it."""
-        return self.factor(self.problem.blocks.rmatvec(R.T) - self.state.w)
+        return self.inverse(self.problem.views.rmatvec(R.T) - self.state.gradient)
 
 
 class _Direction:
@@ -269,7 +282,7 @@ class _Direction:
     def __init__(self, problem, point):
         self.problem = problem
         self.way = MarginWay(problem.rows, point.s, point.lam, *PRODUCT_BOUNDS)
-        self.dz = np.empty((2 + MAX_CORRECTIONS, problem.V, problem.blocks.n))
+        self.dz = np.empty((2 + MAX_CORRECTIONS, problem.V, problem.views.n))
         self.theta, self.stages = np.zeros_like(point.theta), []
 
     def add(self, target, goal, newton, aim=1.0):

@@ -1,274 +1,186 @@
-"""Semismooth Newton for coupled margins: the primal of SMVMED and of L2 support vector machines.
+"""Newton's method for P convex problems at once: the loop, its steps, and when to stop.
 
-    min_θ  ½ Σ_v |w_v|² + Σ_t ω_t Φ(u_t),   u_tv = p_tv − y_t (w_v·x_tv + b_v)
+    min_{θ_k}  ½ Σ_v |w_v|² + Σ_t loss_tk(w_1·x_t1 + b_1, …),   θ_k = (w_1 … b_V),   k = 1 … P
 
-with Φ from ``water_filling`` (parameters a, b) and θ = (w, b) as in ``blocks``. The objective is C¹
-and piecewise quadratic: a Newton step uses the rows with λ > 0 only, a line search on the slope
-along it makes the method global, and it ends with the exact solution once the active rows stay the
-same. Steps come from a Cholesky factor, or from conjugate gradients where Σd is large.
+Given: θ as a matrix with one column for each problem; ``evaluate(theta, which)``, the objectives,
+gradients and relative gradients of the problems ``which``; a step, ``step(theta, g, which, size)``,
+their descent directions. Each evaluation is one pass over the data, which may be anywhere. The
+objectives are C¹ and piecewise quadratic: with exact steps the method ends with the exact solution
+once the active rows stay the same.
+
+Reference: S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of large scale
+linear SVMs", Journal of Machine Learning Research 6 (2005).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from consilience._solvers.conjugate import conjugate_gradients
-from consilience._solvers.water_filling import curvature, water_fill
+from consilience._solvers.linalg import Inverse, conjugate_gradients
+from consilience._solvers.solution import Solution
 
-__all__ = ["Solution", "homotopy", "minimise", "residual", "solve_posdef"]
+__all__ = ["CGStep", "CholeskyStep", "apply_inverses", "minimise_by_newton", "relative_gradients"]
 
-# with more columns than this the Hessian is not formed
-DIRECT_MAX_SIZE = 3000
-# steps that may pass within rounding before the search ends
-PATIENCE = 4
-EPS = np.finfo(np.float64).eps
+Step = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
-
-@dataclass
-class Solution:
-    """Parameters θ, multipliers λ (n x V), steps taken, and how well the conditions hold."""
-
-    theta: np.ndarray
-    lam: np.ndarray
-    n_iter: int
-    residual: float
-    converged: bool
+# how far rounding lets the relative gradient fall, at worst
+ROUNDING_TOL = 1e-7
+# steps without progress after which rounding is to blame
+PATIENCE = 3
+# of a step that does not descend
+MAX_HALVINGS = 30
+TINY = np.finfo(np.float64).tiny
 
 
-def minimise(blocks, y, weight, a, b, *, target=1.0, theta=None, tol=1e-8, max_iter=200):
-    """Solve the problem above from ``theta``.
+def relative_gradients(
+    slices: Sequence[slice], theta: np.ndarray, g: np.ndarray, mass: np.ndarray
+) -> np.ndarray:
+    """Largest relative gradient over the views, of P problems.
+
+    That of a view's w is measured by |w| + |w − g| + √Σλ: the first two are equal at the solution,
+    where Σλ is twice the objective. Since the objective curves by 1 at least, |g| bounds the
+    distance of w from there. That of b is measured by the view's Σλ.
 
     Parameters
     ----------
-    blocks : Blocks
-        Views.
-    y, weight : arrays of shape (n,)
-        Labels ±1, weights ω > 0.
-    a, b : float
-        Coupling of the slacks.
-    target : float or array of shape (n, V)
-        Margins p to be reached.
-    theta : array, optional
-        Start; zeros if not given.
+    slices : V slices
+        Places of the views' w in θ; the intercepts come after them.
+    theta, g : arrays of shape (m, P)
+        Parameters and gradients.
+    mass : array of shape (V, P)
+        Σλ of the views.
+    """
+    d, root = slices[-1].stop, np.sqrt(mass.sum(axis=0))
+    size = np.zeros(theta.shape[1])
+    for v, where in enumerate(slices):
+        w, dw, db = theta[where], g[where], g[d + v]
+        scale = np.linalg.norm(w, axis=0) + np.linalg.norm(w - dw, axis=0) + root
+        size = np.maximum(size, np.linalg.norm(dw, axis=0) / np.maximum(scale, TINY))
+        size = np.maximum(size, np.abs(db) / np.maximum(mass[v], TINY))
+    return size
+
+
+def apply_inverses(inverses: Sequence[Inverse | None], rhs: np.ndarray) -> np.ndarray:
+    """H_k⁻¹ rhs_k for every column; rhs_k itself where there is no inverse."""
+    columns = zip(inverses, rhs.T, strict=True)
+    return np.stack([r if inverse is None else inverse(r) for inverse, r in columns], axis=1)
+
+
+class CholeskyStep:
+    """Exact steps −H⁻¹g.
+
+    Parameters
+    ----------
+    inverses : function
+        ``inverses(theta, which)`` are the inverse Hessians of the problems ``which``; None in the
+        place of one makes a gradient step.
+    """
+
+    def __init__(self, inverses: Callable[[np.ndarray, np.ndarray], Sequence[Inverse | None]]):
+        self.inverses = inverses
+
+    def __call__(
+        self, theta: np.ndarray, g: np.ndarray, which: np.ndarray, size: np.ndarray
+    ) -> np.ndarray:
+        """Directions of the problems ``which``."""
+        return apply_inverses(self.inverses(theta, which), -g[:, which])
+
+
+class CGStep:
+    """Approximate steps by preconditioned conjugate gradients.
+
+    Parameters
+    ----------
+    product : function
+        ``product(theta, p, which)`` are the Hessians of the problems ``which`` times the columns
+        of p: one pass over the data.
+    preconditioner : function
+        ``preconditioner(theta, which)`` gives the function (r, left) -> approximate H⁻¹r for the
+        problems ``which[left]``.
+    max_products : float
+        Number of passes after which ``fallback`` takes over: how many a problem needs is not known
+        beforehand.
+    fallback : step, optional
+        Steps whose cost is then no more than what has been spent.
+    """
+
+    def __init__(
+        self,
+        product: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+        preconditioner: Callable[[np.ndarray, np.ndarray], Callable[..., np.ndarray]],
+        max_products: float = np.inf,
+        fallback: Step | None = None,
+    ) -> None:
+        self.product, self.preconditioner = product, preconditioner
+        self.products_left, self.fallback = max_products, fallback
+
+    def __call__(
+        self, theta: np.ndarray, g: np.ndarray, which: np.ndarray, size: np.ndarray
+    ) -> np.ndarray:
+        """Directions of the problems ``which``, each to a residual of min(0.1, √size)."""
+        if self.fallback is not None and self.products_left <= 0:
+            return self.fallback(theta, g, which, size)
+
+        def multiply(p: np.ndarray, left: np.ndarray) -> np.ndarray:
+            self.products_left -= 1
+            return self.product(theta, p, which[left])
+
+        goal = np.minimum(0.1, np.sqrt(size[which])) * np.linalg.norm(g[:, which], axis=0)
+        precondition = self.preconditioner(theta, which)
+        return conjugate_gradients(multiply, precondition, -g[:, which], goal)
+
+
+def minimise_by_newton(
+    evaluate: Callable[[np.ndarray, np.ndarray], Any],
+    theta: np.ndarray,
+    step: Step,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Newton steps with halving until every relative gradient is below ``tol``.
+
+    Parameters
+    ----------
+    evaluate : function
+        ``evaluate(theta, which)`` -> objectives (P,), gradients (m x P), relative gradients (P,).
+    theta : array of shape (m, P)
+        Start; overwritten.
+    step : function
+        ``step(theta, g, which, size)`` -> directions of the problems ``which``.
     tol : float
-        Relative residual of the optimality conditions to reach.
+        Relative gradient to reach.
     max_iter : int
-        Most Newton steps.
-
-    Returns
-    -------
-    Solution
+        Maximum number of iterations.
     """
-    theta = np.zeros(blocks.size) if theta is None else theta.copy()
-    signs, stiffness, patience = y[:, None] * blocks.present, weight / a, PATIENCE
-    F = blocks.matvec(theta)
-    for step in range(max_iter + 1):
-        U = target * blocks.present - signs * F
-        lam = water_fill(U, a, b) * weight[:, None]
-        g = gradient(blocks, theta, signs * lam)
-        size, floor = residual(blocks, theta, g, lam, stiffness)
-        patience -= size <= floor
-        if size <= tol or step == max_iter or patience == 0:
+    P = theta.shape[1]
+    value, g, size = evaluate(theta, np.arange(P))
+    best, patience, stuck = size.copy(), np.full(P, PATIENCE), np.zeros(P, dtype=bool)
+    for n_iter in range(max_iter + 1):
+        patience[size > 0.5 * best] -= 1
+        patience[size <= 0.5 * best] = PATIENCE
+        best = np.minimum(best, size)
+        which = np.flatnonzero((size > tol) & ((patience > 0) | (size > ROUNDING_TOL)) & ~stuck)
+        if len(which) == 0 or n_iter == max_iter:
             break
-        p = direction(blocks, g, lam, weight, a, b, size)
-        slope = -signs * blocks.matvec(p)
-        if size < 1e-2:
-            model = lam + change_of_lam(slope, lam, weight, a, b)
-            ahead = full_step(blocks, theta + p, model, U + slope, signs, weight, a, b)
-            if ahead is not None and ahead[1] <= tol:
-                return Solution(theta + p, ahead[0], step + 1, ahead[1], True)
-        t = line_search(U, slope, theta[: blocks.d], p[: blocks.d], weight, a, b)
-        if t == 0:  # rounding: the slope cannot be made smaller
-            break
-        theta += t * p
-        F = blocks.matvec(theta)
-    # rounding excuses a small residual, not a large one: that has to be told
-    fine = size <= max(tol, min(floor, 1e-6)) or relative_gap(blocks, theta, g, lam) <= tol
-    return Solution(theta, lam, step, size, bool(fine))
-
-
-def relative_gap(blocks, theta, g, lam):
-    """Duality gap ½|g_w|² + |b·g_b| over the objective, which is Σλ/2 at the solution."""
-    d = blocks.d
-    gap = g[:d] @ g[:d] / 2 + np.abs(theta[d:] * g[d:]).sum()
-    return gap / max(lam.sum() / 2, 1e-300)
-
-
-def full_step(blocks, theta, lam, U, signs, weight, a, b):
-    """λ after a full step by its linear model, and the residual; None where the model is wrong.
-
-    λ is a margin's distance times ω/a, which may be large: rounding of the margins then spoils
-    λ, but not this extrapolation, which holds while no sample enters or leaves.
-    """
-    lam, stiffness = np.maximum(lam, 0.0), weight / a
-    seen = water_fill(U, a, b) * weight[:, None]
-    if (np.abs(lam - seen) > 1e-11 * stiffness[:, None] + 1e-8 * seen).any():
-        return None
-    g = gradient(blocks, theta, signs * lam)
-    return lam, residual(blocks, theta, g, lam, stiffness)[0]
-
-
-def homotopy(blocks, y, weight, couple, c, *, theta=None, start=None, tol=1e-8, max_iter=200):
-    """Minimise for c, approached from below: c/4, c/16, … as starts, the first on fewer rows.
-
-    ``couple(c)`` gives (a, b). A ``theta`` given is taken as the solution for ``start``.
-    """
-    steps = 0
-    if theta is None:
-        norm = np.sqrt((weight @ blocks.square_norms().sum(axis=1)) / weight.sum())
-        start = min(c, 4 / max(norm, 1e-300))
-        few = 6 * int(blocks.widths.max())
-        if blocks.n > 2 * few and blocks.size <= DIRECT_MAX_SIZE:
-            rows = np.linspace(0, blocks.n - 1, few).astype(int)
-            scaled = weight[rows] * (weight.sum() / weight[rows].sum())
-            first = minimise(
-                blocks.rows(rows), y[rows], scaled, *couple(start), tol=0.3, max_iter=max_iter
-            )
-            theta, steps = first.theta, first.n_iter
-    while start < c / 4:
-        stage = minimise(
-            blocks, y, weight, *couple(start), theta=theta, tol=1e-3, max_iter=max_iter
-        )
-        theta, steps, start = stage.theta, steps + stage.n_iter, start * 4
-    last = minimise(blocks, y, weight, *couple(c), theta=theta, tol=tol, max_iter=max_iter)
-    last.n_iter += steps
-    return last
-
-
-def gradient(blocks, theta, signed_lam):
-    """(w_v − X_vᵀ y λ_v …, −Σ y λ_v …)."""
-    g = -blocks.rmatvec(signed_lam)
-    g[: blocks.d] += theta[: blocks.d]
-    return g
-
-
-def residual(blocks, theta, g, lam, stiffness):
-    """Largest relative gradient over the views, and the part of it that rounding explains.
-
-    A view's w is measured by |w| + |w − g| + √Σλ (at the solution Σλ is twice the objective), its
-    b by Σλ. ``stiffness`` (ω/a) times the rounding
-    of a margin is the least error that λ can have.
-    """
-    worst, floor, scale = 0.0, 0.0, np.sqrt(lam.sum())
-    for v, where in enumerate(blocks.slices):
-        w, dw, db = theta[where], g[where], g[blocks.d + v]
-        active = lam[:, v] > 0
-        noise = 8 * EPS * np.sqrt((stiffness[active] ** 2).sum())
-        scale_b = lam[:, v].sum()
-        scale_w = np.linalg.norm(w) + np.linalg.norm(w - dw) + scale
-        if scale_b > 0:
-            worst = max(worst, abs(db) / scale_b)
-            floor = max(floor, noise / scale_b)
-        if scale_w > 0:
-            worst = max(worst, np.linalg.norm(dw) / scale_w)
-            floor = max(floor, noise * blocks.max_row_norm[v] / scale_w)
-    return worst, floor
-
-
-def direction(blocks, g, lam, weight, a, b, size):
-    """Newton step −H⁻¹g; only active rows enter H."""
-    active = lam > 0
-    own, shared = curvature(lam, a, b)
-    own, shared = own * weight, shared * weight
-
-    def weights(u, v):
-        return (own * (u == v) - shared) * (active[:, u] & active[:, v])
-
-    if blocks.size > DIRECT_MAX_SIZE:
-        rows = np.flatnonzero(active.any(axis=1))
-        part = blocks.rows(rows), -g, active[rows], own[rows], shared[rows]
-        return conjugate_step(*part, min(0.1, np.sqrt(size)))
-    H = blocks.gram(weights)
-    H[np.diag_indices(blocks.d)] += 1.0
-    solve = solve_posdef(H)
-    return -g if solve is None else solve(-g)
-
-
-def change_of_lam(slope, lam, weight, a, b):
-    """H-part of the samples times a change of u, n x V."""
-    active = lam > 0
-    own, shared = curvature(lam, a, b)
-    moved = slope * active
-    moved = own[:, None] * moved - active * (shared * moved.sum(axis=1))[:, None]
-    return moved * weight[:, None]
-
-
-def solve_posdef(H):
-    """The function rhs -> H⁻¹ rhs from H's upper triangle, which is overwritten; None if it fails.
-
-    A parameter without any curvature gets curvature 1, and rounding is made up for by a ridge.
-    """
-    diagonal = H.diagonal().copy()
-    diagonal[~(diagonal > 0)] = 1.0
-    scale = 1 / np.sqrt(diagonal)
-    H *= scale[:, None]
-    H *= scale
-    for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-        H[np.diag_indices(len(H))] = 1.0 + ridge
-        # columns of Hᵀ are rows of H: nothing has to be turned around
-        factor, failed = dpotrf(H.T, lower=True, clean=False)
-        if not failed:
-            return lambda rhs: scale * dpotrs(factor, scale * rhs, lower=True)[0]
-    return None
-
-
-def conjugate_step(part, rhs, active, own, shared, eta):
-    """Approximate H⁻¹ rhs to the relative residual ``eta``, preconditioned by the diagonal."""
-
-    def times(p, _):
-        Q = part.matvec(p[:, 0]) * active
-        out = part.rmatvec(own[:, None] * Q - active * (shared * Q.sum(axis=1))[:, None])
-        out[: part.d] += p[: part.d, 0]
-        return out[:, None]
-
-    diagonal = np.ones(part.size)
-    R = (own - shared)[:, None] * active
-    diagonal[part.d :] = R.sum(axis=0)
-    for v, (X, where) in enumerate(zip(part.Xs, part.slices, strict=True)):
-        squares = X.power(2) if hasattr(X, "power") else X * X
-        diagonal[where] += squares.T @ R[:, v]
-    diagonal[diagonal <= 0] = 1.0
-    goal = eta * np.linalg.norm(rhs)
-    if goal == 0:
-        return np.zeros_like(rhs)
-
-    def precondition(r, _):
-        return r / diagonal[:, None]
-
-    return conjugate_gradients(times, precondition, rhs[:, None], np.array([goal]))[:, 0]
-
-
-def line_search(U, slope, w, p, weight, a, b, sharpness=0.1, max_iter=60):
-    """Step t along p with |φ'(t)| ≤ sharpness · |φ'(0)|; 0 if p does not descend.
-
-    φ' rises, since φ is convex, so a bracket of its zero can always be narrowed.
-    """
-    wp, pp = w @ p, p @ p
-
-    def derivative(t):
-        lam = water_fill(U + t * slope, a, b)
-        return wp + t * pp + np.einsum("ij,ij,i->", lam, slope, weight)
-
-    first = derivative(0.0)
-    if not first < 0:
-        return 0.0
-    low, at_low, high, at_high, t = 0.0, first, None, None, 1.0
-    for k in range(max_iter):
-        here = derivative(t)
-        if abs(here) <= sharpness * -first:
-            break
-        if here < 0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if high is None:
-            t *= 2
-            continue
-        # the zero of the secant, or the middle where that moves too little
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        if k % 3 == 2 or not low < t < high:
-            t = (low + high) / 2
-    return t
+        move = step(theta, g, which, size)
+        slope = np.einsum("ij,ij->j", g[:, which], move)
+        t = 1.0
+        for _ in range(MAX_HALVINGS):
+            trial = theta[:, which] + t * move
+            new = evaluate(trial, which)
+            allowed = value[which] + 1e-4 * t * slope + 1e-12 * np.abs(value[which])
+            fine = new[0] <= allowed
+            done = which[fine]
+            theta[:, done], value[done] = trial[:, fine], new[0][fine]
+            g[:, done], size[done] = new[1][:, fine], new[2][fine]
+            which, move, slope = which[~fine], move[:, ~fine], slope[~fine]
+            if len(which) == 0:
+                break
+            t /= 2
+        stuck[which] = True  # rounding: no step is small enough to descend
+    worst = float(size.max())
+    return Solution(theta, n_iter, worst, bool(worst <= max(tol, ROUNDING_TOL)))

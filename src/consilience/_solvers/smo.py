@@ -11,35 +11,17 @@ largest F of a sample that can rise less the least of one that can fall, where F
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from consilience._core import smo_joint, smo_pair
 from consilience._solvers.kernel_rows import BATCH_ROWS, COMPUTE_ALL_BELOW, CachedRows, FullRows
+from consilience._solvers.solution import DualSolution
 
-__all__ = ["DualSolution", "solve_coupled", "solve_hinge", "solve_pair"]
+__all__ = ["solve_coupled", "solve_hinge", "solve_pair"]
 
 MAX_ITER = 10_000_000
 # a part of many samples is solved first, to this gap
 COARSE_TOL = 0.3
-
-
-@dataclass
-class DualSolution:
-    """Multipliers, intercepts, pair steps, KKT gap and whether it is below the tolerance.
-
-    ``dual`` is α (n) and ``bias`` a number for one machine; for several views they have one row
-    and one entry each. ``decisions``, in the shape of ``dual``, are K g + b at the samples, with
-    the signed multipliers g = yα.
-    """
-
-    dual: np.ndarray
-    bias: float | np.ndarray
-    n_iter: int
-    gap: float
-    converged: bool
-    decisions: np.ndarray
 
 
 def solve_hinge(K, y, C, tol=1e-3, max_iter=MAX_ITER, alpha0=None):

@@ -9,35 +9,35 @@ Transactions on Neural Networks and Learning Systems 27 (2016).
 
 from __future__ import annotations
 
-import numbers
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from consilience._solvers.newton import homotopy
+from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
+from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.water_filling import coupling
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst_view_kernels
 
 __all__ = ["AMVMEDClassifier"]
 
-FORMS = ("exact", "two-step")
 
-
-def solve_exact(blocks, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_exact(views, y, weight, c, rho, prior, *, tol, max_iter):
     """MVMED on X_v/√ρ_v: f_v = K_v(yλ_v)/ρ_v + b_v."""
     factors = 1 / np.sqrt(rho)
     solution = solve_worst_view(
-        blocks.scaled(factors), y, weight, c, prior, tol=tol, max_iter=max_iter
+        views.scaled(factors), y, weight, c, prior, tol=tol, max_iter=max_iter
     )
-    for where, factor in zip(blocks.slices, factors, strict=True):
+    for where, factor in zip(views.slices, factors, strict=True):
         solution.theta[where] *= factor
     return solution
 
 
-def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_two_step(views, y, weight, c, rho, prior, *, tol, max_iter):
     """One λ for the kernel Σ ρ_v K_v, then f_v = K_v(yλ) + b_v, b_v from support vectors."""
-    joint = blocks.scaled(np.sqrt(rho)).merged()
+    joint = views.scaled(np.sqrt(rho)).merged()
     if prior == "gaussian":
         solution = homotopy(
             joint,
@@ -51,10 +51,12 @@ def solve_two_step(blocks, y, weight, c, rho, prior, *, tol, max_iter):
     else:
         solution = solve_worst_view(joint, y, weight, c, prior, tol=tol, max_iter=max_iter)
     lam = solution.lam[:, 0] / weight
-    theta = np.append(solution.theta[:-1], np.zeros(blocks.V))
-    for where, share in zip(blocks.slices, rho, strict=True):
+    if prior == "exponential":
+        lam = clear_inactive(lam, y * joint.matvec(solution.theta)[:, 0], c)
+    theta = np.append(solution.theta[:-1], np.zeros(views.V))
+    for where, share in zip(views.slices, rho, strict=True):
         theta[where] /= np.sqrt(share)
-    theta[blocks.d :] = intercepts(blocks.matvec(theta), y, weight, lam, c, prior, blocks.present)
+    theta[views.d :] = intercepts(views.matvec(theta), y, weight, lam, c, prior, views.present)
     solution.theta = theta
     return solution
 
@@ -78,6 +80,11 @@ def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MA
     solution.bias = intercepts(F, y, weight, lam / weight, c, prior, design.present)
     solution.decisions = (F + solution.bias).T
     return np.array(g), solution
+
+
+def clear_inactive(lam, margins, c):
+    """λ without what interior points leave where the slack ξ = 1/(c − λ) is above 1 − margin."""
+    return np.where(lam / c > 1 / (c - lam) - (1 - margins), lam, 0.0)
 
 
 def intercepts(F, y, weight, lam, c, prior, present):
@@ -186,6 +193,14 @@ class AMVMEDClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "rho": [None, FRACTION, ListOf(Number(Real, 0, 1, closed="right"))],
+        "prior": [StrOptions({"gaussian", "exponential"})],
+        "form": [StrOptions({"exact", "two-step"})],
+    }
+
     def __init__(
         self,
         c=2.0,
@@ -223,20 +238,20 @@ class AMVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
+    def _check_parameter_relations(self):
         check_prior(self.prior, self.c)
-        if self.form not in FORMS:
-            raise ValueError(f"form must be one of {', '.join(FORMS)}; got {self.form!r}")
-        self._shares(len(names))
+
+    def _check_views(self, data):
+        super()._check_views(data)
+        self._shares(data.n_views)
 
     def _shares(self, n_views):
         if self.rho is None:
             return np.full(n_views, 1 / n_views)
-        if isinstance(self.rho, numbers.Real) and n_views == 2:
-            check_number("rho", self.rho, 0, 1)
+        if isinstance(self.rho, Real) and n_views == 2:
             return np.array([self.rho, 1 - self.rho])
         rho = np.asarray(self.rho, dtype=np.float64)
-        if rho.shape != (n_views,) or not (rho > 0).all() or not np.isclose(rho.sum(), 1):
+        if rho.shape != (n_views,) or not np.isclose(rho.sum(), 1):
             raise ValueError(
                 f"rho must be {n_views} positive weights with sum 1, one for each view, or None; "
                 f"got {self.rho!r}"
@@ -245,9 +260,9 @@ class AMVMEDClassifier(MarginClassifier):
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solve = solve_exact if self.form == "exact" else solve_two_step
-        rho = self._shares(design.blocks.V)
+        rho = self._shares(design.views.V)
         solution = solve(
-            design.blocks,
+            design.views,
             y,
             weight,
             self.c,

@@ -1,15 +1,16 @@
 """What the margin methods share: binary problems, combination of views, fitted attributes.
 
-A method provides ``_check_parameters(names)`` and, for one binary problem, ``_solve_columns(design,
-y, weight)`` and ``_solve_kernels(design, y, weight)`` -> ``BinarySolution``; where views do not
-count alike ``_shares(n_views)``.
+For one binary problem a method provides ``_solve_columns(design, y, weight, tol, max_iter)`` and
+``_solve_kernels(design, y, weight, tol, max_iter)`` -> ``BinarySolution``; where views do not count
+alike also ``_shares(n_views)``.
 """
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,17 @@ from sklearn.model_selection import StratifiedKFold
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._solvers.kernels import check_kernel
+from consilience._parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    VIEWS,
+    Number,
+    PerView,
+    StrOptions,
+)
+from consilience._solvers.kernels import GAMMAS, KERNELS
 from consilience._solvers.smo import MAX_ITER
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.margin._combine import accuracy, combine_views, view_contributions
@@ -26,12 +37,7 @@ from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._machine import KernelSpec, LinearExpansion
 from consilience.views._params import per_view
 
-__all__ = [
-    "BinarySolution",
-    "MarginClassifier",
-    "check_number",
-    "run_tasks",
-]
+__all__ = ["BinarySolution", "MarginClassifier", "run_tasks"]
 
 N_FOLDS = 5
 
@@ -64,7 +70,7 @@ class BinarySolution:
             list(g),
             solution.bias,
             solution.n_iter,
-            solution.gap,
+            solution.residual,
             solution.converged,
             solution.decisions,
         )
@@ -81,14 +87,6 @@ def run_tasks(progress, function, items, name, sequential):
     return results
 
 
-def check_number(name, value, low, high=np.inf, *, closed=False):
-    """A number in (low, high), or [low, high) if closed; an error that says so otherwise."""
-    fine = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not fine or not (low <= value if closed else low < value) or not value < high:
-        bounds = f"{'>=' if closed else '>'} {low}" + (f" and < {high}" if high < np.inf else "")
-        raise ValueError(f"{name} must be a number {bounds}, got {value!r}")
-
-
 class MarginClassifier(MultiViewClassifier):
     """Base of the margin methods: several classes are one-vs-rest."""
 
@@ -96,12 +94,24 @@ class MarginClassifier(MultiViewClassifier):
     # what tol and max_iter stand for when None: on columns, and for SMO
     _column_limits = {"tol": 1e-9, "max_iter": 100}
     _kernel_limits = {"tol": 1e-3, "max_iter": MAX_ITER}
-    _solvers = ("auto", "primal", "smo")
+    _parameter_constraints: dict[str, list[Any]] = {
+        "kernel": [PerView(StrOptions({*KERNELS, "precomputed"}), callable)],
+        "gamma": [PerView(StrOptions(set(GAMMAS)), POSITIVE)],
+        "degree": [POSITIVE],
+        "coef0": [Number(Real, -np.inf, np.inf, closed="neither")],
+        "cache_size": [POSITIVE],
+        "solver": [StrOptions({"auto", "primal", "smo"})],
+        "combine": [str],
+        "tol": [None, POSITIVE],
+        "max_iter": [None, POSITIVE_INTEGER],
+        "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
+        "n_jobs": N_JOBS,
+    }
 
     def _fit(self, data, codes, weight):
         names = data.view_names
-        self._check_common(data)
-        self._check_parameters(names)
+        self._check_views(data)
         signs = one_vs_rest_signs(codes, len(self.classes_))
         folds = self._folds(codes) if self.combine == "best" and len(names) > 1 else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
@@ -258,32 +268,25 @@ class MarginClassifier(MultiViewClassifier):
         decisions = self._machine.decisions(data, self.view_names_)
         return decisions[:, :, 0] if decisions.shape[2] == 1 else decisions
 
-    def _check_common(self, data):
+    def _check_views(self, data):
+        """Check the parameters that depend on the names and kinds of the views."""
         names = data.view_names
         if self.combine not in ("mean", "best", *names):
             raise ValueError(
                 f"combine must be 'mean', 'best' or one of the views "
                 f"{', '.join(map(repr, names))}; got {self.combine!r}"
             )
-        if self.tol is not None:
-            check_number("tol", self.tol, 0.0)
-        limit = self.max_iter
-        if limit is not None and (not isinstance(limit, numbers.Integral) or limit < 1):
-            raise ValueError(f"max_iter must be a whole number >= 1 or None, got {limit!r}")
-        check_number("cache_size", self.cache_size, 0.0)
         for name, spec in zip(names, self._specs(data), strict=True):
-            given = data.kinds[name] == "kernel" and spec.kernel == "precomputed"
-            kernel = "linear" if given else spec.kernel
-            check_kernel(kernel, spec.gamma, spec.degree, spec.coef0, name)
-        if self.solver not in self._solvers:
-            raise ValueError(
-                f"solver must be one of {', '.join(self._solvers)}; got {self.solver!r}"
-            )
-        curved = self._nonlinear_views(data)
-        if curved and self.solver not in ("auto", "smo"):
+            if spec.kernel == "precomputed" and data.kinds[name] == "features":
+                raise ValueError(
+                    f"kernel='precomputed' needs a view of kind 'kernel', but view {name!r} has "
+                    "features; pass MultiViewData with kinds, or another kernel"
+                )
+        nonlinear = self._nonlinear_views(data)
+        if nonlinear and self.solver not in ("auto", "smo"):
             raise ValueError(
                 f"solver={self.solver!r} works on the columns of linear kernels, but view "
-                f"{curved[0]!r} has another kernel; use solver='smo' or 'auto'"
+                f"{nonlinear[0]!r} has another kernel; use solver='smo' or 'auto'"
             )
 
     def _warn_of(self, solved, names, data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._solvers.blocks import CentredViews, gram_factor
+from consilience._solvers.centred_views import CentredViews, gram_factor
 from consilience.margin._machine import LinearExpansion, Machine
 
 __all__ = ["Design", "zero_missing"]
@@ -36,26 +36,26 @@ class Design:
         Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
         self.widths = [X.shape[1] for X in Xs]
         Xs, self.used = zip(*map(used_columns, Xs), strict=True)
-        self.blocks = CentredViews(Xs, present, weight=weight)
-        self.means, self.lifts = self.blocks.means, [None] * len(Xs)
-        wide = [v for v, d in enumerate(self.blocks.widths) if d > len(present)]
+        self.views = CentredViews(Xs, present, weight=weight)
+        self.means, self.lifts = self.views.means, [None] * len(Xs)
+        wide = [v for v, d in enumerate(self.views.widths) if d > len(present)]
         if wide and len(present) <= GRAM_MAX_ROWS:
             self._factorise(wide, present)
 
     def _factorise(self, wide, present):
-        Xs, means = list(self.blocks.Xs), list(self.means)
+        Xs, means = list(self.views.Xs), list(self.means)
         for v in wide:
             Xs[v], self.lifts[v] = gram_factor(Xs[v], means[v], present[:, v])
             means[v] = np.zeros(Xs[v].shape[1])
         for v, X in enumerate(Xs):
             if v not in wide and not sp.issparse(X):
                 means[v] = np.zeros(X.shape[1])  # these are centred already
-        self.blocks = CentredViews(Xs, present, means)
+        self.views = CentredViews(Xs, present, means)
 
     def parameters(self, theta):
         """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
-        coefs, intercepts = [], theta[self.blocks.d :].copy()
-        for v, (where, lift) in enumerate(zip(self.blocks.slices, self.lifts, strict=True)):
+        coefs, intercepts = [], theta[self.views.d :].copy()
+        for v, (where, lift) in enumerate(zip(self.views.slices, self.lifts, strict=True)):
             w = theta[where] if lift is None else lift @ theta[where]
             intercepts[v] -= self.means[v] @ w
             coefs.append(np.zeros(self.widths[v]))

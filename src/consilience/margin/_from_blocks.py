@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from consilience._solvers.blocks import CentredViews
-from consilience._solvers.coupled_sums import MarginBlock, matvec, minimise_sums
-from consilience._solvers.newton import homotopy
+from consilience._solvers.centred_views import CentredViews
+from consilience._solvers.coupled_margins import homotopy
+from consilience._solvers.coupled_sums import MarginBlock, minimise_sums
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
 from consilience.margin._base import BinarySolution
@@ -50,7 +50,7 @@ def initial_theta(block, total, couple, c, max_iter):
 def moments(block, theta):
     """Σ ω y f, Σ ω f, Σ ω y of every view and problem, over the rows that have it (V x P)."""
     weight = block.weight[:, None] * block.views.present
-    f = matvec(block.views, theta) * weight
+    f = block.views.matvec(theta) * weight
     signs = block.signs
     fits = np.einsum("kiv,ik->vk", f, signs)
     return fits, f.sum(axis=1).T, weight.T @ signs

@@ -8,15 +8,16 @@ Reference: S. Sun, G. Chao, "Multi-view maximum entropy discrimination", IJCAI 2
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from consilience._parameters import POSITIVE, StrOptions
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 
 __all__ = ["MVMEDClassifier"]
-
-PRIORS = ("gaussian", "exponential")
 
 
 def worst_view(present):
@@ -37,13 +38,13 @@ def worst_view_and_log(present):
     )
 
 
-def solve_worst_view(blocks, y, weight, c, prior, *, tol=1e-11, max_iter=100):
+def solve_worst_view(views, y, weight, c, prior, *, tol=1e-11, max_iter=100):
     """min ½ Σ|w_v|² + Σ_t ω_t q(max_v u_tv), q(ξ) = c²ξ²/2 or cξ − log(ξ) from 1/c on."""
     if prior == "gaussian":
-        loss, constraints = Loss.quadratic(c), worst_view(blocks.present)
+        loss, constraints = Loss.quadratic(c), worst_view(views.present)
     else:
-        loss, constraints = Loss.linear([c]), worst_view_and_log(blocks.present)
-    return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
+        loss, constraints = Loss.linear([c]), worst_view_and_log(views.present)
+    return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
 def solve_worst_view_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
@@ -62,10 +63,7 @@ def solve_worst_view_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=
 
 
 def check_prior(prior, c):
-    """Known prior, and c > 1 for the exponential one."""
-    check_number("c", c, 0.0)
-    if prior not in PRIORS:
-        raise ValueError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
+    """The exponential prior needs c > 1."""
     if prior == "exponential" and c <= 1:
         raise ValueError(
             f"c must be above 1 for prior='exponential', got {c!r}: below, margins of 1 are not "
@@ -163,6 +161,12 @@ class MVMEDClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "prior": [StrOptions({"gaussian", "exponential"})],
+    }
+
     def __init__(
         self,
         c=2.0,
@@ -196,12 +200,12 @@ class MVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
+    def _check_parameter_relations(self):
         check_prior(self.prior, self.c)
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         solution = solve_worst_view(
-            design.blocks, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
+            design.views, y, weight, self.c, self.prior, tol=tol, max_iter=max_iter
         )
         return BinarySolution.from_theta(design, solution)
 

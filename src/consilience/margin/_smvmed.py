@@ -11,30 +11,34 @@ discrimination", IJCAI 2016.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from consilience._compat import Progress
-from consilience._solvers.newton import Solution, homotopy, minimise
+from consilience._parameters import POSITIVE, Number, StrOptions
+from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
+from consilience._solvers.solution import Solution
 from consilience._solvers.water_filling import coupling
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._from_blocks import sample_rows, solve_blocks
+from consilience.views._params import per_view_values
 
 __all__ = ["SMVMEDClassifier"]
 
 
 def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=200):
     """min ½ Σ|w_v|² + (c²/2) Σ_t ω_t min_{ξ_t ≥ u_t} ξ_tᵀ(I − αW)ξ_t; start = (c, θ) if known."""
-    blocks = design.blocks
+    views = design.views
     first, theta = start if start is not None else (None, None)
     return homotopy(
-        blocks,
+        views,
         y,
         weight,
-        lambda c: coupling(c, alpha, blocks.V),
+        lambda c: coupling(c, alpha, views.V),
         c,
         theta=theta,
         start=first,
@@ -64,11 +68,11 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
     With a = α/(V − 1) Σ_{u≠v} A_u, view v solves an L2 support vector machine for the margins
     1 − a/c², and A_v = a + λ_v. Where a view is missing its λ stays 0.
     """
-    n, V = design.blocks.present.shape
+    n, V = design.views.present.shape
     share = alpha / (V - 1) if V > 1 else 0.0
-    parts = [design.blocks.select_views([v]) for v in range(V)]
+    parts = [design.views.select_views([v]) for v in range(V)]
     thetas, A, lam = [None] * V, np.zeros((n, V)), np.zeros((n, V))
-    theta = np.zeros(design.blocks.size)
+    theta = np.zeros(design.views.size)
     while True:
         for v, part in enumerate(parts):
             a = share * (A.sum(axis=1) - A[:, v])
@@ -85,36 +89,46 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
             )
             thetas[v], lam[:, v] = solution.theta, solution.lam[:, 0]
             A[:, v] = a + lam[:, v]
-            theta[design.blocks.positions([v])] = solution.theta
+            theta[design.views.positions([v])] = solution.theta
         yield theta.copy(), lam.copy()
 
 
 def alternate(design, y, weight, c, alpha, *, tol=1e-8, max_iter=200):
     """The alternation until λ changes by less than tol, relative to the largest λ."""
-    last = np.zeros_like(design.blocks.present, dtype=np.float64)
+    last = np.zeros_like(design.views.present, dtype=np.float64)
     rounds = rounds_of_alternation(design, y, weight, c, alpha, min(tol, 1e-10))
-    change, step = np.inf, 0
-    while change > tol and step < max_iter:
+    change, n_iter = np.inf, 0
+    while change > tol and n_iter < max_iter:
         theta, lam = next(rounds)
         change = np.abs(lam - last).max() / max(np.abs(lam).max(), 1e-300)
-        last, step = lam, step + 1
-    return Solution(theta, lam, step, change, bool(change <= tol))
+        last, n_iter = lam, n_iter + 1
+    return Solution(theta, n_iter, change, bool(change <= tol), lam)
 
 
-def check_alpha(alpha):
-    """Alpha in [0, 1); at 1 the margins' size costs nothing."""
-    if alpha == 1:
-        raise ValueError(
-            "alpha must be below 1: at alpha = 1 slacks that agree cost nothing, so the best "
-            "coefficients are all 0; MVMEDClassifier is the limit of alpha to 1 with growing c"
+class _Alpha(Number):
+    """α in [0, 1); the message says why 1 is excluded."""
+
+    def __init__(self) -> None:
+        super().__init__(Real, 0, 1, closed="left")
+
+    def __str__(self) -> str:
+        return (
+            f"{super().__str__()} (at alpha = 1 slacks that agree cost nothing, so the best "
+            "coefficients are all 0; MVMEDClassifier is the limit of alpha to 1 with growing c)"
         )
-    check_number("alpha", alpha, 0, 1, closed=True)
+
+
+ALPHA = _Alpha()
+
+
+def warn_if_close_to_one(alpha):
+    """Warn of an alpha for which the coefficients nearly vanish."""
     if alpha > 0.99:
         warnings.warn(
             f"alpha = {alpha} is close to 1, where the coefficients vanish; use alpha <= 0.99, or "
             "MVMEDClassifier for margins that agree fully",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -217,7 +231,12 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     """
 
     _column_limits = {"tol": 1e-8, "max_iter": 200}
-    _solvers = ("auto", "newton", "smo", "alternation")
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "c": [POSITIVE],
+        "alpha": [ALPHA],
+        "solver": [StrOptions({"auto", "newton", "smo", "alternation"})],
+    }
 
     def __init__(
         self,
@@ -252,14 +271,12 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
-        check_number("c", self.c, 0.0)
-        check_alpha(self.alpha)
+    def _check_parameter_relations(self):
+        warn_if_close_to_one(self.alpha)
 
-    def _check_blockwise_parameters(self):
-        kernels = self.kernel.values() if isinstance(self.kernel, Mapping) else [self.kernel]
-        linear = all(kernel == "linear" for kernel in kernels) and self.solver != "smo"
-        if self.solver == "alternation" or self.combine == "best" or not linear:
+    def _check_blockwise_parameters(self) -> None:
+        linear = all(kernel == "linear" for kernel in per_view_values(self.kernel))
+        if self.solver in ("alternation", "smo") or self.combine == "best" or not linear:
             raise ValueError(
                 "data in blocks need linear kernels, solver='auto' or 'newton', and "
                 f"combine='mean' or a view; got kernel={self.kernel!r}, solver={self.solver!r}, "
@@ -269,8 +286,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     def _fit_blocks(self, training):
         sample = sample_rows(training)
         data = sample.data
-        self._check_common(data)
-        self._check_parameters(data.view_names)
+        self._check_views(data)
         with Progress(self, n_tasks=1) as progress:
             design, solved, shares = solve_blocks(
                 training, sample, self.c, self.alpha, **self._limits(False)

@@ -5,15 +5,23 @@ For every fold and alpha the problem is solved for ascending c, each solution st
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
+from consilience._parameters import CV, POSITIVE, ListOf, StrOptions
 from consilience._targets import one_vs_rest_signs
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number, run_tasks
+from consilience.margin._base import BinarySolution, MarginClassifier, run_tasks
 from consilience.margin._combine import accuracy, combine_views
 from consilience.margin._kernel_design import KernelDesign
-from consilience.margin._smvmed import check_alpha, solve_joint, solve_joint_kernels
+from consilience.margin._smvmed import (
+    ALPHA,
+    solve_joint,
+    solve_joint_kernels,
+    warn_if_close_to_one,
+)
 
 __all__ = ["SMVMEDClassifierCV"]
 
@@ -129,7 +137,13 @@ class SMVMEDClassifierCV(MarginClassifier):
     """
 
     _column_limits = {"tol": 1e-8, "max_iter": 200}
-    _solvers = ("auto", "newton", "smo")
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "cs": [ListOf(POSITIVE)],
+        "alphas": [ListOf(ALPHA)],
+        "cv": CV,
+        "solver": [StrOptions({"auto", "newton", "smo"})],
+    }
 
     def __init__(
         self,
@@ -171,18 +185,11 @@ class SMVMEDClassifierCV(MarginClassifier):
         # splits given as row numbers must keep their meaning
         return not hasattr(self.cv, "__iter__")
 
-    def _check_parameters(self, names):
-        for name, values in (("cs", self.cs), ("alphas", self.alphas)):
-            if np.ndim(values) != 1 or len(values) == 0:
-                raise ValueError(f"{name} must be a list of at least one number, got {values!r}")
-        for c in self.cs:
-            check_number("every c in cs", c, 0.0)
-        for alpha in self.alphas:
-            check_alpha(alpha)
+    def _check_parameter_relations(self):
+        warn_if_close_to_one(max(self.alphas))
 
     def _fit(self, data, codes, weight):
-        self._check_common(data)
-        self._check_parameters(data.view_names)
+        self._check_views(data)
         cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
         folds = list(check_cv(self.cv, codes, classifier=True).split(np.zeros(len(data)), codes))
         signs = one_vs_rest_signs(codes, len(self.classes_))

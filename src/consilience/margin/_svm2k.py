@@ -10,14 +10,16 @@ SVM-2K, theory and practice", NIPS 2005.
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from consilience._parameters import NON_NEGATIVE, POSITIVE, PerView
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
-from consilience._solvers.newton import Solution
-from consilience._solvers.smo import MAX_ITER, DualSolution, solve_coupled
+from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
-from consilience.margin._base import BinarySolution, MarginClassifier, check_number
+from consilience._solvers.solution import DualSolution, Solution, summarise
+from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.views._params import per_view
 
 __all__ = ["SVM2KClassifier"]
@@ -42,42 +44,36 @@ def hinge(present):
     return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on, np.zeros(2))
 
 
-def solve_pair(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
+def solve_pair(views, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """min ½Σ|w_v|² + Σ_t ω_t [Σ_v C_v max(0, 1 − z_v) + D max(0, |f₁ − f₂| − ε)]."""
-    if blocks.V == 1:
-        costs, constraints = C, hinge(blocks.present)
+    if views.V == 1:
+        costs, constraints = C, hinge(views.present)
     else:
-        costs, constraints = [*C, D], agreement(blocks.present, epsilon)
+        costs, constraints = [*C, D], agreement(views.present, epsilon)
     loss = Loss.linear(costs)
-    return solve_margins(blocks, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
+    return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
-def solve_pairs(blocks, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
+def solve_pairs(views, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
     """Every pair of views by itself; each view's parameters are the mean over its pairs."""
-    V = blocks.V
+    V = views.V
     pairs = list(combinations(range(V), 2)) or [(0,)]
-    theta, lam, result = np.zeros(blocks.size), np.zeros((blocks.n, V)), []
+    theta, lam, solutions = np.zeros(views.size), np.zeros((views.n, V)), []
     for pair in pairs:
-        part = blocks.select_views(pair)
+        part = views.select_views(pair)
         solution = solve_pair(
             part, y, weight, [C[v] for v in pair], D, epsilon, tol=tol, max_iter=max_iter
         )
-        theta[blocks.positions(pair)] += solution.theta / max(V - 1, 1)
+        theta[views.positions(pair)] += solution.theta / max(V - 1, 1)
         lam[:, pair] += solution.lam / max(V - 1, 1)
-        result.append(solution)
-    return Solution(
-        theta,
-        lam,
-        max(s.n_iter for s in result),
-        max(s.residual for s in result),
-        all(s.converged for s in result),
-    )
+        solutions.append(solution)
+    return Solution(theta, **summarise(solutions), lam=lam)
 
 
 def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
     """The same on kernels; signed multipliers and intercepts are the means over a view's pairs."""
     V = design.V
-    g, bias, result = np.zeros((V, design.n)), np.zeros(V), []
+    g, bias, solutions = np.zeros((V, design.n)), np.zeros(V), []
     decisions = np.zeros((V, design.n))
     upper = design.upper(np.outer(C, weight))
     for pair in list(combinations(range(V), 2)) or [(0,)]:
@@ -91,15 +87,8 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
         g[list(pair)] += solution.dual / max(V - 1, 1)
         bias[list(pair)] += solution.bias / max(V - 1, 1)
         decisions[list(pair)] += solution.decisions / max(V - 1, 1)
-        result.append(solution)
-    return DualSolution(
-        g,
-        bias,
-        max(s.n_iter for s in result),
-        max(s.gap for s in result),
-        all(s.converged for s in result),
-        decisions,
-    )
+        solutions.append(solution)
+    return DualSolution(g, bias, **summarise(solutions), decisions=decisions)
 
 
 class SVM2KClassifier(MarginClassifier):
@@ -194,6 +183,13 @@ class SVM2KClassifier(MarginClassifier):
     True
     """
 
+    _parameter_constraints: dict[str, list[Any]] = {
+        **MarginClassifier._parameter_constraints,
+        "C": [PerView(POSITIVE)],
+        "D": [POSITIVE],
+        "epsilon": [NON_NEGATIVE],
+    }
+
     def __init__(
         self,
         C=1.0,
@@ -229,16 +225,14 @@ class SVM2KClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameters(self, names):
-        for name, value in per_view(self.C, names, "C").items():
-            check_number(f"C (view {name!r})", value, 0.0)
-        check_number("D", self.D, 0.0)
-        check_number("epsilon", self.epsilon, 0.0, closed=True)
+    def _check_views(self, data):
+        super()._check_views(data)
+        per_view(self.C, data.view_names, "C")
 
     def _solve_columns(self, design, y, weight, tol, max_iter):
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
         solution = solve_pairs(
-            design.blocks,
+            design.views,
             y,
             weight,
             C,

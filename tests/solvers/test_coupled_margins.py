@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consilience._solvers import newton
-from consilience._solvers.blocks import CentredViews, add_weighted_product, gram_factor
-from consilience._solvers.newton import homotopy, minimise
+from consilience._solvers import coupled_margins
+from consilience._solvers.centred_views import CentredViews, add_weighted_product, gram_factor
+from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
 from reference import margin as reference
@@ -95,7 +95,7 @@ def test_ways_to_store_and_solve_agree(problem, alpha):
     blocks, solution = solve(problem, 2.0, alpha, mixed)
     np.testing.assert_allclose(decisions(problem, blocks, solution), expected, **close)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DIRECT_MAX_SIZE", 0)
+        patch.setattr(coupled_margins, "DIRECT_MAX_SIZE", 0)
         blocks, solution = solve(problem, 2.0, alpha, tol=1e-10)
     np.testing.assert_allclose(decisions(problem, blocks, solution), expected, **close)
 
@@ -141,12 +141,12 @@ def test_gradient_by_finite_differences():
 
     def value(theta):
         U = 1 - y[:, None] * blocks.matvec(theta)
-        lam = newton.water_fill(U, a, b)
+        lam = coupled_margins.water_fill(U, a, b)
         return theta[:5] @ theta[:5] / 2 + weight @ (lam * U).sum(axis=1) / 2
 
     U = 1 - y[:, None] * blocks.matvec(theta)
-    lam = newton.water_fill(U, a, b) * weight[:, None]
-    g = newton.gradient(blocks, theta, y[:, None] * lam)
+    lam = coupled_margins.water_fill(U, a, b) * weight[:, None]
+    g = coupled_margins.gradient(blocks, theta, y[:, None] * lam)
     steps = 1e-6 * np.eye(7)
     differences = [(value(theta + h) - value(theta - h)) / 2e-6 for h in steps]
     np.testing.assert_allclose(g, differences, atol=1e-5)

@@ -1,0 +1,89 @@
+"""Linear algebra of the solvers: inverses of positive definite matrices, conjugate gradients.
+
+An inverse is a function rhs -> H⁻¹ rhs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+__all__ = ["Inverse", "cholesky_inverse", "conjugate_gradients", "low_rank_inverse"]
+
+Inverse = Callable[[np.ndarray], np.ndarray]
+
+# added to the diagonal, scaled to 1, one after the other until the factorisation succeeds
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+
+
+def cholesky_inverse(H: np.ndarray) -> Inverse | None:
+    """The inverse of H from its upper triangle, which is overwritten; None if H is indefinite.
+
+    A parameter without any curvature gets curvature 1; a ridge makes up for rounding.
+    """
+    diagonal = H.diagonal().copy()
+    diagonal[~(diagonal > 0)] = 1.0
+    scale = 1 / np.sqrt(diagonal)
+    H *= scale[:, None]
+    H *= scale
+    for ridge in RIDGES:
+        H[np.diag_indices(len(H))] = 1.0 + ridge
+        # columns of Hᵀ are rows of H: nothing has to be transposed
+        factor, failed = dpotrf(H.T, lower=True, clean=False)
+        if not failed:
+            return lambda rhs: scale * dpotrs(factor, scale * rhs, lower=True)[0]
+    return None
+
+
+def low_rank_inverse(A: np.ndarray) -> Inverse:
+    """(I + AᵀA)⁻¹ = I − Aᵀ(I + AAᵀ)⁻¹A, for A with fewer rows than columns."""
+    if len(A) == 0:
+        return np.copy
+    small = A @ A.T
+    small[np.diag_indices(len(small))] += 1.0
+    factor, failed = dpotrf(small.T, lower=True, clean=False)
+    if failed:
+        raise np.linalg.LinAlgError("the Hessian is not positive definite; scale the columns")
+    return lambda rhs: rhs - A.T @ dpotrs(factor, A @ rhs, lower=True)[0]
+
+
+def conjugate_gradients(
+    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    precondition: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    rhs: np.ndarray,
+    goal: np.ndarray,
+) -> np.ndarray:
+    """Approximate solutions (m x P) of P positive definite systems, all of them in one pass.
+
+    Parameters
+    ----------
+    multiply, precondition : functions
+        ``multiply(p, which)`` are the products of the systems ``which`` with the columns of p,
+        ``precondition(r, which)`` those with their approximate inverses.
+    rhs : array of shape (m, P)
+        Right-hand sides.
+    goal : array of shape (P,)
+        Norms of the residuals to reach.
+
+    Returns
+    -------
+    array of shape (m, P)
+    """
+    left = np.arange(rhs.shape[1])
+    x, r, p = np.zeros_like(rhs), rhs.copy(), precondition(rhs, left)
+    rz = np.einsum("ij,ij->j", r, p)
+    for _ in range(10 * len(rhs)):
+        Hp = multiply(p[:, left], left)
+        along = rz[left] / np.einsum("ij,ij->j", p[:, left], Hp)
+        x[:, left] += along * p[:, left]
+        r[:, left] -= along * Hp
+        left = left[np.linalg.norm(r[:, left], axis=0) > goal[left]]
+        if len(left) == 0:
+            break
+        z = precondition(r[:, left], left)
+        new = np.einsum("ij,ij->j", r[:, left], z)
+        p[:, left] = z + (new / rz[left]) * p[:, left]
+        rz[left] = new
+    return x
