@@ -11,7 +11,6 @@ solves one linear system per pattern and the forests are routed past absent colu
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any
@@ -44,6 +43,7 @@ from consilience._parameters import (
     Scalar,
 )
 from consilience._training import UNLABELLED
+from consilience._warnings import warn_of_unseen_views
 from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import read_input
@@ -228,7 +228,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
-        self._warn_of_unseen_views(data)
+        warn_of_unseen_views(np.array(data.view_names)[~data.present.any(axis=0)])
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         if labelled.all():
@@ -344,15 +344,6 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _tree_columns(self, mapped: Mapped, data: MultiViewData) -> dict[str, list[Any]]:
         """Member name -> columns of each view that its forest sees (None where there are none)."""
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
-
-    def _warn_of_unseen_views(self, data: MultiViewData) -> None:
-        for name in np.array(data.view_names)[~data.present.any(axis=0)]:
-            warnings.warn(
-                f"view {str(name)!r} is present in no training rows and takes no part in the "
-                "decision",
-                UserWarning,
-                stacklevel=5,
-            )
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         out = np.empty((len(data), len(self.classes_)))

@@ -60,7 +60,7 @@ def read_partial_labels(y: Any, bare: np.ndarray, n_samples: int, method: str) -
     if bare.all():
         raise ValueError(f"{method} needs labels, but no training row has one")
     # None turns all labels into objects; without it they have a type of their own
-    labels = check_labels(np.array(y[~bare].tolist()), np.count_nonzero(~bare), method)
+    labels = check_labels(np.array(y[~bare].tolist()), int(np.count_nonzero(~bare)), method)
     out = np.full(n_samples, labels[0])
     out[~bare] = labels
     return out
