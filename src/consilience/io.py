@@ -30,7 +30,6 @@ OURS = (
     "_core.binned.Tree",
     "_default._reference_set.ReferenceSet",
     "_default._reference_set.ReferenceView",
-    "_default._cache.PatternCache",
     "_default._classifier.ConsilienceClassifier",
     "_default._columns.Columns",
     "_default._components.Components",

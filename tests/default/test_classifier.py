@@ -93,7 +93,7 @@ def test_a_view_missing_in_all_training_rows():
     present = np.ones((80, 3), dtype=bool)
     present[:, 1] = False
     rare = MultiViewData(dict(data.items()), present=present)
-    with pytest.warns(UserWarning, match="view 'view1' is present in no training rows"):
+    with pytest.warns(UserWarning, match="'view1' are present in no training row"):
         fitted = model().fit(rare, y)
     assert fitted.view_weights_[1] == 0
     assert fitted.score(data, y) > 0.8

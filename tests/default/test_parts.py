@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from consilience import MultiViewData
 from consilience._default import _forest, _kernel
-from consilience._default._cache import MAX_PATTERNS, PatternCache
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
 from consilience._default._forest import N_FOLDS, assign_folds, grow_forest

@@ -1,15 +1,17 @@
 """ConsilienceClassifier: the classifier to start with.
 
-The map of a fit: rows merged and ordered (``_rows``), views mapped (``views._maps``), the kernel
-member (``_kernel``, ``_reference_set``), the two tree members on mapped columns and on principal
-components (``_trees``, ``_forest``, ``_components``), their weights by left-out error
-(``_combine``).
+A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
+the kernel member (``_kernel``, ``_reference_set``) and the two tree members on mapped columns and
+on principal components (``_trees``, ``_forest``, ``_components``), and weighs them by their
+predictions for training rows left out (``_combine``). Unlabelled rows take part in a second fit
+(``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
+solves one linear system per pattern and the forests are routed past absent columns (``_routing``).
 """
 
 from __future__ import annotations
 
 import time
-import warnings
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -19,14 +21,14 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._default._columns import fit_columns
+from consilience._default._columns import Mapped, fit_columns
 from consilience._default._combine import fit_stacking_weights, out_of_fold_error
 from consilience._default._explain import Explanation, explain_views
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._pseudo_labels import (
+    add_pseudo_labels,
     is_unlabelled,
     match_confidence,
-    pseudo_label_weights,
     read_partial_labels,
 )
 from consilience._default._rows import merge_rows
@@ -41,6 +43,8 @@ from consilience._parameters import (
     Scalar,
 )
 from consilience._training import UNLABELLED
+from consilience._warnings import warn_of_unseen_views
+from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
@@ -50,59 +54,59 @@ __all__ = ["ConsilienceClassifier"]
 
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES = 10
-# few rows make votes close, so that more trees are worth their time
+# votes are close where rows are few, so that more trees are worth their time
 SMALL_DATA_ROWS = 2000
 SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
 
 
 class ConsilienceClassifier(MultiViewClassifier):
-    """The classifier to start with: no choice is needed, and few labels are enough.
+    """The classifier to start with: it needs no tuning, and few labels are enough.
 
     Three members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a forest on the columns of all views, and a forest
-    on the principal components of each. Their scores are pooled so that the probabilities of
-    training rows left out are as good as can be.
+    on the principal components of each. Their scores are pooled so that the log loss on training
+    rows left out is minimal.
 
-    Dense and sparse views, tables with categories and with empty cells, kernels and distances are
-    taken as they come. Rows may lack views, in training and in prediction: each is predicted by
-    the views it has.
+    Dense and sparse views, tables with categories and empty cells, kernels and distances are
+    accepted. Rows may lack views, in training and in prediction: each is predicted from the views
+    it has.
 
     Parameters
     ----------
     n_estimators : int or None, default=None
-        Trees of each forest, at least 10. None is 500, or 300 for more than 2000 rows.
+        Number of trees in each forest, at least 10. None means 500, or 300 for more than 2000 rows.
     time_budget : float or None, default=None
-        Seconds after which no more trees are grown; each forest has at least 10. Results then
-        depend on the machine. None grows all.
+        Number of seconds after which no more trees are grown; each forest has at least 10. Results
+        then depend on the machine. None means no limit.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
-        Weights of the classes, multiplied into the sample weights.
+        Weights of the classes, multiplied with the sample weights.
     unlabelled : scalar or None, default=None
-        Label of training rows whose class is not known, such as −1 (scikit-learn's convention,
-        which has to be asked for here, because −1 is a class elsewhere) or NaN. Labels that are
-        None always mean such rows.
+        Label that marks training rows of unknown class, such as −1 (scikit-learn's convention,
+        which must be set explicitly, because −1 may be a class) or NaN. Rows whose label is None
+        are always unlabelled.
     random_state : int, RandomState or None, default=None
         Seed of the trees.
     n_jobs : int or None, default=None
-        Number of threads that grow trees; None is 1.
+        Number of threads that grow trees; None means 1.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     member_names_ : list of str
-        "kernel", "columns" (forest on the columns), "components" (forest on components); the
-        second is left out if all views are kernels or distances.
+        "kernel", "columns" (forest on the columns), "components" (forest on components); there is
+        no "columns" if all views are kernels or distances.
     member_weights_ : ndarray of shape (n_members,)
-        Factors of the members' scores, divided by their sum.
+        Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
         Accuracy of each member on training rows left out.
     out_of_fold_score_ : float
         Accuracy of all members together on training rows left out.
     view_weights_ : ndarray of shape (n_views,)
         Weights of the views in the kernel member (and among forests of single views), summing to
-        1: proportional to ``view_scores_``, but at least 0.01.
+        1: proportional to ``view_scores_``, where scores below 0.01 count as 0.01.
     view_scores_ : ndarray of shape (n_views,)
         Share of the labels' variance that each view explains alone in rows left out.
     view_names_ : list of str
@@ -120,13 +124,18 @@ class ConsilienceClassifier(MultiViewClassifier):
     Notes
     -----
     The evidence is in ``docs/results/default.md``. Equal rows with equal labels count as one row of
-    their summed weight, so a row is never judged by its copy. Above 2000 rows the kernel is
-    approximated on 1000 landmarks. Training rows are kept (2000 at most), because the kernel
-    member predicts by them.
+    their summed weight, so a row is never predicted by its copy. Above 2000 rows the kernel is
+    approximated on 1000 landmarks. The model keeps at most 2000 training rows, with which the
+    kernel member compares new ones.
 
-    Rows without a label take part in a second fit with the class that the first one gives them, at
-    most at 0.3 of a label's weight. ``member_scores_`` and ``out_of_fold_score_`` are then those of
-    the first fit.
+    ``predict`` trains nothing, also for rows that lack views: the kernel member solves a linear
+    system for each pattern of present views, and a row descends both sides of a split on a column
+    that it lacks, weighted by the training rows on each side. If training rows lack views, there
+    are forests of single views instead.
+
+    Unlabelled rows take part in a second fit with the class that the first one predicts, at no
+    more than 0.3 of a label's weight. ``member_scores_`` and ``out_of_fold_score_`` are then those
+    of the first fit.
 
     Examples
     --------
@@ -140,6 +149,11 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     _kinds = KINDS
 
+    member_scores_: np.ndarray
+    out_of_fold_score_: float
+    _factors: np.ndarray
+    _bias: np.ndarray
+
     _parameter_constraints: dict[str, list[Any]] = {
         "n_estimators": [None, Number(Integral, MIN_TREES, None, closed="left")],
         "time_budget": [None, POSITIVE],
@@ -152,15 +166,15 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     def __init__(
         self,
-        n_estimators=None,
+        n_estimators: int | None = None,
         *,
-        time_budget=None,
-        views=None,
-        class_weight=None,
-        unlabelled=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        time_budget: float | None = None,
+        views: Any = None,
+        class_weight: Any = None,
+        unlabelled: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_estimators = n_estimators
         self.time_budget = time_budget
         self.views = views
@@ -169,8 +183,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def explain(self):
-        """What the decision rests on: members, views alone, and what each view adds.
+    def explain(self) -> Explanation:
+        """Explain what the decision rests on: members, views alone, and what each view adds.
 
         Returns
         -------
@@ -185,7 +199,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         ]
         return Explanation(members, explain_views(self._members[0], self.view_scores_))
 
-    def member_decision_function(self, X):
+    def member_decision_function(self, X: Any) -> np.ndarray:
         """Scores of each member alone, before they are pooled.
 
         Parameters
@@ -206,74 +220,99 @@ class ConsilienceClassifier(MultiViewClassifier):
                 out[:, rows] = self._member_scores(data[rows])
         return out
 
-    def _validate_input(self, X, reset):
+    def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         data = read_input(self, X, reset=reset, numeric=False)
         if reset:
             self._table_codes = fit_table_codes(data)
         data = encode_tables(data, self._table_codes)
         return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
 
-    def _fit(self, data, codes, weight):
-        self._warn_of_unseen_views(data)
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
+        warn_of_unseen_views(np.array(data.view_names)[~data.present.any(axis=0)])
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         if labelled.all():
+            deadline = make_deadline(self.time_budget)
             with Progress(self, n_tasks) as progress:
-                self._fit_rows(data, codes, weight, rng, make_deadline(self.time_budget), progress)
+                self._fit_rows(data, codes, weight, self.class_prior_, rng, deadline, progress)
         else:
             with Progress(self, n_tasks + self._n_tasks(labelled.sum())) as progress:
-                self._fit_with_pseudo_labels(data, codes, weight, rng, progress)
+                self._fit_with_pseudo_labels(data, codes, weight, labelled, rng, progress)
 
-    def _fit_with_pseudo_labels(self, data, codes, weight, rng, progress):
-        """Fit on the rows with a label, guess those of the others, fit on all of them."""
-        labelled = codes != UNLABELLED
+    def _fit_with_pseudo_labels(
+        self,
+        data: MultiViewData,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        labelled: np.ndarray,
+        rng: np.random.RandomState,
+        progress: Progress,
+    ) -> None:
+        """Fit on the labelled rows, predict the classes of the others, fit on all of them."""
         half = None if self.time_budget is None else self.time_budget / 2
         known = data[labelled], codes[labelled], weight[labelled]
-        self._fit_rows(*known, rng, make_deadline(half), progress)
-        judged = self.member_scores_, self.out_of_fold_score_
-        guesses = self._probabilities(data[~labelled])
-        guessed, share = pseudo_label_weights(guesses)
-        codes[~labelled] = guessed
-        weight[~labelled] *= share
-        # guesses lean to some of the classes, and so will the members: the pool has to know
+        self._fit_rows(*known, self.class_prior_, rng, make_deadline(half), progress)
+        scores = self.member_scores_, self.out_of_fold_score_
+        probabilities = self._probabilities(data[~labelled])
+        codes, weight = add_pseudo_labels(codes, weight, labelled, probabilities)
+        # pseudo-labels favour some of the classes, and so will the members: stacking must know
         totals = np.bincount(codes, weights=weight)
-        self.class_prior_ = totals / totals.sum()
-        rows, logits = self._fit_rows(data, codes, weight, rng, make_deadline(half), progress)
-        factor = match_confidence(logits[~labelled[rows]], guesses.max(axis=1).mean())
+        prior = totals / totals.sum()
+        rows, logits = self._fit_rows(
+            data, codes, weight, prior, rng, make_deadline(half), progress
+        )
+        confidence = probabilities.max(axis=1).mean()
+        factor = match_confidence(logits[~labelled[rows]], confidence)
         self._factors, self._bias = factor * self._factors, factor * self._bias
-        self.member_scores_, self.out_of_fold_score_ = judged
+        self.member_scores_, self.out_of_fold_score_ = scores
 
-    def _n_trees(self, n_rows):
+    def _n_trees(self, n_rows: int) -> int:
         if self.n_estimators is not None:
             return self.n_estimators
         return SMALL_DATA_TREES if n_rows <= SMALL_DATA_ROWS else LARGE_DATA_TREES
 
-    def _n_tasks(self, n_rows):
+    def _n_tasks(self, n_rows: int) -> int:
         return 1 + 2 * -(-self._n_trees(n_rows) // MIN_TREES)
 
-    def _fit_rows(self, data, codes, weight, rng, has_time_left, progress):
-        """Fit on rows that have a class; numbers of the rows kept, and their left-out logits."""
+    def _fit_rows(
+        self,
+        data: MultiViewData,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        prior: np.ndarray,
+        rng: np.random.RandomState,
+        has_time_left: Callable[[], bool] | None,
+        progress: Progress,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit on rows that have a class; return the rows kept and their left-out logits."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
-        oof_scores = self._fit_members(data, codes, weight, seeds, has_time_left, progress)
-        self._factors, self._bias = fit_stacking_weights(
-            oof_scores, codes, weight, self.class_prior_
-        )
+        oof_scores = self._fit_members(data, codes, weight, prior, seeds, has_time_left, progress)
+        self._factors, self._bias = fit_stacking_weights(oof_scores, codes, weight, prior)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array(
-            [1 - out_of_fold_error(a, codes, weight) for a in oof_scores]
+            [1 - out_of_fold_error(scores, codes, weight) for scores in oof_scores]
         )
         logits = np.tensordot(self._factors, oof_scores, axes=1) + self._bias
         self.out_of_fold_score_ = 1 - out_of_fold_error(logits, codes, weight)
         return rows, logits
 
-    def _fit_members(self, data, codes, weight, seeds, has_time_left, progress):
-        """Fit the members; their scores (M x n x K) for training rows left out."""
+    def _fit_members(
+        self,
+        data: MultiViewData,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        prior: np.ndarray,
+        seeds: np.ndarray,
+        has_time_left: Callable[[], bool] | None,
+        progress: Progress,
+    ) -> np.ndarray:
+        """Fit the members; return their scores (M x n x K) for training rows left out."""
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
-            lambda filled: fit_kernel_member(data, filled, codes, weight, self.class_prior_),
+            lambda filled: fit_kernel_member(data, filled, codes, weight, prior),
             [mapped.filled],
             "fit kernel",
         )
@@ -281,16 +320,17 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.view_weights_ = kernel.view_weights / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
-        blocks = self._tree_columns(mapped, data)
-        for (name, held), own_seeds in zip(blocks.items(), seeds, strict=True):
-            if all(block is None for block in held):
+        for (name, blocks), own_seeds in zip(
+            self._tree_columns(mapped, data).items(), seeds, strict=True
+        ):
+            if all(block is None for block in blocks):
                 continue
             member, votes = fit_tree_member(
-                held,
+                blocks,
                 data.present,
                 codes,
                 weight,
-                self.class_prior_,
+                prior,
                 kernel.view_weights,
                 own_seeds,
                 lambda function, items: progress.map(function, items, "grow trees"),
@@ -301,61 +341,42 @@ class ConsilienceClassifier(MultiViewClassifier):
             self.member_names_.append(name)
         return np.stack(oof_scores)
 
-    def _tree_columns(self, mapped, data):
+    def _tree_columns(self, mapped: Mapped, data: MultiViewData) -> dict[str, list[Any]]:
+        """Member name -> columns of each view that its forest sees (None where there are none)."""
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
 
-    def _warn_of_unseen_views(self, data):
-        for name in np.array(data.view_names)[~data.present.any(axis=0)]:
-            warnings.warn(
-                f"view {str(name)!r} is present in no training rows and takes no part in the "
-                "decision",
-                UserWarning,
-                stacklevel=5,
-            )
-
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         out = np.empty((len(data), len(self.classes_)))
         for start in range(0, len(data), PREDICT_CHUNK_ROWS):
             rows = slice(start, start + PREDICT_CHUNK_ROWS)
             out[rows] = np.tensordot(self._factors, self._member_scores(data[rows]), axes=1)
         return out + self._bias
 
-    def _member_scores(self, data):
+    def _member_scores(self, data: MultiViewData) -> np.ndarray:
         mapped = self._columns.apply(data)
         blocks = self._tree_columns(mapped, data)
         out = [self._members[0].predict(data, mapped.filled)]
         for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
-            out.append(member.predict(blocks[name], data.present, self._sample_of(name)))
+            out.append(member.predict(blocks[name], data.present))
         return np.stack(out)
 
-    def _sample_of(self, name):
-        """Kept training rows, from which trees for single views can be grown."""
-        kernel = self._members[0]
-
-        def sample(v):
-            rows = kernel.reference_set.present[:, v]
-            codes = kernel.targets[rows].argmax(axis=1)
-            return self._columns.reference_columns(name, v), codes, kernel.weight[rows]
-
-        return sample
-
-    def _probabilities(self, data):
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return softmax(self._scores(data), axis=1)
 
-    def _read_labels(self, y, n_samples):
+    def _read_labels(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
         bare = is_unlabelled(y, self.unlabelled)
         if y is None or not bare.any():
             return super()._read_labels(y, n_samples)
         return read_partial_labels(y, bare, n_samples, type(self).__name__), ~bare
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-def make_deadline(seconds):
-    """Whether there is time left, as a function; None if time does not matter."""
+def make_deadline(seconds: float | None) -> Callable[[], bool] | None:
+    """Return a function that says whether there is time left; None if time is not limited."""
     if seconds is None:
         return None
     end = time.monotonic() + seconds

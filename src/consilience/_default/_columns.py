@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._default._components import fit_components, fit_kernel_components
+from consilience._default._components import (
+    Components,
+    fit_components,
+    fit_kernel_components,
+)
+from consilience._default._reference_set import ReferenceSet, ReferenceView
+from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._maps import fit_view_map
 
@@ -15,7 +22,7 @@ __all__ = ["Columns", "Mapped", "fit_columns"]
 
 # cells above which mapped views are kept in single precision
 FLOAT64_MAX_CELLS = 20_000_000
-# columns up to which a view shows them beside its components: rules on single columns get lost in
+# columns up to which a view keeps them beside its components: rules on single columns get lost in
 # rotations, see docs/results/default.md
 NARROW_VIEW_COLUMNS = 40
 
@@ -26,23 +33,24 @@ class Mapped:
     ``filled`` (dict of view -> matrix) with means there; rows that lack a view are 0.
     """
 
-    raw: list
-    filled: dict
+    raw: list[Any]
+    filled: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Maps of the feature views, and components of all views (None where there are none)."""
 
-    names: tuple
-    maps: dict
+    names: tuple[str, ...]
+    maps: dict[str, Any]
     dtype: type
-    components: tuple = ()
-    reference_set: object = None
+    components: tuple[Components | None, ...] = ()
+    reference_set: ReferenceSet | None = None
 
-    def apply(self, data):
+    def apply(self, data: MultiViewData) -> Mapped:
         """Mapped rows of a container."""
-        raw, filled = [], {}
+        raw: list[Any] = []
+        filled = {}
         for v, name in enumerate(self.names):
             if name not in self.maps:
                 raw.append(None)
@@ -53,44 +61,25 @@ class Columns:
             filled[name] = self.maps[name].fill(block)
         return Mapped(raw, filled)
 
-    def with_components(self, reference_set):
-        """The same with components fitted on the rows of the bank."""
-        components = []
-        for view in reference_set.views:
-            if view.rows is not None:
-                fitted = fit_components(view.rows) if view.rows.shape[0] > 1 else None
-            elif view.own is not None and len(view.own) > 1:
-                fitted = fit_kernel_components(_base_kernel(view, view.own_distances()))
-            else:
-                fitted = None
-            components.append(fitted if fitted is not None and fitted.width else None)
-        return replace(self, components=tuple(components), reference_set=reference_set)
+    def with_components(self, reference_set: ReferenceSet) -> Columns:
+        """Return a copy with components fitted on the reference rows."""
+        components = tuple(_fit_components_of(view) for view in reference_set.views)
+        return replace(self, components=components, reference_set=reference_set)
 
-    def reference_columns(self, kind, v):
-        """Columns (or components) of view v for the rows of the bank that have it."""
-        view = self.reference_set.views[v]
-        if kind == "columns":
-            return view.rows
-        if view.rows is not None:
-            return self._beside_columns(v, view.rows)
-        return self.components[v].apply(_base_kernel(view, view.own_distances()))
-
-    def _beside_columns(self, v, X):
-        """Components of mapped rows, beside the columns themselves if they are few."""
-        components = self.components[v].apply(X)
-        if X.shape[1] > NARROW_VIEW_COLUMNS:
-            return components
-        return np.hstack([components, X.toarray() if sp.issparse(X) else X])
-
-    def components_of(self, mapped, data):
-        """Components of the rows (list over the views)."""
-        blocks = []
+    def components_of(self, mapped: Mapped, data: MultiViewData) -> list[np.ndarray | None]:
+        """Components of the rows (list over the views), beside the columns if these are few."""
+        blocks: list[np.ndarray | None] = []
         for v, (name, fitted) in enumerate(zip(self.names, self.components, strict=True)):
             if fitted is None:
                 blocks.append(None)
             elif name in self.maps:
-                blocks.append(self._beside_columns(v, mapped.filled[name]))
+                X = mapped.filled[name]
+                components = fitted.apply(X)
+                if X.shape[1] <= NARROW_VIEW_COLUMNS:
+                    components = np.hstack([components, X.toarray() if sp.issparse(X) else X])
+                blocks.append(components)
             else:
+                assert self.reference_set is not None  # set together with the components
                 rows = np.flatnonzero(data.present[:, v])
                 block = np.zeros((len(data), fitted.width))
                 if len(rows):
@@ -100,19 +89,30 @@ class Columns:
         return blocks
 
 
-def _base_kernel(view, D):
+def _fit_components_of(view: ReferenceView) -> Components | None:
+    """Components of a view; None if its rows are too few or do not differ."""
+    if view.rows is not None:
+        fitted = fit_components(view.rows) if view.rows.shape[0] > 1 else None
+    elif view.own is not None and len(view.own) > 1:
+        fitted = fit_kernel_components(_base_kernel(view, view.own_distances()))
+    else:
+        fitted = None
+    return fitted if fitted is not None and fitted.width else None
+
+
+def _base_kernel(view: ReferenceView, D: np.ndarray) -> np.ndarray:
     return 1.0 - D if view.kind == "kernel" else np.exp(-D)
 
 
-def _only_present(view, is_present):
+def _only_present(view: Any, is_present: np.ndarray) -> Any:
     """The view with zeros in the rows that lack it, whatever is stored there."""
     if is_present.all():
         return view
     return storage.fill_rows(view, ~is_present, np.zeros(view.shape[1]))
 
 
-def fit_columns(data, weight):
-    """Maps fitted on the rows that have each view, and the mapped training rows."""
+def fit_columns(data: MultiViewData, weight: np.ndarray) -> tuple[Columns, Mapped]:
+    """Return maps fitted on the rows that have each view, and the mapped training rows."""
     maps = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind == "features":

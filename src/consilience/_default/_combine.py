@@ -1,10 +1,10 @@
-"""How much each member counts, and what the combined score means as a probability.
+"""Stacking: how much each member counts, and which probabilities their scores amount to.
 
 The members' scores are pooled as logits,  z_k = Σ_m a_m s_mk + β log π_k,  with a_m > 0 and π the
-shares of the classes, so that softmax(z) has the least log loss on rows left out. Everything is
-held back: the factors towards each other and towards a common size, β towards 0. A member that
-fails loses its say, members that do alike count alike, and β takes back what a member lends to
-the frequent classes; with equal shares it changes nothing.
+shares of the classes, so that softmax(z) has the least log loss on rows left out. All parameters
+are shrunk: the factors towards each other and towards a common size, β towards 0. A member that
+fails loses its influence, members that do equally well count equally, and β corrects for members
+that favour the frequent classes; with equal shares it changes nothing.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from scipy.special import logsumexp
 
 __all__ = ["fit_stacking_weights", "out_of_fold_error"]
 
-# constants in units of a row's log loss; their choice is in docs/results/default.md
-SPREAD_PENALTY = 1.0  # against factors that differ, by the square of the logarithm
-SCALE_PENALTY = 1.0  # against factors far from ``TYPICAL_FACTOR``
+# penalties in units of a row's log loss; docs/results/default.md says how they were chosen
+SPREAD_PENALTY = 1.0  # on the squared differences between the logarithms of the factors
+SCALE_PENALTY = 1.0  # on the squared distance of their mean from that of ``TYPICAL_FACTOR``
 TYPICAL_FACTOR = 5.0
-PRIOR_PENALTY = 0.1  # against β
-MAX_ROWS = 5000  # rows that are enough for so few numbers
+PRIOR_PENALTY = 0.1  # on β²
+MAX_ROWS = 5000  # rows that are enough for so few parameters
 
 
-def out_of_fold_error(scores, codes, weight):
+def out_of_fold_error(scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """Weighted share of rows whose left-out prediction is wrong."""
     return float(weight @ (scores.argmax(axis=1) != codes) / weight.sum())
 
 
-def fit_stacking_weights(scores, codes, weight, prior):
-    """Factors (M) and bias (K) of least held-back log loss.
+def fit_stacking_weights(
+    scores: np.ndarray, codes: np.ndarray, weight: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factors (M) and the bias (K) of least penalised log loss.
 
     Parameters
     ----------
-    answers : array of shape (M, n, K)
+    scores : array of shape (M, n, K)
         Scores of the members for rows they have not seen.
     codes, weight : arrays of shape (n,)
         Classes and weights, which are 1 in the mean.
@@ -44,13 +46,10 @@ def fit_stacking_weights(scores, codes, weight, prior):
     n_members, rows = len(scores), np.arange(len(codes))
     log_prior = np.log(prior) - np.log(prior).mean()
 
-    def loss(theta):
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         logs, beta = theta[:-1], theta[-1]
-        factors, spread, size = (
-            np.exp(logs),
-            logs - logs.mean(),
-            logs.mean() - np.log(TYPICAL_FACTOR),
-        )
+        factors = np.exp(logs)
+        spread, size = logs - logs.mean(), logs.mean() - np.log(TYPICAL_FACTOR)
         logits = np.tensordot(factors, scores, axes=1) + beta * log_prior
         norms = logsumexp(logits, axis=1)
         slope = weight[:, None] * np.exp(logits - norms[:, None])

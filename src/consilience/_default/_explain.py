@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from consilience._default._kernel import PENALTIES, TUNING_ROWS, combine
+from consilience._default._kernel import TUNING_ROWS, KernelMember, fit_on_tuning_rows
 from consilience._default._reference_set import imputed_distances
-from consilience._solvers.kernel_ridge import kernel_ridge
 
 __all__ = ["Explanation", "explain_views"]
 
@@ -17,25 +18,22 @@ __all__ = ["Explanation", "explain_views"]
 class Explanation:
     """Members and views as lists of dicts; as text, two tables."""
 
-    members: list
-    views: list
+    members: list[dict[str, Any]]
+    views: list[dict[str, Any]]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{_table(self.members)}\n\n{_table(self.views)}"
 
 
-def explain_views(kernel, alone):
-    """For each view its weight, what it explains alone, and what all explain more than the others.
+def explain_views(kernel: KernelMember, alone: np.ndarray) -> list[dict[str, Any]]:
+    """For each view its weight, what it explains alone, and what it adds to the other views.
 
-    "alone" and "adds" are shares of the labels' variance explained in rows left out, by the kernel
-    member on at most 1000 rows.
+    "alone" and "adds" are shares of the labels' variance that the kernel member explains in rows
+    left out, computed on at most 1000 rows.
     """
-    reference_set, used = kernel.reference_set, np.flatnonzero(kernel.view_weights)
+    reference_set, used = kernel.reference_set, np.flatnonzero(kernel.view_weights).tolist()
     Ds = {
-        v: imputed_distances(reference_set, v, reference_set.views[v].own_distances())[
-            :TUNING_ROWS, :TUNING_ROWS
-        ]
-        for v in used
+        v: imputed_distances(reference_set, v, reference_set.views[v].own_distances()) for v in used
     }
     weights = kernel.view_weights / kernel.view_weights.sum()
     everything = _explained(kernel, Ds, used)
@@ -54,16 +52,16 @@ def explain_views(kernel, alone):
     return rows
 
 
-def _explained(kernel, Ds, views):
-    view_weights = kernel.view_weights[views]
-    linear = kernel.reference_set.linear[views]
-    K = combine([Ds[v] for v in views], view_weights / view_weights.sum(), kernel.width, linear)
-    Y, weight = kernel.targets[:TUNING_ROWS], kernel.weight[:TUNING_ROWS]
-    return 1.0 - kernel_ridge(K, Y, weight, PENALTIES).error / (weight @ (Y**2).sum(axis=1))
+def _explained(kernel: KernelMember, Ds: dict[int, np.ndarray], views: Sequence[int]) -> float:
+    weights, linear = kernel.view_weights[views], kernel.reference_set.linear[views]
+    weights = weights / weights.sum()
+    Y, weight = kernel.targets, kernel.weight
+    fit = fit_on_tuning_rows([Ds[v] for v in views], weights, kernel.width, linear, Y, weight)
+    return 1.0 - fit.error / (weight[:TUNING_ROWS] @ (Y[:TUNING_ROWS] ** 2).sum(axis=1))
 
 
-def _table(rows):
-    """Rows of a table as text, the first column to the left."""
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Rows of a table as text, the first column left-aligned."""
     names = list(rows[0])
     cells = [names] + [
         [f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()]

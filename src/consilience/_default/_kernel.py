@@ -1,59 +1,74 @@
 """The kernel member: ridge regression on a kernel that weighs the views by what they explain alone.
 
-With D_v the distances of view v divided by their typical size, and w_v ∝ max(.01, R²_v) where R²_v
-is the share of the labels' variance that kernel ridge on exp(−D_v) explains in rows left out,
+With D_v the distances of view v divided by their scale, and w_v ∝ max(.01, R²_v), where R²_v is the
+share of the labels' variance that kernel ridge on exp(−D_v) explains in rows left out,
 
     K = ½ [ Σ_v w_v exp(−f D_v) + exp(−f Σ_v w_v D_v) ],
 
 one kernel in which views are alternatives and one in which they must agree. The width f and the
-penalty are those of least leave-one-out error. Above ``EXACT_MAX_ROWS`` rows, K is replaced by
-its Nyström approximation on ``N_LANDMARKS`` of them. Rows that lack views are predicted by the same
-regression on the views they have, solved once for every pattern of views.
+penalty are those of least leave-one-out error. Above ``EXACT_MAX_ROWS`` rows, K is replaced by its
+Nyström approximation on ``N_LANDMARKS`` of them.
+
+Rows that lack views are predicted by the same regression on the views they have: one positive
+definite system for each pattern of views. Nothing is tuned for a pattern; its penalty is the
+weighted geometric mean of the penalties that its views need alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
-from consilience._default._cache import PatternCache
 from consilience._default._reference_set import (
-    TINY,
     ReferenceSet,
     ReferenceView,
-    check_block,
-    distance_scale,
     distances_to_references,
     imputed_distances,
     make_reference_set,
-    square_distances,
-    square_norms,
+    make_reference_view,
 )
-from consilience._solvers.kernel_ridge import feature_ridge, kernel_ridge, solve_kernel_ridge
+from consilience._default._rows import group_by_pattern
+from consilience._solvers.eigen import symmetric_eigh
+from consilience._solvers.kernel_ridge import (
+    RidgeFit,
+    feature_ridge,
+    kernel_ridge,
+    solve_kernel_ridge,
+)
+from consilience.views import MultiViewData
 
 __all__ = ["KernelMember", "fit_kernel_member"]
 
-EXACT_MAX_ROWS = 2000  # rows up to which the kernel matrix is used as it is
-N_LANDMARKS = 1000  # rows that stand for all others where there are more
-TUNING_ROWS = 1000  # rows for the strengths of the views and the width of the kernel
-CHUNK_ROWS = 1024  # rows compared with the landmarks at once
+EXACT_MAX_ROWS = 2000  # rows up to which the whole kernel matrix is used
+N_LANDMARKS = 1000  # landmarks that represent all rows where there are more
+TUNING_ROWS = 1000  # rows on which view weights, width and penalties of views are tuned
+CHUNK_ROWS = 1024  # rows compared with the reference set at once
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
 WIDTHS = (0.5, 1.0, 2.0)
-MIN_VIEW_WEIGHT = 0.01  # strength of a view that explains nothing: it may still help others
+MIN_VIEW_WEIGHT = 0.01  # weight of a view that explains nothing alone: it may still help others
+MIN_EIGENVALUE = 1e-10  # of the largest one; Nyström features of smaller ones are left out
+
+MappedViews = dict[str, Any]  # view -> mapped rows (n x d), dense or sparse, without NaN
 
 
-def combine(Ds, weights, width, linear):
+def combine(
+    Ds: Sequence[np.ndarray],
+    weights: Sequence[float] | np.ndarray,
+    width: float,
+    linear: Sequence[bool] | np.ndarray,
+) -> np.ndarray:
     """K (see above) from distances (list of V arrays) and weights that sum to 1.
 
     Where ``linear`` says that a view came as a kernel, which is 1 − D_v, that kernel takes the
     place of exp(−f D_v) and has no part in the second kernel.
     """
-    kernel, total, share = 0.0, 0.0, 0.0
-    for D, weight, flat in zip(Ds, weights, linear, strict=True):
-        kernel = kernel + weight * (1.0 - D if flat else np.exp(-width * D))
-        if not flat:
+    kernel, total, share = np.zeros(()), np.zeros(()), 0.0
+    for D, weight, is_kernel in zip(Ds, weights, linear, strict=True):
+        kernel = kernel + weight * (1.0 - D if is_kernel else np.exp(-width * D))
+        if not is_kernel:
             total, share = total + weight * D, share + weight
     if share == 0:
         return kernel
@@ -62,73 +77,73 @@ def combine(Ds, weights, width, linear):
 
 @dataclass(frozen=True, eq=False)
 class KernelMember:
-    """A fitted kernel regression: coefficients on the rows of the bank."""
+    """A fitted kernel regression: coefficients on the rows of the reference set.
+
+    ``coef`` and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
+    those of the reference rows, from which the coefficients for other patterns follow.
+    """
 
     reference_set: ReferenceSet
     view_weights: np.ndarray
+    view_penalties: np.ndarray
     width: float
-    penalty: float
     coef: np.ndarray
     intercept: np.ndarray
     prior: np.ndarray
     targets: np.ndarray
     weight: np.ndarray
-    cache: PatternCache = field(default_factory=PatternCache)
 
-    def predict(self, data, mapped):
+    def predict(self, data: MultiViewData, mapped: MappedViews) -> np.ndarray:
         """Scores (n x K) that sum to 1; each row by the views it has.
 
         ``mapped`` are the mapped rows of the feature views.
         """
-        out = np.empty((len(data), len(self.prior)))
-        usable = data.present & (self.view_weights > 0)
-        patterns, which = np.unique(usable, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            rows = np.flatnonzero(which.ravel() == p)
+        out = np.tile(self.prior, (len(data), 1))
+        for pattern, rows in group_by_pattern(data.present & (self.view_weights > 0)):
             if not pattern.any():
-                out[rows] = self.prior
                 continue
             coef, intercept = self._solution(pattern)
             for start in range(0, len(rows), CHUNK_ROWS):
                 block = rows[start : start + CHUNK_ROWS]
-                out[block] = (
-                    self._kernel(data[block], _take_mapped_rows(mapped, block), pattern) @ coef
-                )
-                out[block] += intercept
+                K = self._kernel(data[block], _take_mapped_rows(mapped, block), pattern)
+                out[block] = K @ coef + intercept
         return out
 
-    def _combine(self, Ds, pattern):
-        weights, linear = self.view_weights[pattern], self.reference_set.linear[pattern]
-        return combine(Ds, weights / weights.sum(), self.width, linear)
-
-    def _kernel(self, data, mapped, pattern):
+    def _kernel(self, data: MultiViewData, mapped: MappedViews, pattern: np.ndarray) -> np.ndarray:
+        """Kernel (n x m) between samples and reference rows on the views of the pattern."""
         Ds = []
-        for v in np.flatnonzero(pattern):
+        for v in np.flatnonzero(pattern).tolist():
             view = self.reference_set.views[v]
             D = view.distances(data, mapped.get(view.name))
             Ds.append(self.reference_set.impute_distances(v, D))
         return self._combine(Ds, pattern)
 
-    def _solution(self, pattern):
+    def _combine(self, Ds: Sequence[np.ndarray], pattern: np.ndarray) -> np.ndarray:
+        weights, linear = self.view_weights[pattern], self.reference_set.linear[pattern]
+        return combine(Ds, weights / weights.sum(), self.width, linear)
+
+    def _solution(self, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercept (with the prior) for rows with this pattern of views."""
         if (pattern == (self.view_weights > 0)).all():
             return self.coef, self.intercept + self.prior
-        return self.cache.get(pattern.tobytes(), lambda: self._solve_for_pattern(pattern))
-
-    def _solve_for_pattern(self, pattern):
         Ds = [
             imputed_distances(self.reference_set, v, self.reference_set.views[v].own_distances())
-            for v in np.flatnonzero(pattern)
+            for v in np.flatnonzero(pattern).tolist()
         ]
-        K = self._combine(Ds, pattern)
-        if len(K) <= TUNING_ROWS:
-            coef = kernel_ridge(K, self.targets, self.weight, PENALTIES).coef
-        else:
-            coef = solve_kernel_ridge(K, self.targets, self.weight, self.penalty)
+        weights = self.view_weights[pattern]
+        penalty = np.exp(weights @ np.log(self.view_penalties[pattern]) / weights.sum())
+        coef = solve_kernel_ridge(self._combine(Ds, pattern), self.targets, self.weight, penalty)
         return coef, coef.sum(axis=0) + self.prior
 
 
-def fit_kernel_member(data, mapped, codes, weight, prior):
-    """Member, its leave-one-out scores (n x K), and the share of variance each view explains.
+def fit_kernel_member(
+    data: MultiViewData,
+    mapped: MappedViews,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+) -> tuple[KernelMember, np.ndarray, np.ndarray]:
+    """Return the member, its leave-one-out scores (n x K), and what each view explains alone.
 
     Parameters
     ----------
@@ -142,39 +157,32 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
         Shares of the classes.
     """
     Y = np.eye(len(prior))[codes] - prior
-    chosen = (
-        np.arange(len(codes))
-        if len(codes) <= EXACT_MAX_ROWS
-        else choose_landmarks(codes, N_LANDMARKS)
-    )
-    part = data[chosen]
+    is_exact = len(codes) <= EXACT_MAX_ROWS
+    chosen = np.arange(len(codes)) if is_exact else choose_landmarks(codes, N_LANDMARKS)
+    part, targets, part_weight = data[chosen], Y[chosen], weight[chosen]
     views, Ds = zip(
         *(make_reference_view(part, name, mapped, chosen) for name in data.view_names), strict=True
     )
-    explained = np.array(
-        [
-            explained_variance(
-                D,
-                Y[chosen][part.present[:, v]],
-                weight[chosen][part.present[:, v]],
-                views[v].kind == "kernel",
-            )
-            for v, D in enumerate(Ds)
-        ]
-    )
+    explained, penalties = fit_views_alone(views, Ds, part.present, targets, part_weight)
     view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
     reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
-    used = np.flatnonzero(view_weights)
+    used = np.flatnonzero(view_weights).tolist()
     weights, linear = view_weights[used] / view_weights.sum(), reference_set.linear[used]
-    filled = [imputed_distances(reference_set, v, Ds[v]) for v in used]
-    width = best_width(filled, weights, linear, Y[chosen], weight[chosen])
-    K = combine(filled, weights, width, linear)
-    if len(chosen) == len(codes):
+    imputed = [imputed_distances(reference_set, v, Ds[v]) for v in used]
+    width = best_width(imputed, weights, linear, targets, part_weight)
+    for v, D in zip(used, imputed, strict=True):
+        # rows with an imputed view are noisier than those that have it
+        if not part.present[:, v].all():
+            penalties[v] = fit_on_tuning_rows(
+                [D], [1.0], width, [reference_set.linear[v]], targets, part_weight
+            ).penalty
+    K = combine(imputed, weights, width, linear)
+    if is_exact:
         fit = kernel_ridge(K, Y, weight, PENALTIES)
         coef, intercept = fit.coef, fit.coef.sum(axis=0)
     else:
 
-        def kernel_blocks():
+        def kernel_blocks() -> Iterator[np.ndarray]:
             for start in range(0, len(data), CHUNK_ROWS):
                 block = slice(start, start + CHUNK_ROWS)
                 Es = distances_to_references(
@@ -184,79 +192,86 @@ def fit_kernel_member(data, mapped, codes, weight, prior):
 
         fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight)
     member = KernelMember(
-        reference_set,
-        view_weights,
-        width,
-        fit.penalty,
-        coef,
-        intercept,
-        prior,
-        Y[chosen],
-        weight[chosen],
+        reference_set=reference_set,
+        view_weights=view_weights,
+        view_penalties=penalties,
+        width=width,
+        coef=coef,
+        intercept=intercept,
+        prior=prior,
+        targets=targets,
+        weight=part_weight,
     )
     return member, fit.left_out + prior, explained
 
 
-def choose_landmarks(codes, limit):
-    """``limit`` rows with the classes in their shares."""
+def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:
+    """Numbers of ``limit`` rows in which the classes have the shares they have in all rows."""
     order = np.argsort(codes, kind="stable")
     return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 
 
-def make_reference_view(part, name, mapped, chosen):
-    """View of the bank, and the distances between its rows that have it."""
-    is_present = part.present[:, part.view_names.index(name)]
-    rows, kind = np.flatnonzero(is_present), part.kinds[name]
-    if name in mapped:
-        X = mapped[name][chosen[rows]]
-        D = square_distances(X, X)
-        scale = distance_scale(D)
-        return ReferenceView(name, kind, scale, X, square_norms(X)), D / scale
-    if len(rows) == 0:
-        return ReferenceView(name, kind, 1.0), np.zeros((0, 0))
-    held = part[rows]
-    reference = held.reference()
-    values = check_block(held.against(name, reference), name)
-    if kind == "kernel":
-        scale = max(float(np.abs(values.diagonal()).mean()), TINY)
-        return ReferenceView(
-            name, kind, scale, reference=reference, own=values
-        ), 1.0 - values / scale
-    scale = distance_scale(values)
-    return ReferenceView(name, kind, scale, reference=reference, own=values), values / scale
+def fit_views_alone(
+    views: Sequence[ReferenceView],
+    Ds: Sequence[np.ndarray],
+    present: np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the labels' variance that each view explains in rows left out, and its penalty."""
+    explained, penalties = np.zeros(len(views)), np.ones(len(views))
+    for v, (view, D) in enumerate(zip(views, Ds, strict=True)):
+        rows = present[:, v]
+        variance = float(weight[rows][:TUNING_ROWS] @ (Y[rows][:TUNING_ROWS] ** 2).sum(axis=1))
+        if len(D) < 3 or variance == 0:
+            continue
+        linear = view.kind == "kernel"
+        fit = fit_on_tuning_rows([D], [1.0], 1.0, [linear], Y[rows], weight[rows])
+        explained[v], penalties[v] = 1.0 - fit.error / variance, fit.penalty
+    return explained, penalties
 
 
-def explained_variance(D, Y, weight, linear):
-    """Share of the variance of the labels that one view explains in rows left out."""
-    D, Y, weight = D[:TUNING_ROWS, :TUNING_ROWS], Y[:TUNING_ROWS], weight[:TUNING_ROWS]
-    variance = float(weight @ (Y**2).sum(axis=1))
-    if len(D) < 3 or variance == 0:
-        return 0.0
-    fit = kernel_ridge(combine([D], [1.0], 1.0, [linear]), Y, weight, PENALTIES)
-    return 1.0 - fit.error / variance
+def fit_on_tuning_rows(
+    Ds: Sequence[np.ndarray],
+    weights: Sequence[float] | np.ndarray,
+    width: float,
+    linear: Sequence[bool] | np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+) -> RidgeFit:
+    """Kernel ridge regression on the first rows only, for what needs no more of them."""
+    Ds = [D[:TUNING_ROWS, :TUNING_ROWS] for D in Ds]
+    K = combine(Ds, weights, width, linear)
+    return kernel_ridge(K, Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES)
 
 
-def best_width(Ds, weights, linear, Y, weight):
-    """Width of least leave-one-out error, on some of the rows if there are many."""
+def best_width(
+    Ds: Sequence[np.ndarray],
+    weights: np.ndarray,
+    linear: np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+) -> float:
+    """Width of least leave-one-out error."""
     if np.all(linear):
         return 1.0
-    Ds = [D[:TUNING_ROWS, :TUNING_ROWS] for D in Ds]
-    errors = [
-        kernel_ridge(
-            combine(Ds, weights, width, linear), Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES
-        ).error
-        for width in WIDTHS
-    ]
-    return WIDTHS[int(np.argmin(errors))]
+    return min(
+        WIDTHS, key=lambda width: fit_on_tuning_rows(Ds, weights, width, linear, Y, weight).error
+    )
 
 
-def nystrom_ridge(K, kernel_blocks, Y, weight):
+def nystrom_ridge(
+    K: np.ndarray,
+    kernel_blocks: Callable[[], Iterable[np.ndarray]],
+    Y: np.ndarray,
+    weight: np.ndarray,
+) -> tuple[RidgeFit, np.ndarray, np.ndarray]:
     """Ridge on the features K_nm K_mm^(−½) and a constant; coefficients on the landmarks."""
-    values, Q = eigh(K, check_finite=False)
-    kept = values > 1e-10 * values[-1]
+    values, Q = symmetric_eigh(K)
+    kept = values > MIN_EIGENVALUE * values[-1]
     root = Q[:, kept] / np.sqrt(values[kept])
 
-    def blocks():
+    def blocks() -> Iterator[np.ndarray]:
         for block in kernel_blocks():
             yield np.column_stack([block @ root, np.ones(len(block))])
 
@@ -264,5 +279,5 @@ def nystrom_ridge(K, kernel_blocks, Y, weight):
     return fit, root @ fit.coef[:-1], fit.coef[-1]
 
 
-def _take_mapped_rows(mapped, rows):
+def _take_mapped_rows(mapped: MappedViews, rows: Any) -> MappedViews:
     return {name: X[rows] for name, X in mapped.items()}

@@ -1,12 +1,14 @@
-"""Training rows without a label: guesses of a first fit join a second one, with little weight.
+"""Training rows without a label: predictions of a first fit join a second one at a low weight.
 
-The left-out answers of the second fit are too good, because a guess may rest on the very row that
-is left out. So the rows with a label are judged by the first fit, and the second one gets the
-confidence that the first had: its scores are multiplied so that rows without a label, left out, are
-on average as sure as they were.
+Left-out scores of the second fit are too optimistic, because the pseudo-labels of other rows may
+rest on the very row that is left out. So the scores reported for labelled rows are those of the
+first fit, and the second fit is made as confident as the first: its logits are multiplied by a
+factor with which unlabelled rows, left out, are on average as confident as before.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,15 +17,22 @@ from sklearn.utils.validation import column_or_1d
 
 from consilience._targets import check_labels, check_n_labels
 
-__all__ = ["is_unlabelled", "match_confidence", "pseudo_label_weights", "read_partial_labels"]
+__all__ = [
+    "add_pseudo_labels",
+    "is_unlabelled",
+    "match_confidence",
+    "pseudo_label_weights",
+    "read_partial_labels",
+]
 
-PSEUDO_LABEL_WEIGHT = 0.3  # weight of a guess beside a label; see docs/results/default.md
-MAX_LOG_FACTOR = 5.0  # limit of the logarithm of the factor
+# weight of a certain pseudo-label relative to a label; see docs/results/default.md
+PSEUDO_LABEL_WEIGHT = 0.3
+MAX_LOG_FACTOR = 5.0  # bound of the logarithm of the factor
 
 
-def is_unlabelled(y, marker):
-    """Mask of the labels that are None, or the marker."""
-    y = np.asarray(y)  # as it is: what is wrong with it is said elsewhere
+def is_unlabelled(y: Any, marker: Any) -> np.ndarray:
+    """Mask of the labels that are None or equal to the marker."""
+    y = np.asarray(y)  # unchecked: the base class validates the labels
     nan = _is_nan(marker)
     if y.dtype.kind != "O":
         marked = y != y if nan else (y == marker) & (marker is not None)
@@ -37,39 +46,50 @@ def is_unlabelled(y, marker):
     return bare
 
 
-def _is_nan(label):
+def _is_nan(label: Any) -> bool:
     try:
         return bool(label != label)
     except TypeError:  # pandas' NA is neither equal nor different
         return True
 
 
-def read_partial_labels(y, bare, n_samples, method):
-    """Checked labels where some rows have none (``bare``); what stands there means nothing."""
+def read_partial_labels(y: Any, bare: np.ndarray, n_samples: int, method: str) -> np.ndarray:
+    """Checked labels where some rows (``bare``) have none; those get an arbitrary label."""
     y = column_or_1d(y)
     check_n_labels(y, n_samples)
     if bare.all():
         raise ValueError(f"{method} needs labels, but no training row has one")
-    # beside None all labels are objects; without it they are what they look like
-    labels = check_labels(np.array(y[~bare].tolist()), np.count_nonzero(~bare), method)
+    # None turns all labels into objects; without it they have a type of their own
+    labels = check_labels(np.array(y[~bare].tolist()), int(np.count_nonzero(~bare)), method)
     out = np.full(n_samples, labels[0])
     out[~bare] = labels
     return out
 
 
-def pseudo_label_weights(probabilities):
-    """The most likely class of each row, and its weight beside rows with a label."""
+def pseudo_label_weights(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The most likely class of each row, and its weight relative to rows with a label."""
     return probabilities.argmax(axis=1), PSEUDO_LABEL_WEIGHT * probabilities.max(axis=1)
 
 
-def match_confidence(logits, confidence):
+def add_pseudo_labels(
+    codes: np.ndarray, weight: np.ndarray, labelled: np.ndarray, probabilities: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes and weights in which the unlabelled rows have their most likely class."""
+    pseudo_codes, factors = pseudo_label_weights(probabilities)
+    codes, weight = codes.copy(), weight.copy()
+    codes[~labelled] = pseudo_codes
+    weight[~labelled] *= factors
+    return codes, weight
+
+
+def match_confidence(logits: np.ndarray, confidence: float) -> float:
     """Factor of the logits (n x K) with which the most likely class has this mean probability."""
 
-    def excess(log_factor):
+    def excess(log_factor: float) -> float:
         return softmax(np.exp(log_factor) * logits, axis=1).max(axis=1).mean() - confidence
 
     if excess(-MAX_LOG_FACTOR) >= 0:
-        return np.exp(-MAX_LOG_FACTOR)
+        return float(np.exp(-MAX_LOG_FACTOR))
     if excess(MAX_LOG_FACTOR) <= 0:
-        return np.exp(MAX_LOG_FACTOR)
-    return np.exp(brentq(excess, -MAX_LOG_FACTOR, MAX_LOG_FACTOR, xtol=1e-6))
+        return float(np.exp(MAX_LOG_FACTOR))
+    return float(np.exp(brentq(excess, -MAX_LOG_FACTOR, MAX_LOG_FACTOR, xtol=1e-6)))

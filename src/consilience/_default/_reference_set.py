@@ -1,41 +1,40 @@
 """Training rows that later samples are compared with, and distances to them view by view.
 
-A bank holds the mapped rows of every view (all training rows, or landmarks of them) with the
-typical distance of the view. Kernel and distance views are looked up by sample id instead. A
-training row that lacks a view stands at the mean of its nearest rows that have it; distances to
-such a mean follow from distances alone, so this holds for every kind of view.
+A reference set holds the mapped rows of every view (all training rows, or landmarks of them) with
+the distance scale of the view. Kernel and distance views are looked up by sample id instead. A view
+that a training row lacks is imputed with the mean of the nearest rows that have it; distances to
+such a mean follow from distances alone, so this works for every kind of view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.views import MultiViewData
 from consilience.views._pairwise import Reference
 
 __all__ = [
     "ReferenceSet",
     "ReferenceView",
-    "check_block",
-    "distance_scale",
     "distances_to_references",
     "imputed_distances",
     "make_reference_set",
-    "square_distances",
-    "square_norms",
+    "make_reference_view",
 ]
 
-# rows whose mean stands in for a missing view; see docs/results/default.md
+# rows whose mean replaces a missing view; see docs/results/default.md
 N_DONORS = 15
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceView:
-    """One view of the bank: mapped rows, or the ids of the columns to look up."""
+    """One view of the reference set: mapped rows, or the ids of the columns to look up."""
 
     name: str
     kind: str
@@ -45,14 +44,14 @@ class ReferenceView:
     reference: Reference | None = None
     own: np.ndarray | None = None
 
-    def own_distances(self):
-        """Distances between the rows of the bank that have the view."""
-        if self.reference is None:
+    def own_distances(self) -> np.ndarray:
+        """Distances between the reference rows that have the view."""
+        if self.own is None:
             return square_distances(self.rows, self.rows, self.norms) / self.scale
         return self._scaled(self.own)
 
-    def distances(self, data, mapped=None):
-        """Distances (n x m) of samples, which all have the view, to the rows of the bank.
+    def distances(self, data: MultiViewData, mapped: Any = None) -> np.ndarray:
+        """Distances (n x m) of samples, which all have the view, to the reference rows.
 
         ``mapped`` are the mapped rows of a feature view.
         """
@@ -60,36 +59,60 @@ class ReferenceView:
             return square_distances(mapped, self.rows, self.norms) / self.scale
         return self._scaled(check_block(data.against(self.name, self.reference), self.name))
 
-    def _scaled(self, values):
+    def _scaled(self, values: np.ndarray) -> np.ndarray:
         return 1.0 - values / self.scale if self.kind == "kernel" else values / self.scale
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSet:
-    """The views, which row has which, and the operators that fill in missing ones."""
+    """The views, which row has which, and the operators that impute missing ones."""
 
-    views: list
+    views: list[ReferenceView]
     present: np.ndarray
-    means: list
-    offsets: list
+    means: list[Any]
+    offsets: list[Any]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.present)
 
     @property
-    def linear(self):
+    def linear(self) -> np.ndarray:
         """True for the views that came as kernels."""
         return np.array([view.kind == "kernel" for view in self.views])
 
-    def impute_distances(self, v, distances):
-        """Distances (n x m_v) to rows that have view v -> to all rows, missing ones at means."""
+    def impute_distances(self, v: int, distances: np.ndarray) -> np.ndarray:
+        """Distances to all rows from those (n x m_v) to the rows that have view v."""
         if self.means[v] is None:
             return distances
         return distances @ self.means[v].T - self.offsets[v]
 
 
-def check_block(values, name):
-    """Refuse NaN and infinity among the entries of a kernel or distance view."""
+def make_reference_view(
+    part: MultiViewData, name: str, mapped: dict[str, Any], chosen: np.ndarray
+) -> tuple[ReferenceView, np.ndarray]:
+    """View of the reference set, and the distances between the rows that have it."""
+    is_present = part.present[:, part.view_names.index(name)]
+    rows, kind = np.flatnonzero(is_present), part.kinds[name]
+    if name in mapped:
+        X = mapped[name][chosen[rows]]
+        D = square_distances(X, X)
+        scale = distance_scale(D)
+        return ReferenceView(name, kind, scale, X, square_norms(X)), D / scale
+    if len(rows) == 0:
+        return ReferenceView(name, kind, 1.0), np.zeros((0, 0))
+    held = part[rows]
+    reference = held.reference()
+    values = check_block(held.against(name, reference), name)
+    if kind == "kernel":
+        scale = max(float(np.abs(values.diagonal()).mean()), TINY)
+    else:
+        scale = distance_scale(values)
+    view = ReferenceView(name, kind, scale, reference=reference, own=values)
+    return view, view.own_distances()
+
+
+def check_block(values: np.ndarray, name: str) -> np.ndarray:
+    """Return the entries of a kernel or distance view, which must be finite."""
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise ValueError(
@@ -98,7 +121,7 @@ def check_block(values, name):
     return values
 
 
-def square_distances(A, B, norms=None):
+def square_distances(A: Any, B: Any, norms: np.ndarray | None = None) -> np.ndarray:
     """|a − b|² for the rows of A (n x d) and B (m x d), dense or sparse; a dense array."""
     norms = square_norms(B) if norms is None else norms
     products = A @ B.T
@@ -108,14 +131,14 @@ def square_distances(A, B, norms=None):
     return np.maximum(out, 0.0, out=out)
 
 
-def square_norms(X):
+def square_norms(X: Any) -> np.ndarray:
     """|x|² of the rows."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.einsum("ij,ij->i", X, X)
 
 
-def distance_scale(D):
+def distance_scale(D: np.ndarray) -> float:
     """Median of the distances between different rows, but no less than a tenth of their mean."""
     if len(D) < 2:
         return 1.0
@@ -123,7 +146,7 @@ def distance_scale(D):
     return max(float(np.median(others)), 0.1 * float(others.mean()), TINY)
 
 
-def nearest_means(joint):
+def nearest_means(joint: np.ndarray) -> sp.csr_array:
     """Operator (n x m) that takes the mean over the nearest ``N_DONORS`` of m rows."""
     n, m = joint.shape
     k = min(N_DONORS, m)
@@ -132,7 +155,7 @@ def nearest_means(joint):
     return sp.csr_array((np.full(n * k, 1.0 / k), nearest.ravel(), ends), shape=(n, m))
 
 
-def donor_means(joint, is_present):
+def donor_means(joint: np.ndarray, is_present: np.ndarray) -> sp.csr_array | None:
     """Operator (n x m) from the m rows that have a view to all rows, None if nobody lacks it.
 
     ``joint`` are distances (n x n) over the views that two rows share, infinite where they share
@@ -141,17 +164,16 @@ def donor_means(joint, is_present):
     if is_present.all():
         return None
     means = nearest_means(joint[~is_present][:, is_present])
-    place = np.empty(len(is_present), dtype=np.intp)
-    place[is_present], place[~is_present] = (
-        np.arange(is_present.sum()),
-        is_present.sum() + np.arange((~is_present).sum()),
-    )
     stacked = sp.vstack([sp.eye_array(int(is_present.sum()), format="csr"), means], format="csr")
+    # rows that have the view come first in ``stacked``: back into their order
+    place = np.argsort(np.argsort(~is_present, kind="stable"), kind="stable")
     return sp.csr_array(stacked[place])
 
 
-def joint_distances(Ds, present, view_weights):
-    """Mean distance over the views that two rows share, weighted by the strengths of the views."""
+def joint_distances(
+    Ds: Sequence[np.ndarray], present: np.ndarray, view_weights: np.ndarray
+) -> np.ndarray:
+    """Weighted mean distance over the views that two rows share."""
     n = len(present)
     total, share = np.zeros((n, n)), np.zeros((n, n))
     for v, D in enumerate(Ds):
@@ -165,9 +187,15 @@ def joint_distances(Ds, present, view_weights):
     return joint
 
 
-def make_reference_set(views, present, Ds, view_weights):
+def make_reference_set(
+    views: list[ReferenceView],
+    present: np.ndarray,
+    Ds: Sequence[np.ndarray],
+    view_weights: np.ndarray,
+) -> ReferenceSet:
     """Reference set of the views; ``Ds`` are distances between the rows that have each view."""
-    means, offsets = [None] * len(views), [None] * len(views)
+    means: list[Any] = [None] * len(views)
+    offsets: list[Any] = [None] * len(views)
     if not present.all():
         joint = joint_distances(Ds, present, view_weights)
         for v, D in enumerate(Ds):
@@ -177,18 +205,18 @@ def make_reference_set(views, present, Ds, view_weights):
     return ReferenceSet(views, present, means, offsets)
 
 
-def _offsets(means, D, kind):
-    """Half the mean distance among the rows of each mean: |x − mean|² is less by it.
+def _offsets(means: sp.csr_array, D: np.ndarray, kind: str) -> np.ndarray:
+    """By how much |x − mean|² is less than the mean of |x − donor|²; nothing for kernels.
 
-    A kernel with a mean is the mean of the kernels.
+    It is half the mean distance among the donors.
     """
     if kind == "kernel":
         return np.zeros(means.shape[0])
     return 0.5 * (means @ D * means.toarray()).sum(axis=1)
 
 
-def imputed_distances(reference_set, v, D):
-    """Distances (n x n) between all rows of the bank from those between rows that have view v."""
+def imputed_distances(reference_set: ReferenceSet, v: int, D: np.ndarray) -> np.ndarray:
+    """Distances (m x m) between all reference rows from those between rows that have view v."""
     if reference_set.means[v] is None:
         return D
     return (
@@ -197,10 +225,16 @@ def imputed_distances(reference_set, v, D):
     )
 
 
-def distances_to_references(reference_set, Ds, view_weights, data, mapped):
-    """Distances of new rows to all rows of the bank for every view; missing views stand at means.
+def distances_to_references(
+    reference_set: ReferenceSet,
+    Ds: Sequence[np.ndarray],
+    view_weights: np.ndarray,
+    data: MultiViewData,
+    mapped: dict[str, Any],
+) -> list[np.ndarray]:
+    """Distances of new rows to all reference rows for every view; missing views are imputed.
 
-    ``Ds`` are the distances between the rows of the bank that have each view.
+    ``Ds`` are the distances between the reference rows that have each view.
     """
     n, m = len(data), len(reference_set)
     if data.present.all() and reference_set.present.all():
@@ -208,7 +242,7 @@ def distances_to_references(reference_set, Ds, view_weights, data, mapped):
     total, share = np.zeros((n, m)), np.zeros((n, m))
     known = []
     for v, view in enumerate(reference_set.views):
-        rows = np.flatnonzero(data.present[:, v]) if view_weights[v] else []
+        rows = np.flatnonzero(data.present[:, v] & (view_weights[v] > 0))
         X = mapped[view.name][rows] if view.name in mapped else None
         E = view.distances(data[rows], X) if len(rows) else np.zeros((0, len(Ds[v])))
         known.append((rows, E))

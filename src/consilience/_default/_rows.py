@@ -1,20 +1,27 @@
-"""Training rows in an order of their own: the same for any order, repetition or weighting.
+"""Training rows merged and ordered, and rows grouped by the views they have.
 
-Equal rows with equal labels are one row with the sum of their weights, so that a row left out is
-left out with its copies, and the rows stand in the order of a hash of their values, which is as
-good as random for folds and landmarks.
+Equal rows with equal labels become one row with the sum of their weights, so that a row left out is
+left out with its copies. The rows are ordered by a hash of their values: the same for any order
+or repetition of the input, and as good as random for folds and landmarks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["merge_rows"]
+from consilience.views import MultiViewData
+
+__all__ = ["group_by_pattern", "merge_rows"]
 
 
-def merge_rows(data, codes, weight):
-    """Rows to keep, in their new order, and their summed weights."""
+def merge_rows(
+    data: MultiViewData, codes: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows to keep, in their new order, and their summed weights."""
     keys = row_keys(data)
     order = np.lexsort((np.arange(len(keys)), codes, keys))
     first = np.ones(len(order), dtype=bool)
@@ -23,7 +30,14 @@ def merge_rows(data, codes, weight):
     return order[starts], np.add.reduceat(weight[order], starts)
 
 
-def row_keys(data):
+def group_by_pattern(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each pattern of present views with the numbers of the rows that have it."""
+    patterns, which = np.unique(present, axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        yield pattern, np.flatnonzero(which.ravel() == p)
+
+
+def row_keys(data: MultiViewData) -> np.ndarray:
     """A 64-bit hash of the values of each row; kernels and distances count as all different."""
     keys = np.zeros(len(data), dtype=np.uint64)
     for v, (name, kind) in enumerate(data.kinds.items()):
@@ -36,7 +50,7 @@ def row_keys(data):
     return keys
 
 
-def _hash(X):
+def _hash(X: Any) -> np.ndarray:
     """Σ_j (bits of x_j) · m_j modulo 2⁶⁴ with odd multipliers: the same for dense and sparse."""
     n, d = X.shape
     odd = _mix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
@@ -52,14 +66,14 @@ def _hash(X):
     return out
 
 
-def _bits(values):
+def _bits(values: np.ndarray) -> np.ndarray:
     """Bits of the values as floats; −0 is 0, every NaN the same."""
     values = np.array(values, dtype=np.float64, order="C") + 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.uint64)
 
 
-def _mix(z):
+def _mix(z: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64, on arrays."""
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,28 +1,34 @@
-"""The tree members: a cross-fitted forest on columns of all views side by side.
+"""The tree members: a cross-fitted forest on the columns of all views side by side.
 
-Where rows lack views there is one forest for each view instead, grown on the rows that have it. The
-forests of the views that a row has are pooled by their logarithms, weighted by the strengths of the
-views; a view that it lacks says what the shares of the classes say.
+A row that lacks views is routed past the splits on their columns (``_routing``). Where training
+rows lack views there is one forest for each view instead, grown on the rows that have it. The votes
+of the views that a row has are pooled by their logarithms, weighted by the view weights; a view
+that it lacks votes for the class prior.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from consilience._default._cache import PatternCache
-from consilience._default._forest import N_FOLDS, Forest, grow_forest
+from consilience._default._forest import N_FOLDS, Forest, RunTasks, grow_forest
+from consilience._default._routing import predict_without_columns
+from consilience._default._rows import group_by_pattern
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
 
 PRIOR_WEIGHT = 0.05  # weight of the prior beside the votes of a single view's forest
 TINY = 1e-300
 
+Blocks = Sequence[Any]  # columns of each view, dense or sparse; None where a view has none
 
-def side_by_side(blocks):
+
+def side_by_side(blocks: Blocks) -> Any:
     """Blocks of columns as one matrix, sparse if one of them is."""
     if len(blocks) == 1:
         return blocks[0]
@@ -31,58 +37,50 @@ def side_by_side(blocks):
     return np.hstack(blocks)
 
 
+def views_with_columns(blocks: Blocks) -> list[int]:
+    """Numbers of the views that have columns."""
+    return [v for v, block in enumerate(blocks) if block is not None]
+
+
 @dataclass(frozen=True, eq=False)
 class TreeMember:
-    """A forest on all views, or forests (dict of view number -> Forest) for each of them."""
+    """A forest on all views, or one for each view (dict of view number -> Forest)."""
 
     joint: Forest | None
-    single: dict
+    single: dict[int, Forest]
     view_weights: np.ndarray
     prior: np.ndarray
-    seeds: np.ndarray
-    cache: PatternCache = field(default_factory=PatternCache)
 
-    def predict(self, blocks, present, sample):
-        """Scores (n x K) from the columns of each view (None where a view has none).
-
-        ``sample(v)`` gives columns of view v, classes and weights of training rows, from which a
-        forest for that view alone is grown when it is first needed.
-        """
-        used = [v for v, block in enumerate(blocks) if block is not None]
-        out = np.tile(self.prior, (len(present), 1))
-        whole = present[:, used].all(axis=1) & (self.joint is not None)
-        if whole.any():
-            out[whole] = self.joint.predict(side_by_side([blocks[v][whole] for v in used]))
-        rest = np.flatnonzero(~whole)
-        if len(rest):
-            forests = {v: self._forest(v, sample) for v in used if present[rest, v].any()}
+    def predict(self, blocks: Blocks, present: np.ndarray) -> np.ndarray:
+        """Scores (n x K) from the columns of each view; each row by the views it has."""
+        if self.joint is None:
             votes = {
-                v: forest.predict(blocks[v][rest[present[rest, v]]])
-                for v, forest in forests.items()
-                if forest is not None
+                v: forest.predict(blocks[v][np.flatnonzero(present[:, v])])
+                for v, forest in self.single.items()
+                if present[:, v].any()
             }
-            out[rest] = pool_votes(votes, present[rest], self.view_weights, self.prior)
+            return pool_votes(votes, present, self.view_weights, self.prior)
+        used = views_with_columns(blocks)
+        widths = [blocks[v].shape[1] for v in used]
+        out = np.tile(self.prior, (len(present), 1))
+        for pattern, rows in group_by_pattern(present[:, used]):
+            if not pattern.any():
+                continue
+            X = side_by_side([blocks[v][rows] for v in used])
+            if pattern.all():
+                out[rows] = self.joint.predict(X)
+            else:
+                out[rows] = predict_without_columns(self.joint, X, np.repeat(~pattern, widths))
         return out
 
-    def _forest(self, v, sample):
-        if self.joint is None:
-            return self.single.get(v)
-        return self.cache.get(v, lambda: self._grow(v, *sample(v)))
 
-    def _grow(self, v, columns, codes, weight):
-        seeds = single_seeds(self.seeds, v)
-        return grow_forest(columns, codes, weight, seeds, len(self.prior), _run_sequentially)[0]
+def pool_votes(
+    votes: dict[int, np.ndarray], present: np.ndarray, view_weights: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """softmax of Σ_v w_v log p_v, where w_v are the view weights and p_v = prior for absent views.
 
-
-def _run_sequentially(function, items):
-    return [function(item) for item in items]
-
-
-def pool_votes(votes, present, view_weights, prior):
-    """softmax of Σ_v w_v log p_v, where w_v are the strengths and p_v = prior for absent views.
-
-    ``votes`` is a dict of view -> votes of the rows that have it; they all get a little of the
-    prior, so that no logarithm is infinite.
+    ``votes`` is a dict of view -> votes of the rows that have it; a little of the prior is added to
+    them, so that no logarithm is infinite.
     """
     prior = np.maximum(prior, TINY)
     logits = np.tile(np.log(prior), (len(present), 1))
@@ -92,14 +90,24 @@ def pool_votes(votes, present, view_weights, prior):
     return softmax(logits, axis=1)
 
 
-def single_seeds(seeds, v):
+def single_view_seeds(seeds: np.ndarray, v: int) -> np.ndarray:
     """Seeds of the trees for view v alone: the views share the number of trees."""
     n_views, n_trees = len(seeds) - 1, seeds.shape[1]
     return seeds[v + 1, : max(N_FOLDS, -(-n_trees // n_views))]
 
 
-def fit_tree_member(blocks, present, codes, weight, prior, view_weights, seeds, run, has_time_left):
-    """Member, and its out-of-fold scores (n x K).
+def fit_tree_member(
+    blocks: Blocks,
+    present: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+    view_weights: np.ndarray,
+    seeds: np.ndarray,
+    run: RunTasks,
+    has_time_left: Callable[[], bool] | None = None,
+) -> tuple[TreeMember, np.ndarray]:
+    """Return the member and its out-of-fold scores (n x K).
 
     Parameters
     ----------
@@ -111,18 +119,18 @@ def fit_tree_member(blocks, present, codes, weight, prior, view_weights, seeds, 
         Classes and weights.
     prior : array of shape (K,)
         Shares of the classes.
-    strengths : array of shape (V,)
+    view_weights : array of shape (V,)
         Weights of the forests of single views.
     seeds : int array of shape (V + 1, n_trees)
         Seeds of the trees for all views, and for each alone.
-    run, more : callables
+    run, has_time_left : callables
         See ``grow_forest``.
     """
-    used = [v for v, block in enumerate(blocks) if block is not None]
+    used = views_with_columns(blocks)
     if present[:, used].all():
         X = side_by_side([blocks[v] for v in used])
-        forest, votes = grow_forest(X, codes, weight, seeds[0], len(prior), run, has_time_left)
-        return TreeMember(forest, {}, view_weights, prior, seeds), votes
+        forest, scores = grow_forest(X, codes, weight, seeds[0], len(prior), run, has_time_left)
+        return TreeMember(forest, {}, view_weights, prior), scores
     single, votes = {}, {}
     for v in used:
         rows = np.flatnonzero(present[:, v])
@@ -131,10 +139,10 @@ def fit_tree_member(blocks, present, codes, weight, prior, view_weights, seeds, 
                 blocks[v][rows],
                 codes[rows],
                 weight[rows],
-                single_seeds(seeds, v),
+                single_view_seeds(seeds, v),
                 len(prior),
                 run,
                 has_time_left,
             )
-    member = TreeMember(None, single, view_weights, prior, seeds)
+    member = TreeMember(None, single, view_weights, prior)
     return member, pool_votes(votes, present, view_weights, prior)
