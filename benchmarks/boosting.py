@@ -141,7 +141,7 @@ def growth(n, repeat):
 
 def main():
     quick = "--quick" in sys.argv
-    n, repeat = (1000, 1) if quick else (10_000, 5)
+    n, repeat = (500, 1) if quick else (10_000, 5)
     speed(n, 2, 1, "reach 150x", repeat)
     speed(n, 10, 1, "reach 100x", repeat)
     speed(n, 2, 3, "reach 70x", repeat)

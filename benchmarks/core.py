@@ -1,8 +1,8 @@
 """The tree kernels against DecisionTreeClassifier and LightGBM: times, accuracies, growth, parity.
 
-``python benchmarks/core.py [--quick]`` prints the speed ratios; ``--parity`` compares boosting on our trees
-with boosting on exact ones over several seeds; ``--mfeat FILE`` adds the multiple features data
-(an ``.npz`` with the views and the labels ``y``).
+``python benchmarks/core.py [--quick]`` prints the speed ratios; ``--parity`` compares boosting on
+our trees with boosting on exact ones over several seeds; ``--mfeat FILE`` adds the multiple
+features data (an ``.npz`` with the views and the labels ``y``).
 """
 
 import argparse

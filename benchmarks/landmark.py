@@ -258,7 +258,9 @@ def growth(n, repeat, real_images):
         series(
             f"C = {C:g}, n = {n // 2}, L =",
             (20, 40, 80, 160),
-            lambda L, C=C: MVLSVMClassifier(L, C=C, random_state=0).fit(data[: n // 2], y[: n // 2]),
+            lambda L, C=C: MVLSVMClassifier(L, C=C, random_state=0).fit(
+                data[: n // 2], y[: n // 2]
+            ),
         )
 
 
@@ -270,8 +272,8 @@ def main():
             accuracies(split, (10, 30, 100, 200), 5)
             missing(split, (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 3)
     imputation_speed(500 if quick else 2000, 100 if quick else 200)
-    speed(2000 if quick else 100_000, 1 if quick else 2, on_real_data)
-    growth(4000 if quick else 80_000, 1, on_real_data)
+    speed(1000 if quick else 100_000, 1 if quick else 2, on_real_data)
+    growth(2000 if quick else 80_000, 1, on_real_data)
 
 
 if __name__ == "__main__":

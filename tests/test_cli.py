@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ def run(capsys, *arguments):
     return end.value.code, captured.out, captured.err
 
 
+@pytest.mark.usefixtures("serially")
 def test_compare_ranks_methods(capsys):
     arguments = ["compare", "digits", "--methods", "Mono,Concat", "--cv", "2"]
     arguments += ["--repeats", "1", "--jobs", "1"]
@@ -96,11 +96,10 @@ def test_without_the_extra():
     assert done.stderr.strip().endswith("pip install 'consilience[cli]'")
 
 
+@pytest.mark.usefixtures("serially")
 def test_bench_smoke(capsys, tmp_path):
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--results", str(tmp_path / "tables")]
-    start = time.monotonic()
-    code, out, err = run(capsys, *arguments, "--jobs", "2", "--quiet")
-    assert time.monotonic() - start < 60
+    code, out, err = run(capsys, *arguments, "--quiet")
     assert code == 0
     assert "30 of 30 fits" in err
     assert "synthetic, 3 classes" in out
@@ -114,6 +113,7 @@ def test_bench_smoke(capsys, tmp_path):
     assert again == out
 
 
+@pytest.mark.usefixtures("serially")
 def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
@@ -135,7 +135,7 @@ def test_a_failure_is_shown_and_the_code_says_so(capsys, tmp_path):
         methods = [{ recipe = "Concat" }, { recipe = "SMVMED", settings = { alpha = 1.0 } }]
         """
     )
-    code, out, err = run(capsys, "bench", str(suite), "--out", str(tmp_path / "out"))
+    code, out, err = run(capsys, "bench", str(suite), "--out", str(tmp_path / "out"), "--jobs", "2")
     assert code == 1
     assert "2 of 2 failed" in out
     assert "SMVMED on synthetic failed: ValueError: alpha must be below 1" in err

@@ -174,18 +174,18 @@ def test_an_error_is_stored_with_its_traceback(storm):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("kill", "the worker was ended by SIGKILL"),
         ("segfault", "the worker was ended by SIGSEGV"),
         ("exit", "the worker ended with code 7"),
     ],
 )
-def test_a_crash_costs_its_own_task(storm, how, y_pred):
+def test_a_crash_costs_its_own_task(storm, how, message):
     if (how, 0) not in storm:
         pytest.skip("with CONSILIENCE_TEST_ALL=1")
     outcome = storm[how, 0].outcome
-    assert (outcome.status, outcome.error) == ("crashed", y_pred)
+    assert (outcome.status, outcome.error) == ("crashed", message)
     if how == "segfault":
         assert "in _segfault" in outcome.trace
 

@@ -1,13 +1,14 @@
-"""What must not change a decision: the door, the order of views and rows, the names of labels."""
+"""What must not change a decision: input format, order of views and rows, names of labels."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 from common.estimators import CLASSIFIERS, NO_PROBABILITIES, ORDER_FREE, TOLERANCE
+from conftest import FULL
 from consilience import MultiViewData, as_multiview
 from consilience.datasets import make_multiview_classification
 
@@ -36,11 +37,12 @@ def scores(model, X):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
+@settings(max_examples=100 if FULL else 3)
 @given(problem=problems())
-def test_doors_agree(name, problem):
+def test_input_formats_agree(name, problem):
     data, y, _ = problem
     matrix = data.to_array()
-    doors = {
+    formats = {
         "container": (data, None),
         "dict": (dict(as_nan(data).items()), None),
         "list": ([view for _, view in as_nan(data).items()], None),
@@ -48,8 +50,8 @@ def test_doors_agree(name, problem):
         "named groups": (matrix, data.view_slices),
     }
     answers = {
-        door: scores(clone(CLASSIFIERS[name]).set_params(views=views).fit(X, y), X)
-        for door, (X, views) in doors.items()
+        kind: scores(clone(CLASSIFIERS[name]).set_params(views=views).fit(X, y), X)
+        for kind, (X, views) in formats.items()
     }
     for answer in answers.values():
         np.testing.assert_allclose(answer, answers["container"], atol=TOLERANCE.get(name, 1e-6))
@@ -62,6 +64,7 @@ def as_nan(data):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
 def test_order_of_views(name, problem):
     data, y, rng = problem
@@ -76,6 +79,7 @@ def test_order_of_views(name, problem):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
 def test_order_of_rows(name, problem):
     data, y, rng = problem
@@ -87,6 +91,7 @@ def test_order_of_rows(name, problem):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
 def test_names_of_labels(name, problem):
     data, y, _ = problem
