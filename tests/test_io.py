@@ -198,7 +198,7 @@ def spoil(rng, content):
     return bytes(content)
 
 
-def test_changed_files_are_refused_or_harmless(tmp_path, problem, monkeypatch):
+def test_corrupted_files_raise_or_load_allowed_types(tmp_path, problem, monkeypatch):
     """10 000 changed files: bytes at random, and schemas forged with digests that fit."""
     data, y = problem["dense"]
     model = make_pipeline(ViewTransformer(StandardScaler()), LateFusionClassifier())

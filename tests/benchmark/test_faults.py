@@ -63,7 +63,7 @@ def is_there(pid):
 
 
 @POSIX
-def test_killed_at_random_moments_two_others_share_what_is_left(suite, undisturbed, tmp_path):
+def test_two_runs_finish_what_killed_runs_left(suite, undisturbed, tmp_path):
     rng = np.random.default_rng(0)
     orphans = []
     for kill in range(KILLS):
@@ -94,7 +94,7 @@ def test_killed_at_random_moments_two_others_share_what_is_left(suite, undisturb
 
 
 @POSIX
-def test_interrupted_it_leaves_a_readable_store(suite, undisturbed, tmp_path):
+def test_interrupt_leaves_a_readable_store(suite, undisturbed, tmp_path):
     run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
     while run.poll() is None and count_results(tmp_path) < 3:
         time.sleep(0.01)

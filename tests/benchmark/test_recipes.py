@@ -13,7 +13,7 @@ PAPER_BASELINES = {
 }  # fmt: skip
 
 
-def test_baselines_of_the_papers_are_there():
+def test_baselines_of_the_papers_exist():
     assert set(RECIPES) >= PAPER_BASELINES
 
 

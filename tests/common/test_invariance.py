@@ -66,7 +66,7 @@ def as_nan(data):
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_order_of_views(name, problem):
+def test_order_of_views_does_not_matter(name, problem):
     data, y, rng = problem
     model = clone(ORDER_FREE[name])
     expected = scores(model.fit(data, y), data)
@@ -81,7 +81,7 @@ def test_order_of_views(name, problem):
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_order_of_rows(name, problem):
+def test_order_of_rows_does_not_matter(name, problem):
     data, y, rng = problem
     model, rows = clone(ORDER_FREE[name]), rng.permutation(len(y))
     expected = scores(model.fit(data, y), data)
@@ -93,7 +93,7 @@ def test_order_of_rows(name, problem):
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_names_of_labels(name, problem):
+def test_names_of_labels_do_not_matter(name, problem):
     data, y, _ = problem
     model = clone(ORDER_FREE[name])
     expected = scores(model.fit(data, y), data)
@@ -104,7 +104,7 @@ def test_names_of_labels(name, problem):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_threads_do_not_matter(name):
+def test_result_does_not_depend_on_n_jobs(name):
     data, y = make_multiview_classification(
         90, n_views=4, n_classes=3, missing_rate=0.2, random_state=1
     )
@@ -129,7 +129,7 @@ def test_storage_may_differ_between_fit_and_predict(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_values_behind_missing_are_never_read(name):
+def test_values_of_missing_views_are_ignored(name):
     data, y = make_multiview_classification(80, n_classes=3, missing_rate=0.3, random_state=0)
     poison = {}
     for v, (view, matrix) in enumerate(data.items()):
@@ -164,7 +164,7 @@ def test_predictions_agree_with_scores(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_lists_are_lists_of_views(name):
+def test_list_input_is_a_list_of_views(name):
     data, y = make_multiview_classification(60, random_state=0)
     views = [view for _, view in data.items()]
     model = clone(CLASSIFIERS[name]).fit(views, y)

@@ -82,7 +82,7 @@ def test_a_view_of_noise_has_no_importance(problem):
         assert abs(result[noise]) < 0.05 < np.delete(result, noise).max()
 
 
-def test_same_seed_same_importances_and_other_input_doors(problem):
+def test_same_seed_gives_the_same_importances_for_any_input_format(problem):
     data, y = problem
     by_name = EarlyFusionClassifier().fit(data, y)
     columns = data.view_slices

@@ -46,7 +46,7 @@ def test_compare_ranks_methods(capsys):
         (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "the time limit must be positive"),
     ],
 )
-def test_mistakes_are_one_sentence(capsys, tmp_path, arguments, sentence):
+def test_usage_errors_are_one_line(capsys, tmp_path, arguments, sentence):
     code, out, err = run(capsys, *(text.format(tmp=tmp_path) for text in arguments))
     assert code == 2
     assert out == ""
@@ -89,7 +89,7 @@ def test_fetch(capsys, monkeypatch, tmp_path):
     assert err.count("\n") == 1
 
 
-def test_without_the_extra():
+def test_missing_extra_names_the_command_to_install_it():
     script = "import sys; sys.modules['typer'] = None; import consilience.cli"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
@@ -114,7 +114,7 @@ def test_bench_smoke(capsys, tmp_path):
 
 
 @pytest.mark.usefixtures("serially")
-def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monkeypatch):
+def test_full_disk_is_one_line(capsys, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
 
@@ -125,7 +125,7 @@ def test_a_disk_that_fills_up_at_the_end_is_one_sentence(capsys, tmp_path, monke
     assert err.endswith("consilience: results.csv: No space left on device\n")
 
 
-def test_a_failure_is_shown_and_the_code_says_so(capsys, tmp_path):
+def test_failed_fit_is_printed_and_sets_the_exit_code(capsys, tmp_path):
     suite = tmp_path / "bad.toml"
     suite.write_text(
         """
