@@ -47,12 +47,14 @@ def run_in_process(*arguments):
     """A command line without worker processes; it must succeed."""
     from consilience.cli import compare, main, suites
 
+    arguments = list(map(str, arguments))
     with (
+        patch.object(sys, "argv", ["consilience", *arguments]),
         patch.object(compare, "run_tasks", run_serially),
         patch.object(suites, "run_tasks", run_serially),
         pytest.raises(SystemExit) as end,
     ):
-        main(list(map(str, arguments)))
+        main(arguments)
     assert end.value.code == 0
 
 

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from consilience.benchmark import RECIPES, get_recipes
 from consilience.datasets import make_multiview_classification
 
-DATA, Y = make_multiview_classification(180, n_classes=3, strength=2.0, random_state=0)
+DATA, Y = make_multiview_classification(180, n_classes=3, strength=3.0, random_state=0)
 
 PAPER_BASELINES = {
     "Mono", "Concat", "Fusion", "MV-MV", "SVMs", "SVM-MV", "Stacking", "Early+SVM", "SVM+Late",
