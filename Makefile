@@ -6,7 +6,7 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/consilience/_core/*
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all sanitize lint format bench clean
+.PHONY: demo test test-all sanitize lint format bench bench-quick clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.cli
@@ -43,6 +43,12 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+# every script in a small size, without real data: that they run, not how fast
+bench-quick: $(VENV)/.test
+	for script in benchmarks/[a-z]*.py; do \
+	  echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --quick || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """The tree kernels against DecisionTreeClassifier and LightGBM: times, accuracies, growth, parity.
 
-``python benchmarks/core.py`` prints the speed ratios; ``--parity`` compares boosting on our trees
-with boosting on exact ones over several seeds; ``--mfeat FILE`` adds the multiple features data
-(an ``.npz`` with the views and the labels ``y``).
+``python benchmarks/core.py [--quick]`` prints the speed ratios; ``--parity`` compares boosting on
+our trees with boosting on exact ones over several seeds; ``--mfeat FILE`` adds the multiple
+features data (an ``.npz`` with the views and the labels ``y``).
 """
 
 import argparse
@@ -34,9 +34,9 @@ def dense_problem(n_classes, n=10_000, d=196, seed=0):
     return X[:n], y[:n], X[n:], y[n:], weight
 
 
-def sparse_problem(n=10_000, d=10_000, n_entries=500_000, seed=0):
-    """Words of equal rarity, but for ten frequent ones that tell the classes apart."""
-    rng = np.random.default_rng(seed)
+def sparse_problem(n, seed=0):
+    """n words, 50 in each row, of equal rarity but for ten that tell the classes apart."""
+    rng, d, n_entries = np.random.default_rng(seed), n, 50 * n
     frequent = sp.random(2 * n, 10, density=0.2, format="csr", rng=rng)
     share = (n_entries - 2 * n) / (n * (d - 10))
     rare = sp.random(2 * n, d - 10, density=share, format="csr", rng=rng)
@@ -82,14 +82,14 @@ def compare(work, view, X, data, anchor_X, goal, **params):
     )
 
 
-def dense_refits():
+def dense_refits(n):
     goals = {(2, 1): "(reach 100x)", (2, 3): "(reach 60x)"}
     for n_classes in (2, 10):
-        X, y, X_test, y_test, weight = dense_problem(n_classes)
+        X, y, X_test, y_test, weight = dense_problem(n_classes, n)
         view = BinnedView(X)
         for depth in (1, 3):
             compare(
-                f"re-fit, depth {depth}, 10 000 x 196, K = {n_classes}",
+                f"re-fit, depth {depth}, {n} x 196, K = {n_classes}",
                 view, X, (y, X_test, y_test, weight), X, goals.get((n_classes, depth), ""),
                 max_depth=depth,
             )  # fmt: skip
@@ -98,8 +98,8 @@ def dense_refits():
                 lightgbm_line(X, y, X_test, y_test, weight, shape)
 
 
-def voter_set(max_depth=6):
-    X, y, X_test, y_test, weight = dense_problem(2)
+def voter_set(n, max_depth=6):
+    X, y, X_test, y_test, weight = dense_problem(2, n)
 
     def ours():
         view = BinnedView(X)
@@ -114,7 +114,7 @@ def voter_set(max_depth=6):
         return np.column_stack([model.predict(X) for model in models]), models
 
     report(
-        "voter set, depth 1..6 with binning, 10 000 x 196",
+        f"voter set, depth 1..6 with binning, {n} x 196",
         least(ours, repeat=7), least(theirs, repeat=2), "(reach 50x)",
     )  # fmt: skip
     depths = ours()[1].predict_depths(X_test, max_depth)
@@ -123,15 +123,13 @@ def voter_set(max_depth=6):
     print(f"{'':<58} accuracy {' '.join(ours_right)}\n{'':<58} anchor   {' '.join(theirs_right)}")
 
 
-def sparse_refits():
-    X, y, X_test, y_test, weight = sparse_problem()
+def sparse_refits(n):
+    X, y, X_test, y_test, weight = sparse_problem(n)
     lean = X.tocsc().astype(np.float32)
     view = BinnedView(X)
-    print(
-        f"{'binning 10 000 x 10 000 with 0.5 M entries':<58} {least(lambda: BinnedView(X)):9.4f} s"
-    )
+    print(f"{f'binning {n} x {n} with {X.nnz} entries':<58} {least(lambda: BinnedView(X)):9.4f} s")
     data = (y, X_test, y_test, weight)
-    name = "re-fit, depth {}, sparse 10 000 x 10 000, {}"
+    name = f"re-fit, depth {{}}, sparse {n} x {n}, {{}}"
     compare(name.format(1, "CSC float32"), view, X, data, lean, "(reach 30x)", max_depth=1)
     compare(name.format(1, "CSR float64"), view, X, data, X, "", max_depth=1)
     compare(name.format(3, "CSC float32"), view, X, data, lean, "", max_depth=3)
@@ -142,11 +140,11 @@ def exponent(sizes, times):
     return np.polyfit(np.log(sizes), np.log(times), 1)[0]
 
 
-def growth():
+def growth(n_least):
     rng = np.random.default_rng(0)
     for name, shapes in {
-        "rows": [(n, 64) for n in (10_000, 20_000, 40_000, 80_000)],
-        "features": [(10_000, d) for d in (64, 128, 256, 512)],
+        "rows": [(times * n_least, 64) for times in (1, 2, 4, 8)],
+        "features": [(n_least, d) for d in (64, 128, 256, 512)],
     }.items():
         sizes = [n * d for n, d in shapes]
         for depth in (1, 3):
@@ -238,6 +236,7 @@ def parity(mfeat, n_seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--parity", action="store_true")
     parser.add_argument("--mfeat", help="path of an .npz file")
     parser.add_argument("--seeds", type=int, default=8)
@@ -246,10 +245,11 @@ def main():
     if arguments.parity:
         parity(arguments.mfeat, arguments.seeds)
         return
-    dense_refits()
-    voter_set()
-    sparse_refits()
-    growth()
+    n = 1000 if arguments.quick else 10_000
+    dense_refits(n)
+    voter_set(n)
+    sparse_refits(n)
+    growth(n)
 
 
 if __name__ == "__main__":

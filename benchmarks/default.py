@@ -6,6 +6,7 @@
     python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py             # all of them
+    python benchmarks/default.py --quick     # those without real data, in a small size
 
 Families: 100 training rows, 2000 test rows of each draw; ET (300 trees) and LR (scaled columns) see
 all views side by side. What is printed is Markdown, as it stands in docs/results/default.md.
@@ -50,7 +51,6 @@ def trees(seed):
 def our_tasks(wanted):
     """Our tasks of the suite with a wanted condition, and their problems; none without the data."""
     if not available():
-        print("the real data are not beside this checkout")
         return
     os.environ["CONSILIENCE_DATA"] = str(MIRROR)
     problems = Problems()
@@ -193,11 +193,11 @@ def family_scores(draw, seed):
     return [*scores, *(answers == truth).mean(axis=1)]
 
 
-def families(draws=DRAWS):
+def families(names=tuple(FAMILIES), draws=DRAWS):
     print("| family | ours | ET | LR | ours − better | ± | ours − its best member |")
     print("|---" * 7 + "|")
-    for name, draw in FAMILIES.items():
-        scores = np.array([family_scores(draw, seed) for seed in range(draws)])
+    for name in names:
+        scores = np.array([family_scores(FAMILIES[name], seed) for seed in range(draws)])
         means = scores.mean(axis=0)
         better = 1 + int(np.argmax(means[1:3]))
         gaps = scores[:, 0] - scores[:, better]
@@ -212,7 +212,7 @@ def families(draws=DRAWS):
 # -- time and memory -------------------------------------------------------------------------
 
 
-def few_rows(widths, sparsity=0.0):
+def few_rows(widths, sparsity=0.0, repeat=5):
     """Time of a fit on 100 rows beside that of 300 trees on the same columns."""
     data, y = make_multiview_classification(
         100,
@@ -224,8 +224,8 @@ def few_rows(widths, sparsity=0.0):
     )
     views = [view for _, view in data.items()]
     X = sp.csr_array(sp.hstack(views)) if sparsity else np.hstack(views)
-    ours = least(lambda: ConsilienceClassifier(random_state=0).fit(data, y), repeat=5)
-    anchor = least(lambda: ExtraTreesClassifier(300, random_state=0).fit(X, y), repeat=5)
+    ours = least(lambda: ConsilienceClassifier(random_state=0).fit(data, y), repeat)
+    anchor = least(lambda: ExtraTreesClassifier(300, random_state=0).fit(X, y), repeat)
     kind = "sparse" if sparsity else "dense"
     print(f"- n = 100, {kind} views of {widths} columns: {ours:.2f} s,", end=" ")
     print(f"{ours / anchor:.2f} x ET(300) ({anchor:.2f} s)", flush=True)
@@ -235,20 +235,18 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def many_rows():
+def many_rows(n=100_000):
     data, y = make_multiview_classification(
-        105_000, n_views=4, n_features=200, n_classes=4, strength=2, random_state=0
+        n + 5000, n_views=4, n_features=200, n_classes=4, strength=2, random_state=0
     )
-    train, test = data[:100_000], data[100_000:]
+    train, test = data[:n], data[n:]
     before, start, clock = peak_memory(), time.process_time(), time.monotonic()
-    model = ConsilienceClassifier(random_state=0).fit(train, y[:100_000])
+    model = ConsilienceClassifier(random_state=0).fit(train, y[:n])
     taken, waited = time.process_time() - start, time.monotonic() - clock
-    print(
-        f"- n = 100 000, 4 views x 200, one thread: {taken:.0f} s ({waited:.0f} s waited),", end=" "
-    )
+    print(f"- n = {n}, 4 views x 200, one thread: {taken:.0f} s ({waited:.0f} s waited),", end=" ")
     print(f"peak {peak_memory():.2f} GiB of the process ({before:.2f} GiB before the fit)")
     start = time.process_time()
-    score = model.score(test, y[100_000:])
+    score = model.score(test, y[n:])
     print(f"- 5000 other rows: {time.process_time() - start:.0f} s, accuracy {score:.3f}")
 
 
@@ -256,6 +254,16 @@ def speed():
     few_rows([76, 216, 64, 240, 47, 6])
     few_rows([2000] * 5, sparsity=0.98)
     many_rows()
+
+
+def quick():
+    """The parts that need no real data, in a small size."""
+    summary()
+    families(["equal views", "words", "tables"], draws=2)
+    few_rows([76, 216, 64, 240, 47, 6], repeat=1)
+    few_rows([2000] * 5, sparsity=0.98, repeat=1)
+    many_rows(2000)
+    available(quick=True)
 
 
 PARTS = {
@@ -268,5 +276,8 @@ PARTS = {
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")
-    for part in sys.argv[1:] or PARTS:
-        PARTS[part]()
+    if "--quick" in sys.argv:
+        quick()
+    else:
+        for part in sys.argv[1:] or PARTS:
+            PARTS[part]()

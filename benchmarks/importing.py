@@ -1,4 +1,7 @@
-"""`import consilience` against `import sklearn.ensemble`, each in a fresh interpreter."""
+"""`import consilience` against `import sklearn.ensemble`, each in a fresh interpreter.
+
+python benchmarks/importing.py [--quick]
+"""
 
 import resource
 import subprocess
@@ -12,7 +15,8 @@ def cpu_seconds(statement):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main(repeat=9):
+def main():
+    repeat = 2 if "--quick" in sys.argv else 9
     statements = {name: f"import {name}" for name in ("consilience", "sklearn.ensemble")}
     # interleaved, so that a slow spell of the machine hits both
     times = {name: [] for name in statements}

@@ -247,13 +247,13 @@ def main():
     parts = [part for part in sys.argv[1:] if not part.startswith("-")]
     with threadpool_limits(1):
         if not parts or "speed" in parts:
-            epilogue()
-            speed([1000, 5000] if quick else [1000, 2000, 5000, 10_000, 20_000])
-            two_views()
+            epilogue(500 if quick else 2000)
+            speed([500] if quick else [1000, 2000, 5000, 10_000, 20_000])
+            two_views(*((500, 1) if quick else (5000, 3)))
         if not quick if not parts else "cache" in parts:
             small_cache()
-        if available() and (not parts or "accuracy" in parts):
-            accuracy(1 if quick else 3)
+        if (not parts or "accuracy" in parts) and available(quick):
+            accuracy(3)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def random_rows(n):
     return MultiViewData({"a": Xs[0], "b": Xs[1]}), y
 
 
-def kinks(repeat, n=20_000):
+def kinks(repeat, n):
     """The methods with kinks on random rows against two LinearSVC."""
     data, y = random_rows(n)
     anchor = least(lambda: two_machines(data, y), repeat)
@@ -153,13 +153,11 @@ def accuracy_table(n_splits):
 def main():
     quick = "--quick" in sys.argv
     print("SMVMED on random CSR rows")
-    growth([10_000, 30_000, 100_000] if quick else [10_000, 30_000, 100_000, 300_000, 1_000_000])
-    kinks(2 if quick else 5)
-    if not available():
-        print("the real data are not beside this checkout: nothing more to measure")
-        return
-    speed(2 if quick else 7)
-    accuracy_table(1 if quick else 10)
+    growth([3000, 10_000] if quick else [10_000, 30_000, 100_000, 300_000, 1_000_000])
+    kinks(1 if quick else 5, 5000 if quick else 20_000)
+    if available(quick):
+        speed(7)
+        accuracy_table(10)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Time of MKL against plain SVMs on one kernel, of its path over C, and of MVML."""
+"""Time of MKL against plain SVMs on one kernel, of its path over C, and of MVML.
+
+python benchmarks/mkl.py [--quick]
+"""
 
 import sys
 
@@ -50,10 +53,10 @@ def mvml(data, y, repeat):
 
 def main():
     quick = "--quick" in sys.argv
-    data, y = real("mfeat") if available() else load_digits_views(return_X_y=True)
+    data, y = real("mfeat") if available(quick) else load_digits_views(return_X_y=True)
     data = ViewTransformer(StandardScaler()).fit_transform(data)
     order = np.random.RandomState(0).permutation(len(y))
-    for n in [500] if quick else [500, 1000, 2000]:
+    for n in [200] if quick else [500, 1000, 2000]:
         rows = order[:n]
         mkl(data[rows], y[rows], 1 if quick else 3)
         mvml(data[rows], y[rows], 1 if quick else 3)

@@ -166,7 +166,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--blocks", type=int, default=16)
+    parser.add_argument("--quick", action="store_true", help="10 000 rows in 4 blocks")
     settings = parser.parse_args()
+    if settings.quick:
+        settings.rows, settings.blocks = 10_000, 4
     models = [SMVMEDClassifier(c=0.1), MVLSVMClassifier(50, landmarks=make_block(99, 50)[0])]
     for model in models:
         if "random_state" in model.get_params():

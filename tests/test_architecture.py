@@ -135,6 +135,12 @@ def test_core_needs_no_extra(path):
     assert layer(path) == "datasets" or not used & PACKAGES_OF_DATA
 
 
+def test_every_package_has_a_folder_of_tests():
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
+    assert {name.removeprefix("_") for name in packages} <= folders
+
+
 def test_import_is_light():
     # scikit-learn loads some optional packages by itself when they are there
     script = (

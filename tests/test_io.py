@@ -198,7 +198,7 @@ def spoil(rng, content):
     return bytes(content)
 
 
-def test_changed_files_are_refused_or_harmless(tmp_path, problem, monkeypatch):
+def test_corrupted_files_raise_or_load_allowed_types(tmp_path, problem, monkeypatch):
     """10 000 changed files: bytes at random, and schemas forged with digests that fit."""
     data, y = problem["dense"]
     model = make_pipeline(ViewTransformer(StandardScaler()), LateFusionClassifier())
@@ -208,16 +208,16 @@ def test_changed_files_are_refused_or_harmless(tmp_path, problem, monkeypatch):
     rng = np.random.default_rng(0)
     trap = Trap(monkeypatch)
     path = tmp_path / "changed.skops"
-    said, loaded = [], []
-    for number in range(10_000 if FULL else 1_000):
+    messages, loaded = [], []
+    for number in range(10_000 if FULL else 300):
         path.write_bytes(forge(rng, parts) if number % 2 else spoil(rng, content))
         try:
             loaded.append(type(load(path)))
         except ModelFileError as error:
-            said.append(str(error))
+            messages.append(str(error))
     assert trap.sprung == []
-    assert all(text.startswith(f"{path} is refused: ") for text in said)
-    assert len(said) > len(loaded)
+    assert all(text.startswith(f"{path} is refused: ") for text in messages)
+    assert len(messages) > len(loaded)
     # what was loaded is of listed types: a forged schema may hold other values of these
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in loaded}
     strange = {n for n in names if not n.startswith(("sklearn.", "builtins.", "numpy."))}

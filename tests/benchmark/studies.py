@@ -1,12 +1,17 @@
 """Small studies for the tests of the engine."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from unittest.mock import patch
 
+import pytest
+
+from consilience.benchmark.problems import Problems
 from consilience.benchmark.protocol import Folds
-from consilience.benchmark.tasks import cross_validation
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.tasks import cross_validation, task_hash
+from consilience.benchmark.work import COSTS, execute
 
 FULL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
 SUITE = """
@@ -38,9 +43,46 @@ def command(*arguments):
     return [sys.executable, "-c", "from consilience.cli import main; main()", *map(str, arguments)]
 
 
+def run_in_process(*arguments):
+    """A command line without worker processes; it must succeed."""
+    from consilience.cli import compare, main, suites
+
+    arguments = list(map(str, arguments))
+    with (
+        patch.object(sys, "argv", ["consilience", *arguments]),
+        patch.object(compare, "run_tasks", run_serially),
+        patch.object(suites, "run_tasks", run_serially),
+        pytest.raises(SystemExit) as end,
+    ):
+        main(arguments)
+    assert end.value.code == 0
+
+
 def start(*arguments, **options):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command(*arguments), **{**pipes, **options})
+
+
+def count_results(out):
+    """Results in the store of a folder so far, seen from outside; 0 before it is there."""
+    try:
+        with sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM results").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        if "db" in locals():
+            db.close()
+
+
+def run_serially(tasks, store, *, problems=None, **_):
+    """In the place of ``run_tasks``: no worker processes, no limits."""
+    problems = Problems(problems)
+    store.enter_runner()
+    for task in tasks:
+        problem = problems.get(task.data, task.data_parameters)
+        store.add(task, execute(task, problem), 0.0, 0.1)
+        yield store.record(task_hash(task))
 
 
 def tasks_on(data, methods, n=3, **options):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -10,11 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.studies import FULL, N_TASKS, SUITE, command, start, table
+from benchmark.studies import (
+    FULL,
+    N_TASKS,
+    SUITE,
+    command,
+    count_results,
+    run_in_process,
+    start,
+    table,
+)
 from consilience.benchmark.store import Store
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-KILLS = 20 if FULL else 2
+KILLS = 20 if FULL else 1
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +36,8 @@ def suite(tmp_path_factory):
 def undisturbed(suite, tmp_path_factory):
     """Results and printed accuracies of a run that nobody disturbs."""
     out = tmp_path_factory.mktemp("undisturbed")
-    bench(suite, out)
+    run_in_process("bench", suite, "--out", out, "--quiet")
     return results(out), accuracies(out)
-
-
-def bench(suite, out):
-    run = command("bench", suite, "--out", out, "--quiet")
-    subprocess.run(run, check=True, capture_output=True)
 
 
 def results(out):
@@ -45,18 +48,6 @@ def results(out):
 def accuracies(out):
     lines = (out / "small.csv").read_text().splitlines()
     return [line for line in lines if ",accuracy," in line]
-
-
-def count(out):
-    """Results in the store so far, seen from outside; 0 before it is there."""
-    try:
-        with sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True) as db:
-            return db.execute("SELECT count(*) FROM results").fetchone()[0]
-    except sqlite3.OperationalError:
-        return 0
-    finally:
-        if "db" in locals():
-            db.close()
 
 
 def workers_of(pid):
@@ -72,13 +63,13 @@ def is_there(pid):
 
 
 @POSIX
-def test_killed_at_random_moments_it_goes_on_where_it_was(suite, undisturbed, tmp_path):
+def test_two_runs_finish_what_killed_runs_left(suite, undisturbed, tmp_path):
     rng = np.random.default_rng(0)
     orphans = []
     for kill in range(KILLS):
-        before, wanted = count(tmp_path), int(rng.integers(0, 3))
+        before, wanted = count_results(tmp_path), int(rng.integers(0, 3))
         run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
-        while run.poll() is None and count(tmp_path) - before < wanted:
+        while run.poll() is None and count_results(tmp_path) - before < wanted:
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 4 if wanted == 0 else 0.4))
         if run.poll() is None:
@@ -89,11 +80,13 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(suite, undisturbed, tm
         with Store(tmp_path / "results.sqlite") as store:
             assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             assert len(store.statuses()) >= before
-    bench(suite, tmp_path)
-    expected, format_list = undisturbed
+    runs = [start("bench", suite, "--out", tmp_path, "--quiet") for _ in range(2)]
+    ends = [run.communicate(timeout=300) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], ends
+    expected, printed = undisturbed
     assert len(expected) == N_TASKS
     assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == format_list
+    assert accuracies(tmp_path) == printed
     deadline = time.monotonic() + 30
     while any(map(is_there, orphans)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -101,9 +94,9 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(suite, undisturbed, tm
 
 
 @POSIX
-def test_interrupted_it_leaves_a_readable_store(suite, undisturbed, tmp_path):
+def test_interrupt_leaves_a_readable_store(suite, undisturbed, tmp_path):
     run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
-    while run.poll() is None and count(tmp_path) < 3:
+    while run.poll() is None and count_results(tmp_path) < 3:
         time.sleep(0.01)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does
     _, err = run.communicate(timeout=60)
@@ -114,15 +107,6 @@ def test_interrupted_it_leaves_a_readable_store(suite, undisturbed, tmp_path):
     result = results(tmp_path)
     assert 3 <= len(result) <= N_TASKS
     assert all(result[key] == expected[key] for key in result)
-
-
-def test_two_at_a_time_share_the_work(suite, undisturbed, tmp_path):
-    runs = [start("bench", suite, "--out", tmp_path, "--quiet") for _ in range(2)]
-    ends = [run.communicate(timeout=300) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], ends
-    expected, format_list = undisturbed
-    assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == format_list
 
 
 @pytest.mark.skipif(
@@ -146,6 +130,6 @@ def test_a_full_disk_ends_the_run_with_one_sentence(suite, undisturbed, tmp_path
     assert "code 1" in ended.stdout
     assert ended.stderr.count("no space left for") == 1
     assert "Traceback" not in ended.stderr
-    expected, format_list = undisturbed
+    expected, printed = undisturbed
     assert results(tmp_path) == expected
-    assert accuracies(tmp_path) == format_list
+    assert accuracies(tmp_path) == printed

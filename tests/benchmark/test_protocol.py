@@ -108,7 +108,7 @@ def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
     assert not (less.present & ~data.present).any()
 
 
-def test_junk_is_added_to_what_there_is():
+def test_junk_views_are_appended():
     data, _ = make_multiview_classification(40, n_views=2, missing_rate=0.3, random_state=0)
     more = add_noise_views(data, 3, stream(0, 0, "junk"))
     assert more.view_names == (*data.view_names, "junk 1", "junk 2", "junk 3")

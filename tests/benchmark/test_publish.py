@@ -68,14 +68,14 @@ def test_page_shows_ours_beside_the_papers(tmp_path):
     assert "- a note" in text
 
 
-def test_a_number_that_is_not_reached_is_said_so(tmp_path):
+def test_unreached_paper_number_is_marked(tmp_path):
     text = page(tmp_path, SUITE + PAPER.replace("0.61 }", "[0.75, 0.02] }"))
     assert "Not reached (1):" in text
     assert "Late fusion, accuracy: 0.60" in text
     assert "paper 0.75 (-0.1" in text
 
 
-def test_failures_are_shown_and_not_averaged(tmp_path):
+def test_failures_are_listed_and_not_averaged(tmp_path):
     text = page(tmp_path, fail=["MwMvC2"])
     assert "| MwMvC2 | 1 of 8 failed |" in text
     assert "ValueError: a \\| b &lt;script> | 1 |" in text
@@ -88,7 +88,7 @@ def test_failures_are_shown_and_not_averaged(tmp_path):
     assert (row["mean"], row["failed"]) == ("", "1")
 
 
-def test_what_is_still_to_do_is_said(tmp_path):
+def test_pending_fits_are_counted(tmp_path):
     text = page(tmp_path, leave=3)
     assert "| MwMvC2 | 1 of 8 to do |" in text
     assert "21 of 24 fits done" in text

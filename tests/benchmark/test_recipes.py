@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from sklearn.model_selection import cross_val_score
+from sklearn.base import clone
 
 from consilience.benchmark import RECIPES, get_recipes
 from consilience.datasets import make_multiview_classification
 
-DATA, Y = make_multiview_classification(90, n_classes=3, strength=2.0, random_state=0)
+DATA, Y = make_multiview_classification(180, n_classes=3, strength=3.0, random_state=0)
 
 PAPER_BASELINES = {
     "Mono", "Concat", "Fusion", "MV-MV", "SVMs", "SVM-MV", "Stacking", "Early+SVM", "SVM+Late",
@@ -13,16 +13,19 @@ PAPER_BASELINES = {
 }  # fmt: skip
 
 
-def test_baselines_of_the_papers_are_there():
+def test_baselines_of_the_papers_exist():
     assert set(RECIPES) >= PAPER_BASELINES
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_beats_chance(name):
     model = RECIPES[name].build(0)
-    assert cross_val_score(model, DATA, Y, cv=3, error_score="raise").mean() > 0.45
-    again = RECIPES[name].build(0).fit(DATA, Y).decision_function(DATA)
-    np.testing.assert_array_equal(again, model.fit(DATA, Y).decision_function(DATA))
+    train, test = slice(0, 90), slice(90, 180)
+    assert model.fit(DATA[train], Y[train]).score(DATA[test], Y[test]) > 0.45
+    again = clone(RECIPES[name].build(0)).fit(DATA[train], Y[train])
+    np.testing.assert_array_equal(
+        again.decision_function(DATA[test]), model.decision_function(DATA[test])
+    )
 
 
 def test_names():

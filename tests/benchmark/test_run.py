@@ -162,7 +162,7 @@ def test_prepare_is_fitted_inside_the_folds(calm):
     np.testing.assert_allclose([result[index] for index in range(3)], expected)
 
 
-def test_all_others_are_done(storm):
+def test_well_behaved_tasks_finish_among_failing_ones(storm):
     for how in ("print", "never", "Early fusion"):
         assert storm[how, 0].done
 
@@ -174,18 +174,16 @@ def test_an_error_is_stored_with_its_traceback(storm):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("kill", "the worker was ended by SIGKILL"),
         ("segfault", "the worker was ended by SIGSEGV"),
         ("exit", "the worker ended with code 7"),
-    ],
+    ][: 3 if FULL else 1],
 )
-def test_a_crash_costs_its_own_task(storm, how, y_pred):
-    if (how, 0) not in storm:
-        pytest.skip("with CONSILIENCE_TEST_ALL=1")
+def test_crash_fails_only_its_own_task(storm, how, message):
     outcome = storm[how, 0].outcome
-    assert (outcome.status, outcome.error) == ("crashed", y_pred)
+    assert (outcome.status, outcome.error) == ("crashed", message)
     if how == "segfault":
         assert "in _segfault" in outcome.trace
 
@@ -197,7 +195,7 @@ def test_a_task_that_takes_too_long_is_stopped(storm):
     assert 4 <= storm["hang", 0].seconds < 30
 
 
-def test_a_task_whose_worker_was_killed_from_outside_is_done_after_all(storm):
+def test_task_is_retried_when_its_worker_is_killed_from_outside(storm):
     assert storm["hang", 1].done
 
 
@@ -233,12 +231,12 @@ def test_an_empty_budget_and_data_that_cannot_be_loaded():
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0.0}, {"memory": 0}, {"jobs": 0}])
-def test_bad_limits_are_refused(options):
+def test_invalid_limits_raise(options):
     with Store(":memory:") as store, pytest.raises(ValueError, match="must be"):
         run(tasks_on("mine", ["never"]), store, **options)
 
 
-def test_closing_leaves_no_process_behind():
+def test_close_ends_all_processes():
     pool = ProcessPool(2, Setup(PROBLEMS, initializer=register))
     for task in tasks_on("mine", ["hang"], n=2):
         pool.submit(task)

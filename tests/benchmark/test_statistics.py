@@ -129,7 +129,7 @@ def test_summary():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: ours.signed_rank([1.0, 2.0], [1.0]), "equally many, got 2 and 1"),
         (lambda: ours.paired_t([1.0, np.nan], [1.0, 2.0]), "some are NaN"),
@@ -140,8 +140,8 @@ def test_summary():
         (lambda: ours.holm(np.empty(0)), "list of numbers"),
     ],
 )
-def test_bad_input(call, y_pred):
-    with pytest.raises(ValueError, match=y_pred):
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

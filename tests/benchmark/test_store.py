@@ -26,7 +26,7 @@ def path(tmp_path):
     return tmp_path / "results.sqlite"
 
 
-def test_what_goes_in_comes_out(path):
+def test_stored_records_are_read_back(path):
     outcome = done(chosen={"c": 1.5}, notes=["a note"], probes={"p": {"view": 0.25}})
     with Store(path) as store:
         runner = store.enter_runner()
@@ -155,7 +155,7 @@ def _on_small_disk(folder, script):
     assert ended.stdout.endswith("fine\n")
 
 
-def test_what_is_no_store(path, tmp_path, monkeypatch):
+def test_other_files_are_not_stores(path, tmp_path, monkeypatch):
     path.write_text("no database at all, but long enough to be looked at " * 20)
     with pytest.raises(StoreError, match="damaged or no store"):
         Store(path)

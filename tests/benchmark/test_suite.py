@@ -43,7 +43,7 @@ def test_shipped_suite_is_valid(name, monkeypatch):
     if not needed <= set(available()):
         with pytest.raises(DatasetError, match="consilience fetch"):
             plan(suite)
-        pytest.skip("its data are not here")
+        return
     tasks, _ = plan(suite)
     assert len({task_hash(task) for task in tasks}) == len(tasks) > 0
 

@@ -1,23 +1,14 @@
-"""Every public classifier: the one list that drives the common tests."""
+"""Every public classifier, found by walking the package: the list that drives the common tests."""
+
+import importlib
+import inspect
+import pkgutil
 
 from sklearn.svm import SVC
 
-from consilience import ConsilienceClassifier
-from consilience.boosting import (
-    IBoostClassifier,
-    MuMBoClassifier,
-    MVWABClassifier,
-    RShareBoostClassifier,
-    ShareBoostClassifier,
-)
-from consilience.fusion import (
-    BestViewClassifier,
-    EarlyFusionClassifier,
-    LateFusionClassifier,
-    StackingFusionClassifier,
-)
-from consilience.kernel import MKLClassifier, MVMLClassifier
-from consilience.landmark import MVLSVMClassifier
+import consilience
+from consilience.fusion import BestViewClassifier, LateFusionClassifier, StackingFusionClassifier
+from consilience.kernel import MKLClassifier
 from consilience.margin import (
     AMVMEDClassifier,
     MVMEDClassifier,
@@ -27,54 +18,95 @@ from consilience.margin import (
 )
 from consilience.vote import MwMvC2Classifier
 
-CLASSIFIERS = {
-    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
-    "EarlyFusionClassifier": EarlyFusionClassifier(),
-    "LateFusionClassifier": LateFusionClassifier(),
-    "BestViewClassifier": BestViewClassifier(),
-    "StackingFusionClassifier": StackingFusionClassifier(),
-    "MuMBoClassifier": MuMBoClassifier(n_estimators=10),
-    "ShareBoostClassifier": ShareBoostClassifier(n_estimators=10),
-    "RShareBoostClassifier": RShareBoostClassifier(n_estimators=10, random_state=0),
-    "IBoostClassifier": IBoostClassifier(n_estimators=10),
-    "MVWABClassifier": MVWABClassifier(n_estimators=10),
-    "MwMvC2Classifier": MwMvC2Classifier(random_state=0),
+
+def public_modules():
+    """The package and its public subpackages and modules."""
+    yield consilience
+    for info in pkgutil.walk_packages(consilience.__path__, "consilience."):
+        if not any(part.startswith("_") for part in info.name.split(".")):
+            yield importlib.import_module(info.name)
+
+
+def public_estimators():
+    """Name -> class, all classes with ``fit`` that a public module exports."""
+    exported = (
+        getattr(module, name)
+        for module in public_modules()
+        for name in getattr(module, "__all__", ())
+    )
+    classes = {kind for kind in exported if inspect.isclass(kind) and hasattr(kind, "fit")}
+    return {kind.__name__: kind for kind in sorted(classes, key=lambda kind: kind.__name__)}
+
+
+# not classifiers of several views: each has tests of its own
+OTHER_ESTIMATORS = [
+    "BinnedTreeClassifier",
+    "LandmarkProjector",
+    "LaplacianCompletion",
+    "TableEncoder",
+    "ViewTransformer",
+]
+
+# few rounds and folds, and seeds; a classifier that is not here is tested with its defaults
+SETTINGS = {
+    "BestViewClassifier": {"cv": 2},
+    "ConsilienceClassifier": {"n_estimators": 10, "random_state": 0},
+    "IBoostClassifier": {"n_estimators": 10},
+    "MKLClassifier": {"tol": 1e-9},
+    "MVLSVMClassifier": {"random_state": 0},
+    "MVMLClassifier": {"random_state": 0},
+    "MVWABClassifier": {"n_estimators": 10},
+    "MuMBoClassifier": {"n_estimators": 10},
+    "MwMvC2Classifier": {"random_state": 0},
+    "RShareBoostClassifier": {"n_estimators": 10, "random_state": 0},
+    "SMVMEDClassifierCV": {"cs": [0.5, 2], "alphas": [0, 0.5], "cv": 2},
+    "ShareBoostClassifier": {"n_estimators": 10},
+    "StackingFusionClassifier": {"cv": 2},
+}
+
+# other settings that take another path through the code
+VARIANTS = {
     "MwMvC2Classifier(loss)": MwMvC2Classifier("trees", view_weights="loss"),
-    "SMVMEDClassifier": SMVMEDClassifier(),
-    "SMVMEDClassifierCV": SMVMEDClassifierCV(cs=[0.5, 2], alphas=[0, 0.5], cv=3),
-    "MVMEDClassifier": MVMEDClassifier(),
     "MVMEDClassifier(exponential)": MVMEDClassifier(prior="exponential"),
-    "AMVMEDClassifier": AMVMEDClassifier(),
     "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
-    "SVM2KClassifier": SVM2KClassifier(),
-    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
     "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
     "SMVMEDClassifierCV(rbf)": SMVMEDClassifierCV(
-        cs=[0.5, 2], alphas=[0, 0.5], cv=3, kernel="rbf", tol=1e-9
+        **SETTINGS["SMVMEDClassifierCV"], kernel="rbf", tol=1e-9
     ),
     "MVMEDClassifier(rbf)": MVMEDClassifier(kernel="rbf", tol=1e-9),
     "AMVMEDClassifier(rbf)": AMVMEDClassifier(form="two-step", kernel="rbf", tol=1e-9),
     "SVM2KClassifier(rbf)": SVM2KClassifier(kernel="rbf", tol=1e-9),
-    "MKLClassifier": MKLClassifier(tol=1e-9),
     "MKLClassifier(mean)": MKLClassifier("mean", tol=1e-9),
-    "MVMLClassifier": MVMLClassifier(random_state=0),
+}
+
+CLASSIFIERS = {
+    **{
+        name: kind(**SETTINGS.get(name, {}))
+        for name, kind in public_estimators().items()
+        if name not in OTHER_ESTIMATORS
+    },
+    **VARIANTS,
 }
 
 # without internal splits or draws: nothing may depend on the order of views, rows or labels
 ORDER_FREE = {
-    "EarlyFusionClassifier": EarlyFusionClassifier(),
-    "LateFusionClassifier": LateFusionClassifier(),
+    **{
+        name: CLASSIFIERS[name]
+        for name in (
+            "EarlyFusionClassifier",
+            "LateFusionClassifier",
+            "SMVMEDClassifier",
+            "MVMEDClassifier",
+            "AMVMEDClassifier(two-step)",
+            "SVM2KClassifier",
+            "MVLSVMClassifier",  # fewer rows than landmarks, so that all of them are landmarks
+            "SMVMEDClassifier(rbf)",
+            "MVMLClassifier",
+        )
+    },
     "LateFusionClassifier(sum)": LateFusionClassifier(voting="sum"),
     "LateFusionClassifier(hard)": LateFusionClassifier(voting="hard"),
-    "SMVMEDClassifier": SMVMEDClassifier(),
-    "MVMEDClassifier": MVMEDClassifier(),
-    "AMVMEDClassifier(two-step)": AMVMEDClassifier(form="two-step"),
-    "SVM2KClassifier": SVM2KClassifier(),
-    # the rows are fewer than the landmarks, so that all of them are landmarks
-    "MVLSVMClassifier": MVLSVMClassifier(random_state=0),
-    "SMVMEDClassifier(rbf)": SMVMEDClassifier(kernel="rbf", tol=1e-9),
     "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
-    "MVMLClassifier": MVMLClassifier(random_state=0),
 }
 
 # margins are no probabilities
@@ -93,9 +125,9 @@ TAKES_TABLES = ["ConsilienceClassifier"]
 
 # for kernel views
 PRECOMPUTED = {
-    "ConsilienceClassifier": ConsilienceClassifier(10, random_state=0),
+    "ConsilienceClassifier": CLASSIFIERS["ConsilienceClassifier"],
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
-    "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed")),
-    "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed")),
+    "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed"), cv=2),
+    "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed"), cv=2),
     **{name: CLASSIFIERS[name] for name in NO_PROBABILITIES},
 }

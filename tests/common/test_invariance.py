@@ -1,13 +1,14 @@
-"""What must not change a decision: the door, the order of views and rows, the names of labels."""
+"""What must not change a decision: input format, order of views and rows, names of labels."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 from common.estimators import CLASSIFIERS, NO_PROBABILITIES, ORDER_FREE, TOLERANCE
+from conftest import FULL
 from consilience import MultiViewData, as_multiview
 from consilience.datasets import make_multiview_classification
 
@@ -36,11 +37,12 @@ def scores(model, X):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
+@settings(max_examples=100 if FULL else 3)
 @given(problem=problems())
-def test_doors_agree(name, problem):
+def test_input_formats_agree(name, problem):
     data, y, _ = problem
     matrix = data.to_array()
-    doors = {
+    formats = {
         "container": (data, None),
         "dict": (dict(as_nan(data).items()), None),
         "list": ([view for _, view in as_nan(data).items()], None),
@@ -48,8 +50,8 @@ def test_doors_agree(name, problem):
         "named groups": (matrix, data.view_slices),
     }
     answers = {
-        door: scores(clone(CLASSIFIERS[name]).set_params(views=views).fit(X, y), X)
-        for door, (X, views) in doors.items()
+        kind: scores(clone(CLASSIFIERS[name]).set_params(views=views).fit(X, y), X)
+        for kind, (X, views) in formats.items()
     }
     for answer in answers.values():
         np.testing.assert_allclose(answer, answers["container"], atol=TOLERANCE.get(name, 1e-6))
@@ -62,8 +64,9 @@ def as_nan(data):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_order_of_views(name, problem):
+def test_order_of_views_does_not_matter(name, problem):
     data, y, rng = problem
     model = clone(ORDER_FREE[name])
     expected = scores(model.fit(data, y), data)
@@ -76,8 +79,9 @@ def test_order_of_views(name, problem):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_order_of_rows(name, problem):
+def test_order_of_rows_does_not_matter(name, problem):
     data, y, rng = problem
     model, rows = clone(ORDER_FREE[name]), rng.permutation(len(y))
     expected = scores(model.fit(data, y), data)
@@ -87,8 +91,9 @@ def test_order_of_rows(name, problem):
 
 
 @pytest.mark.parametrize("name", ORDER_FREE)
+@settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
-def test_names_of_labels(name, problem):
+def test_names_of_labels_do_not_matter(name, problem):
     data, y, _ = problem
     model = clone(ORDER_FREE[name])
     expected = scores(model.fit(data, y), data)
@@ -99,7 +104,7 @@ def test_names_of_labels(name, problem):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_threads_do_not_matter(name):
+def test_result_does_not_depend_on_n_jobs(name):
     data, y = make_multiview_classification(
         90, n_views=4, n_classes=3, missing_rate=0.2, random_state=1
     )
@@ -124,7 +129,7 @@ def test_storage_may_differ_between_fit_and_predict(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_values_behind_missing_are_never_read(name):
+def test_values_of_missing_views_are_ignored(name):
     data, y = make_multiview_classification(80, n_classes=3, missing_rate=0.3, random_state=0)
     poison = {}
     for v, (view, matrix) in enumerate(data.items()):
@@ -159,7 +164,7 @@ def test_predictions_agree_with_scores(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_lists_are_lists_of_views(name):
+def test_list_input_is_a_list_of_views(name):
     data, y = make_multiview_classification(60, random_state=0)
     views = [view for _, view in data.items()]
     model = clone(CLASSIFIERS[name]).fit(views, y)

@@ -5,7 +5,6 @@ from sklearn.base import clone
 
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import task_hash
 from consilience.benchmark.work import execute
 from consilience.compare.inputs import _summary
 from consilience.compare.record import Options, Run
@@ -43,14 +42,6 @@ def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **opti
     return run, result
 
 
-def run_serially(tasks, store, *, problems, **_):
-    """In the place of ``run_tasks``: no worker processes, no limits."""
-    store.enter_runner()
-    for task in tasks:
-        store.add(task, execute(task, problems[task.data]), 0.0, 0.1)
-        yield store.record(task_hash(task))
-
-
 def fitted(problem, estimator):
     """The estimator behind the preparation, on all samples."""
     from sklearn.pipeline import make_pipeline
@@ -58,4 +49,4 @@ def fitted(problem, estimator):
     return make_pipeline(clone(problem.prepare), estimator).fit(problem.data, problem.target)
 
 
-__all__ = ["Store", "fitted", "problem_of", "run_serially", "study"]
+__all__ = ["Store", "fitted", "problem_of", "study"]

@@ -98,12 +98,12 @@ def test_grids(method):
 def test_what_is_tuned_is_the_method_itself(method):
     data = views("features", "features")
     recipe = RECIPES[method]
-    y_pred = [
+    probabilities = [
         make_pipeline(preparation(data), build(0)).fit(data, Y).predict_proba(data)
         for build in (recipe.build, recipe.tunable)
     ]
     # folds inside a method scale anew
-    np.testing.assert_allclose(*y_pred, atol=0.01)
+    np.testing.assert_allclose(*probabilities, atol=0.01)
 
 
 @pytest.mark.usefixtures("serially")
@@ -118,8 +118,8 @@ def test_distances(capsys, monkeypatch, tmp_path):
         main(command)
     captured = capsys.readouterr()
     assert end.value.code == 0, captured.err
-    y_pred = "not applicable: Early fusion, MuMBo, because it takes columns of features, and 'a' is"
-    assert y_pred in captured.out
+    message = "Early fusion, MuMBo, because it takes columns of features, and 'a' is"
+    assert f"not applicable: {message}" in captured.out
     assert "failed" not in captured.out + captured.err
     assert list(read_run(tmp_path).not_applicable) == ["Early fusion", "MuMBo"]
     page = (tmp_path / "report.html").read_text()

@@ -3,22 +3,18 @@
 import csv
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
+from benchmark.studies import command, count_results, run_in_process, start
 from compare import stories
 from conftest import FULL
 
-SCRIPT = "from consilience.cli import main; main()"
-
-
-def command(folder, out):
-    return [sys.executable, "-c", SCRIPT, "compare", "wide.csv", "--views", "a=a0:a4,b=b0:b5",
-            "--target", "outcome", "--methods", "Concat,MwMvC2,MuMBo", "--cv", "3",
-            "--repeats", "1", "--jobs", "1", "--quiet", "--out", out]  # fmt: skip
+ARGUMENTS = ["compare", "wide.csv", "--views", "a=a0:a4,b=b0:b5", "--target", "outcome",
+             "--methods", "Concat,MwMvC2,MuMBo", "--cv", "3", "--repeats", "1", "--jobs", "1",
+             "--quiet", "--out"]  # fmt: skip
 
 
 def results(folder, out):
@@ -29,25 +25,18 @@ def results(folder, out):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_runs_go_on(tmp_path):
+def test_killed_runs_go_on(tmp_path, monkeypatch):
     stories.wide(tmp_path, n=60)
-    start = time.monotonic()
-    subprocess.run(command(tmp_path, "whole"), cwd=tmp_path, check=True, capture_output=True)
-    whole = time.monotonic() - start
+    monkeypatch.chdir(tmp_path)
+    run_in_process(*ARGUMENTS, "whole")
     rng = np.random.default_rng(0)
-    for moment in rng.uniform(0.3, 0.95, size=12 if FULL else 1):
-        process = subprocess.Popen(
-            command(tmp_path, "killed"),
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            process.communicate(timeout=moment * whole)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-    subprocess.run(command(tmp_path, "killed"), cwd=tmp_path, check=True, capture_output=True)
+    for wanted in rng.integers(1, 12, size=12 if FULL else 1):
+        process = start(*ARGUMENTS, "killed")
+        while process.poll() is None and count_results(tmp_path / "killed") < wanted:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+    subprocess.run(command(*ARGUMENTS, "killed"), check=True, capture_output=True)
     assert results(tmp_path, "killed") == results(tmp_path, "whole")
     assert len(results(tmp_path, "whole")) == 9
     names = {path.name for path in (tmp_path / "killed").iterdir()}

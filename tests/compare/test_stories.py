@@ -47,8 +47,8 @@ def test_patients_in_two_files(tmp_path, capsys):
     out = tmp_path / "study"
     options = ["--on", "patient", "--target", "subtype", "--out", out, "--methods", stories.FAST]
     options += ["--cv", "3", "--repeats", "1", "--jobs", "1"]
-    y_pred = run(capsys, "compare", *files, tmp_path / "train_labels.csv", *options)
-    assert "samples that have no view (" in y_pred.out
+    captured = run(capsys, "compare", *files, tmp_path / "train_labels.csv", *options)
+    assert "samples that have no view (" in captured.out
     page = check_folder(out)
     assert "luminal A" in page
     assert "numbers and text (1 text)" in page
@@ -110,8 +110,8 @@ def test_views_within_one_wide_file(tmp_path, capsys):
     command = ["compare", tmp_path / "wide.csv", "--views", "first = a0:a4, second = b0:b3, b5"]
     command += ["--target", "outcome", "--out", out, "--methods", "Concat,Early fusion"]
     command += ["--cv", "2", "--repeats", "2", "--jobs", "1"]
-    y_pred = run(capsys, *command)
-    assert "2 columns are in no view: 'visit', 'b4'" in y_pred.out
+    captured = run(capsys, *command)
+    assert "2 columns are in no view: 'visit', 'b4'" in captured.out
     check_folder(out)
     assert [view.columns for view in read_run(out).data.views] == [5, 5]
     full = run(capsys, "predict", out / "model.skops", tmp_path / "new.csv")

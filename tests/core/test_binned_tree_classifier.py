@@ -127,7 +127,7 @@ def test_least_weight_of_a_leaf(digits):
     assert leaves.min() < 0.1 * weight.sum()
 
 
-def test_at_home_in_scikit_learn(digits, tmp_path):
+def test_works_with_scikit_learn_tools(digits, tmp_path):
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(BinnedTreeClassifier(), {"max_depth": [1, 2, 3]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
@@ -168,7 +168,7 @@ def test_one_class():
         ("class_weight", "uneven"),
     ],
 )
-def test_refuses_wrong_parameters(name, value):
+def test_invalid_parameters_raise(name, value):
     model = BinnedTreeClassifier(**{name: value})
     with pytest.raises(ValueError, match=name):
         model.fit([[0.0], [1.0]], [0, 1])

@@ -187,12 +187,12 @@ def test_one_sign_of_zero():
 
 @pytest.mark.parametrize("max_bins", [0, 1, 256])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_refuses_a_wrong_number_of_bins(max_bins, form):
+def test_invalid_number_of_bins_raises(max_bins, form):
     with pytest.raises(ValueError, match="max_bins"):
         BinnedView(form(np.ones((2, 1))), max_bins=max_bins)
 
 
-def test_refuses_a_mask_of_another_length():
+def test_mask_of_another_length_raises():
     with pytest.raises(ValueError, match="present"):
         BinnedView(np.ones((3, 1)), present=np.ones(2, dtype=bool))
 

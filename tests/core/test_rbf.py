@@ -74,7 +74,7 @@ def test_result_does_not_depend_on_threads():
             np.testing.assert_array_equal(out, expected)
 
 
-def test_refuses():
+def test_invalid_input_raises():
     products, x, z = parts(3, 4, 2, np.float64, 0)
     with pytest.raises(ValueError, match="x_norms and z_norms"):
         rbf_epilogue(products, z, x, 1.0)

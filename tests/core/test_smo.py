@@ -155,7 +155,7 @@ def test_threads_do_not_matter():
             np.testing.assert_array_equal(ours, expected)
 
 
-def test_refuses():
+def test_invalid_input_raises():
     (K,), y = problem(6, 0)
     n, zero = 6, np.zeros(6)
     lam, F, upper = np.zeros((1, n)), y[None].copy(), np.ones((1, n))

@@ -323,7 +323,7 @@ def test_a_tree_is_plain_arrays():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_refuses(form):
+def test_invalid_input_raises(form):
     X, codes, weight = noisy_problem(30)
     view = BinnedView(form(X))
     with pytest.raises(ValueError, match="weights"):
@@ -370,7 +370,7 @@ def test_no_rows(form):
 
 
 @pytest.mark.parametrize("name", ["feature", "left", "right"])
-def test_a_broken_tree_is_refused(name):
+def test_broken_tree_raises(name):
     """Arrays may come from a file: no walk may leave them, or go in circles."""
     X, codes, weight = noisy_problem(200)
     view = BinnedView(X)

@@ -172,7 +172,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_archives_are_refused(name, tmp_path):
+def test_hostile_archives_raise(name, tmp_path):
     content, message = HOSTILE[name]
     packed = tmp_path / "inside" / "archive"
     packed.parent.mkdir()

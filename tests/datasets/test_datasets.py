@@ -118,6 +118,6 @@ def test_same_seed_same_data():
         ({"class_weights": [1, -1]}, "class_weights must be 2 positive numbers"),
     ],
 )
-def test_refuses(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(ValueError, match=message):
         make_multiview_classification(**settings)

@@ -47,7 +47,7 @@ def test_idx_types(tmp_path, code, dtype):
         (struct.pack(">HBB3I", 0, 8, 3, 2**31, 2**31, 4) + b"1", "for the shape"),
     ],
 )
-def test_idx_refuses(tmp_path, content, message):
+def test_invalid_idx_raises(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         read_idx(written(tmp_path, content))
 
@@ -82,7 +82,7 @@ def test_ts(tmp_path):
         ("@data\n1,2:a\n1,:b\n", "line 3: could not convert"),
     ],
 )
-def test_ts_refuses(tmp_path, text, message):
+def test_invalid_ts_raises(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         read_ts(written(tmp_path, text))
 
@@ -101,7 +101,7 @@ def test_labelled_words(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["C15 4:1\n", "C15 a:1\n", "C15 1:x\n", "C15 1\n", "C15 -1:2\n"])
-def test_labelled_words_refuses(tmp_path, text):
+def test_invalid_labelled_words_raise(tmp_path, text):
     with pytest.raises(ValueError, match=r"."):
         read_labelled_words(written(tmp_path, text), 3, zero_based=False)
 
@@ -174,7 +174,7 @@ def test_r_compact_and_wrapped_vectors(tmp_path):
         (b"RDX2\nX\n" + r.number(2) * 3 + r.number(254), "no named objects"),
     ],
 )
-def test_r_refuses_files(tmp_path, content, message):
+def test_invalid_r_files_raise(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         read_rda(written(tmp_path, content))
 
@@ -193,6 +193,6 @@ def test_r_refuses_files(tmp_path, content, message):
         (r.r_factor(np.array([0, 5]), ["a", "b"]), "without a level"),
     ],
 )
-def test_r_refuses_items(tmp_path, item, message):
+def test_unknown_r_items_raise(tmp_path, item, message):
     with pytest.raises(ValueError, match=message):
         factor(read_back(tmp_path, item))

@@ -9,9 +9,10 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmark.studies import SUITE, command
+from benchmark.studies import SUITE, run_in_process
 from common.estimators import CLASSIFIERS, PRECOMPUTED
 from compare.stories import patients
 from consilience import BinnedTreeClassifier, MultiViewData, ViewTransformer
@@ -58,7 +59,17 @@ def make_case(case):
 
 def estimators_of(case):
     """Name -> classifier, those that take this kind of input."""
-    return {"kernel": PRECOMPUTED, "blocks": TAKES_BLOCKS}.get(case, CLASSIFIERS)
+    if case == "blocks":
+        return TAKES_BLOCKS
+    models = PRECOMPUTED if case == "kernel" else CLASSIFIERS
+    return {name: _with_usual_folds(model) for name, model in models.items()}
+
+
+def _with_usual_folds(model):
+    """The common tests use two folds where the numbers were computed with more."""
+    if "cv" not in model.get_params(deep=False):
+        return model
+    return clone(model).set_params(cv=3 if "cs" in model.get_params() else type(model)().cv)
 
 
 def classifier_outputs(model, case):
@@ -102,18 +113,15 @@ def other_outputs():
 METHODS = "Consilience,Late fusion,MwMvC2,MVL-SVM,SMVMED"
 
 
-def study_scores(folder, run):
-    """Accuracy and log loss by (study, method, split) of one comparison and one suite.
-
-    ``run`` executes a command line in the folder.
-    """
+def study_scores(folder):
+    """Accuracy and log loss by (study, method, split) of one comparison and one suite."""
     patients(folder)
     (folder / "suite.toml").write_text(SUITE)
-    files = ["train_rna.csv", "train_protein.csv", "train_labels.csv"]
+    files = [folder / f"train_{name}.csv" for name in ("rna", "protein", "labels")]
     options = ["--on", "patient", "--target", "subtype", "--methods", METHODS]
-    options += ["--cv", "3", "--repeats", "1", "--out", "study", "--quiet"]
-    run(command("compare", *files, *options))
-    run(command("bench", "suite.toml", "--out", "bench", "--quiet"))
+    options += ["--cv", "3", "--repeats", "1", "--out", folder / "study", "--quiet"]
+    run_in_process("compare", *files, *options)
+    run_in_process("bench", folder / "suite.toml", "--out", folder / "bench", "--quiet")
     scores = {}
     for name in ("study", "bench"):
         with (folder / name / "results.csv").open() as lines:

@@ -82,7 +82,7 @@ def test_a_view_of_noise_has_no_importance(problem):
         assert abs(result[noise]) < 0.05 < np.delete(result, noise).max()
 
 
-def test_same_seed_same_importances_and_other_input_doors(problem):
+def test_same_seed_gives_the_same_importances_for_any_input_format(problem):
     data, y = problem
     by_name = EarlyFusionClassifier().fit(data, y)
     columns = data.view_slices
@@ -122,16 +122,16 @@ def test_many_views_are_sampled_with_errors():
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "said"),
+    ("function", "arguments", "message"),
     [
         (view_permutation_importance, {"n_repeats": 0}, "n_repeats must be at least 1"),
         (view_shapley, {"n_orders": 3}, "even number"),
     ],
 )
-def test_bad_arguments(problem, function, arguments, said):
+def test_bad_arguments(problem, function, arguments, message):
     data, y = problem
     model = LateFusionClassifier().fit(data, y)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         function(model, data, y, **arguments)
     with pytest.raises(ValueError, match="one label for each of the 400 samples"):
         function(model, data, y[:-1])

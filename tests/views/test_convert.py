@@ -100,7 +100,7 @@ def test_xarray():
 
 
 @pytest.mark.parametrize("bad", [np.zeros(3), 5, "text", None, np.zeros((2, 2, 2, 2))])
-def test_what_is_no_multiview_data(bad):
+def test_other_objects_raise(bad):
     with pytest.raises(ValueError, match="expected MultiViewData, a dict or list of 2-D arrays"):
         as_multiview(bad)
 

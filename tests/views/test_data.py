@@ -22,7 +22,7 @@ def data():
     return MultiViewData({"image": DENSE, "text": SPARSE, "table": FRAME})
 
 
-def test_looks_like_what_it_holds(data):
+def test_shape_length_and_names(data):
     assert data.shape == (N, 9)
     assert len(data) == N
     assert data.n_views == 3
@@ -201,7 +201,7 @@ def test_given_present_is_taken_as_it_is():
         ({"views": {"a": np.zeros((2, 2, 2))}}, ValueError, "two-dimensional"),
     ],
 )
-def test_refuses(arguments, error, message):
+def test_invalid_arguments_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         MultiViewData(**arguments)
 

@@ -85,7 +85,7 @@ def test_samples_without_ids_are_not_confused():
     np.testing.assert_array_equal(model.predict(again[100:]), model.predict(ONE_KERNEL[100:]))
 
 
-def test_columns_of_training_samples_must_be_there():
+def test_columns_of_all_training_samples_are_required():
     names = np.arange(200)
     fitted = MultiViewData({"k": K}, kinds={"k": "kernel"}, sample_ids=names)
     model = LateFusionClassifier(svc(), voting="hard").fit(fitted[:100], Y[:100])

@@ -89,7 +89,7 @@ def test_empty_cells_stay_and_are_filled_by_means():
     assert np.isfinite(held.fill(held.apply(sparse)).data).all()
 
 
-def test_skewed_columns_stand_there_as_normal_scores_too():
+def test_skewed_columns_are_added_as_normal_scores():
     rng = np.random.RandomState(0)
     skewed, weight = np.exp(rng.randn(40)), rng.randint(1, 4, 40).astype(float)
     X = np.column_stack([np.linspace(-1, 1, 40), skewed, skewed < 0.2])

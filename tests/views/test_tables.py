@@ -68,6 +68,6 @@ def test_a_row_without_values_is_missing():
         ),
     ],
 )
-def test_refuses(tables, error, message):
+def test_invalid_tables_raise(tables, error, message):
     with pytest.raises(error, match=message):
         MultiViewData.from_tables(tables, on="id")

@@ -144,7 +144,7 @@ def test_kernels_are_centred_and_projected():
         (PCA(), MultiViewData({"k": np.eye(4)}, kinds={"k": "kernel"}), "is a kernel view"),
     ],
 )
-def test_refuses(transformer, data, message):
+def test_invalid_transformer_raises(transformer, data, message):
     with pytest.raises(ValueError, match=message):
         ViewTransformer(transformer).fit(data)
 

@@ -25,7 +25,7 @@ def problem(**settings):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("voters", VOTERS, ids=["random", "cuts", "own"])
-def test_the_vote_is_what_it_is_said_to_be(voters, n_classes):
+def test_decision_is_the_weighted_vote(voters, n_classes):
     data, y = problem(n_classes=n_classes)
     model = MwMvC2Classifier(voters, view_weights="loss", random_state=0).fit(data, y)
     rho = np.atleast_2d(model.rho_)

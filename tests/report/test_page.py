@@ -61,5 +61,5 @@ def test_the_command_that_predicts_has_the_names_of_the_run():
         )
         assert f"{start}... --on &#39;patient id&#39; --out predictions.csv" in page
         run.one_file, run.on = True, ""
-        y_pred = "consilience predict model.skops NEW_FILE --out predictions.csv"
-        assert y_pred in build_page(run, result, store)
+        command = "consilience predict model.skops NEW_FILE --out predictions.csv"
+        assert command in build_page(run, result, store)

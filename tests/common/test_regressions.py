@@ -1,4 +1,4 @@
-"""Things a fresh pair of eyes found: each was wrong once."""
+"""Regressions: each of these was wrong once."""
 
 import pickle
 
@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from conftest import FULL
 from consilience import MultiViewData, ViewTransformer, as_multiview
 from consilience.benchmark import RECIPES
 from consilience.boosting import ShareBoostClassifier
@@ -46,7 +47,7 @@ DATA = MultiViewData({"a": A, "b": B})
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_wide_tables(frame):
-    wide = np.arange(3 * 20_000, dtype=float).reshape(3, -1)
+    wide = np.arange(3 * (20_000 if FULL else 4_000), dtype=float).reshape(3, -1)
     wide[1] = np.nan
     data = MultiViewData({"g": frame(wide)})  # minutes when it was quadratic
     assert data.present[:, 0].tolist() == [True, False, True]
@@ -62,14 +63,14 @@ def test_columns_of_a_table_may_not_change_places():
 
 
 @pytest.mark.parametrize("kind", FUSION)
-def test_pairs_of_classes_are_refused(kind):
+def test_one_vs_one_decisions_raise(kind):
     data, y = make_multiview_classification(90, n_classes=3, random_state=0)
     settings = {"voting": "sum"} if kind is LateFusionClassifier else {}
     with pytest.raises(ValueError, match="decision_function_shape='ovo'"):
         kind(SVC(decision_function_shape="ovo"), **settings).fit(data, y)
 
 
-def test_nameless_views_must_be_all_there():
+def test_unnamed_views_must_all_be_given():
     model = LateFusionClassifier().fit([A, B], Y)
     with pytest.raises(ValueError, match="X has 1 views without names, but fit saw 2"):
         model.predict([B])
@@ -245,7 +246,7 @@ def test_ids_keep_their_identity():
         MultiViewData({"a": A[:2]}, sample_ids=[1.0, np.nan])
 
 
-def test_numbers_behind_other_column_types():
+def test_numbers_in_object_and_nullable_columns():
     frame = pd.DataFrame(
         {
             "o": pd.Series([1, 2.5] * 30, dtype=object),
@@ -310,7 +311,7 @@ def test_stacked_decision_values_are_filled_on_their_own_scale():
         assert abs(stacked[missing, v][0]) < np.abs(stacked[~missing, v]).mean()
 
 
-def test_manners():
+def test_errors_of_labels_rows_and_kinds():
     for labels in (np.array(["a", None] * 30, dtype=object), np.array(["a", np.nan] * 30, object)):
         with pytest.raises(ValueError, match="Input y contains NaN"):
             LateFusionClassifier().fit(DATA, labels)

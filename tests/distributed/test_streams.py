@@ -1,6 +1,7 @@
 """Streams of blocks: the fit in memory, whatever the blocks are, in memory of a bounded size."""
 
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from consilience.fusion import EarlyFusionClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
-from scaling.problems import make, mvlsvm, objective
+from reference.blocks import make, mvlsvm, objective
 
 RAGGED = [1, 130, 0, 2, 211, 700]
 
@@ -44,12 +45,16 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("blocks", [1, 7, 1000, "ragged"])
+# small blocks are slow, and the other models take the same path
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        *product(MODELS, [1000, "ragged"]),
+        *product(["mvlsvm", "smvmed"], [1, 7]),
+    ],
+)
 def test_blocks_agree_with_memory(name, blocks, small_samples, monkeypatch):
     model, constants = MODELS[name]
-    if blocks in (1, 7) and name not in ("mvlsvm", "smvmed"):
-        pytest.skip("small blocks are slow, and the others take the same way")
     for constant, value in constants.items():
         monkeypatch.setattr(coupled_sums, constant, value)
     n = {1: 80, 7: 180}.get(blocks, sum(RAGGED))
@@ -185,7 +190,7 @@ def test_errors_say_which_block_and_what_to_do():
             other.fit(BlockSequence([(data, y)]))
 
 
-def test_blocks_that_change_between_passes_are_refused():
+def test_blocks_that_change_between_passes_raise():
     data, y, _ = make(60)
     reads = iter([5, 5, 4, 4, 4, 4])
 
@@ -196,7 +201,7 @@ def test_blocks_that_change_between_passes_are_refused():
         SMVMEDClassifier().fit(BlockSequence(read))
 
 
-def test_too_few_steps_are_told(small_samples):
+def test_too_few_iterations_warn(small_samples):
     data, y, _ = make(900)
     for model in (mvlsvm(max_iter=1, tol=1e-12), SMVMEDClassifier(max_iter=1, tol=1e-14)):
         with pytest.warns(ConvergenceWarning, match="max_iter"):

@@ -106,7 +106,7 @@ def safe_cells(text):
 GROUPS = [HOSTILE[start : start + 7] for start in range(0, len(HOSTILE), 7)]
 
 
-def test_there_are_enough():
+def test_number_of_hostile_names():
     assert len(HOSTILE) == len(set(HOSTILE)) >= 40
     assert all(len(group) == 7 for group in GROUPS[:-1])
 

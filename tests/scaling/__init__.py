@@ -1,1 +1,0 @@
-"""Tests of ``consilience.distributed``; a folder of that name would hide the package of dask."""
