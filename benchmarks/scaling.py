@@ -11,7 +11,6 @@ import tracemalloc
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, wait
 
 from consilience import MultiViewData
 from consilience._solvers.water_filling import coupling, water_fill
@@ -19,6 +18,7 @@ from consilience._targets import one_vs_rest_signs
 from consilience.distributed import BlockSequence, _dask
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
+from distributed import Client, LocalCluster, wait
 
 VIEWS, WIDTH = 3, 50
 

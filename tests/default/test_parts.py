@@ -162,15 +162,6 @@ def test_landmarks_of_all_rows_are_exact(monkeypatch):
     assert np.abs(near_left_out - left_out).mean() < 0.05
 
 
-def test_cache_is_bounded_and_not_saved():
-    cache = PatternCache()
-    for key in range(MAX_PATTERNS + 5):
-        cache.get(key, lambda key=key: key + 1)
-    assert len(cache._held) == MAX_PATTERNS
-    assert cache.get(MAX_PATTERNS, lambda: 1 / 0) == MAX_PATTERNS + 1
-    assert cache.__getstate__() == {"_held": {}}
-
-
 def test_votes_of_single_views_are_pooled_by_their_logarithms():
     prior, view_weights = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.2])
     present = np.array([[True, True], [True, False], [False, False]])
