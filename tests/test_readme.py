@@ -13,7 +13,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 def part_of_digits(**options):
     digits = load_digits_views(**options)
-    digits.data, digits.target = digits.data[::3], digits.target[::3]
+    digits.data, digits.target = digits.data[::5], digits.target[::5]
     return digits
 
 

@@ -7,8 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from common.carriers import carriers, problem
-from common.estimators import CLASSIFIERS, PRECOMPUTED
+from common.estimators import CLASSIFIERS, PRECOMPUTED, VARIANTS
 from common.tools import TOOLS
+from conftest import FULL
 
 CARRIERS = carriers()
 CONTAINERS = [name for name in CARRIERS if "container" in name]
@@ -78,11 +79,19 @@ def test_late_fusion(tool, carrier):
 
 # the other classifiers go through the tools that differ in how they cut or call
 SHORT_LIST = ["fit", "clone and pickle", "cross_val_score", "GridSearchCV"]
+SHORT_LIST += ["CalibratedClassifierCV", "BaggingClassifier"]
+# the class itself goes through all of these
+VARIANT_LIST = SHORT_LIST if FULL else ["fit", "GridSearchCV"]
+OTHERS = [
+    (name, tool)
+    for name in CLASSIFIERS
+    if "Late" not in name
+    for tool in (VARIANT_LIST if name in VARIANTS else SHORT_LIST)
+]
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("tool", [*SHORT_LIST, "CalibratedClassifierCV", "BaggingClassifier"])
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if "Late" not in name])
+@pytest.mark.parametrize(("name", "tool"), OTHERS)
 def test_other_classifiers(name, tool, carrier):
     if carrier == "kernel container" and name not in PRECOMPUTED:
         X, _, _ = CARRIERS[carrier]
