@@ -57,8 +57,8 @@ def test_em_equals_one_row_at_a_time(problem):
     for _ in range(3 if not known.all() else 0):
         full, mu, S = reference.em_round(M, known, mu, S, weight, imputation.RIDGE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(imputation, "MAX_ROUNDS", 3)
-        patch.setattr(imputation, "MIN_CHANGE", 0.0)
+        patch.setattr(imputation, "EM_MAX_ITER", 3)
+        patch.setattr(imputation, "EM_TOL", 0.0)
         holes = np.where(known, M, np.nan)
         ours, S_ours = expectation_maximisation(holes, present, slices, weight)
     np.testing.assert_allclose(ours, mu, atol=1e-9)

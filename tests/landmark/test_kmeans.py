@@ -52,7 +52,7 @@ def test_weights_pull_centres():
 
 def test_a_centre_without_rows_stays():
     centres = np.array([[0.0], [100.0]])
-    moved = _kmeans.means(np.array([[1.0], [3.0]]), np.array([0, 0]), np.ones(2), centres)
+    moved = _kmeans.cluster_means(np.array([[1.0], [3.0]]), np.array([0, 0]), np.ones(2), centres)
     np.testing.assert_array_equal(moved, [[2.0], [100.0]])
 
 

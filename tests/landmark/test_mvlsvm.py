@@ -319,7 +319,7 @@ def test_bound_is_the_formula():
     assert low <= solution.error <= high
     assert high - solution.error == pytest.approx(np.sqrt(np.log(20) / 200))
     assert "vacuous" in str(solution)
-    assert "held out" in str(solution)
+    assert "held-out" in str(solution)
 
 
 def test_bound_of_a_tiny_c_says_something():

@@ -1,37 +1,46 @@
-"""Sources of kernel rows for SMO: a matrix that is there, or rows computed when they are needed.
+"""Sources of kernel rows for SMO: a whole matrix, or rows computed when they are needed.
 
-A source has ``parts``, what the compiled loops read: the store of rows, the slot of every sample's
-row (negative if it has none yet), a clock of use by slot, and the diagonal; and ``fetch``.
+A source has ``parts``, which the compiled loops read: the store of rows, the slot of every sample's
+row (negative if it is not stored), the time of last use of every slot, and the diagonal; and
+``fetch``, which computes the rows of some samples.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 __all__ = ["BATCH_ROWS", "COMPUTE_ALL_BELOW", "CachedRows", "FullRows"]
 
-# rows computed together; so few samples that all rows are, for most of them will be needed
-BATCH_ROWS, COMPUTE_ALL_BELOW = 64, 1200
+# store of rows, slots, times of last use, diagonal
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+# number of rows computed together
+BATCH_ROWS = 64
+# up to so many samples all rows are computed at once, because most of them will be needed
+COMPUTE_ALL_BELOW = 1200
 
 
 class FullRows:
     """A kernel matrix (n x n, float32 or float64), not copied if it is contiguous."""
 
-    def __init__(self, K):
+    def __init__(self, K: np.ndarray) -> None:
         dtype = np.float32 if K.dtype == np.float32 else np.float64
         self.K = np.ascontiguousarray(K, dtype=dtype)
         self.diagonal = self.K.diagonal().astype(np.float64)
 
     @property
-    def parts(self):
-        """(store, slots, used, diagonal); the clock is new, so several may read at a time."""
+    def parts(self) -> Parts:
+        """(store, slots, used, diagonal); ``used`` is new, so that several threads may read."""
         n = len(self.K)
         return self.K, np.arange(n), np.zeros(n, dtype=np.int64), self.diagonal
 
-    def fetch(self, samples):
-        """Nothing is missing."""
+    def fetch(self, samples: np.ndarray) -> None:
+        """Do nothing: all rows are stored."""
 
-    def times(self, g):
+    def times(self, g: np.ndarray) -> np.ndarray:
         """K g, from the rows where g is not 0."""
         where = np.flatnonzero(g)
         if 2 * len(where) > len(g):
@@ -40,7 +49,7 @@ class FullRows:
 
 
 class CachedRows:
-    """Rows computed when they are asked for; those not used for longest make room for others.
+    """Rows computed when they are requested; the least recently used ones are replaced.
 
     Parameters
     ----------
@@ -49,12 +58,18 @@ class CachedRows:
     diagonal : array of shape (n,)
         Diagonal of the kernel.
     capacity : int
-        Most rows kept.
+        Maximum number of rows kept.
     dtype : float64 or float32
-        Of the rows.
+        Type of the rows.
     """
 
-    def __init__(self, compute, diagonal, capacity, dtype):
+    def __init__(
+        self,
+        compute: Callable[[np.ndarray, np.ndarray], Any],
+        diagonal: np.ndarray,
+        capacity: int,
+        dtype: Any,
+    ) -> None:
         n = len(diagonal)
         capacity = min(capacity, n)
         self.compute, self.diagonal = compute, np.ascontiguousarray(diagonal, dtype=np.float64)
@@ -65,35 +80,35 @@ class CachedRows:
         self.filled = self.n_computed = 0
 
     @property
-    def parts(self):
+    def parts(self) -> Parts:
         """(store, slots, used, diagonal)."""
         return self.store, self.slots, self.used, self.diagonal
 
-    def fetch(self, samples):
-        """Bring in the rows of these samples, fewer than there is room for."""
+    def fetch(self, samples: np.ndarray) -> None:
+        """Compute the missing rows of these samples, of which there are at most ``capacity``."""
         if not self.filled and len(self.store) == len(self.slots) <= COMPUTE_ALL_BELOW:
             samples = np.arange(len(self.slots))
         now = self.used.max(initial=0) + 1
-        found_slots = self.slots[samples]
-        self.used[found_slots[found_slots >= 0]] = now
-        lacking = samples[found_slots < 0]
-        fresh = min(len(lacking), len(self.store) - self.filled)
-        places = np.arange(self.filled, self.filled + fresh)
-        if fresh < len(lacking):
-            short = len(lacking) - fresh
+        slots_of_samples = self.slots[samples]
+        self.used[slots_of_samples[slots_of_samples >= 0]] = now
+        missing = samples[slots_of_samples < 0]
+        n_free = min(len(missing), len(self.store) - self.filled)
+        places = np.arange(self.filled, self.filled + n_free)
+        if n_free < len(missing):
+            short = len(missing) - n_free
             oldest = np.argpartition(self.used[: self.filled], short - 1)[:short]
             self.slots[self.owner[oldest]] = -1
             places = np.concatenate([places, oldest])
-            block = np.empty((len(lacking), self.store.shape[1]), dtype=self.store.dtype)
-            self.compute(lacking, block)
+            block = np.empty((len(missing), self.store.shape[1]), dtype=self.store.dtype)
+            self.compute(missing, block)
             self.store[places] = block
         else:
-            self.compute(lacking, self.store[self.filled : self.filled + fresh])
-        self.filled += fresh
-        self.n_computed += len(lacking)
-        self.slots[lacking], self.owner[places], self.used[places] = places, lacking, now
+            self.compute(missing, self.store[self.filled : self.filled + n_free])
+        self.filled += n_free
+        self.n_computed += len(missing)
+        self.slots[missing], self.owner[places], self.used[places] = places, missing, now
 
-    def times(self, g):
+    def times(self, g: np.ndarray) -> np.ndarray:
         """K g, from the rows where g is not 0."""
         out = np.zeros(len(g))
         where = np.flatnonzero(g)

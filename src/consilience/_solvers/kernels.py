@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,6 @@ __all__ = [
     "KERNELS",
     "KernelAgainst",
     "check_between_samples",
-    "check_kernel",
     "distance_gamma",
     "distance_kernel",
     "kernel_block",
@@ -243,27 +241,6 @@ def check_between_samples(K: np.ndarray, view: str, kind: str) -> None:
                 f"view {view!r} is not symmetric between the training samples: entries differ by "
                 f"up to {difference:.3g}"
             )
-
-
-def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, view: str) -> None:
-    """Known kernel and sound numbers, or an error that names the view."""
-    if not callable(kernel) and kernel not in KERNELS:
-        raise ValueError(
-            f"kernel (view {view!r}) must be one of {', '.join(KERNELS)}, or a function; "
-            f"got {kernel!r}"
-        )
-    number = isinstance(gamma, numbers.Real) and not isinstance(gamma, bool)
-    if not (number and 0 < gamma < np.inf) and not (isinstance(gamma, str) and gamma in GAMMAS):
-        raise ValueError(
-            f"gamma (view {view!r}) must be a number > 0 or one of {', '.join(GAMMAS)}; "
-            f"got {gamma!r}"
-        )
-    if kernel == "poly" and not (isinstance(degree, numbers.Real) and 0 < degree < np.inf):
-        raise ValueError(f"degree must be a number > 0, got {degree!r}")
-    if kernel in ("poly", "sigmoid") and not (
-        isinstance(coef0, numbers.Real) and np.isfinite(coef0)
-    ):
-        raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
 
 
 def kernel_gamma(gamma: float | str, X: Matrix, weight: np.ndarray | None = None) -> float:

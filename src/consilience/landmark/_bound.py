@@ -1,4 +1,4 @@
-"""What can be said about the risk: the stability bound of MVL-SVM, and a hold-out interval."""
+"""Bounds on the risk: the stability bound of MVL-SVM, and a hold-out interval."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class GeneralizationBound:
     Attributes
     ----------
     delta : float
-        Each statement holds with probability 1 − delta at least.
+        Each statement holds with a probability of at least 1 − delta.
     bound : float
         Bound on the expected hinge loss, from the training samples alone; the largest of all
         one-vs-rest problems.
     vacuous : bool
-        True if the bound is above 1, the loss of a machine that always answers 0.
+        True if the bound is above 1, the loss of a machine that always predicts 0.
     training_loss : float
-        Mean hinge loss of the training samples that the bound starts from.
+        Mean hinge loss of the training samples, to which the bound adds.
     error : float or None
-        Share of wrong predictions among the samples held out.
+        Share of wrong predictions among the held-out samples.
     error_interval : tuple of two floats, or None
         Hoeffding's interval for the expected share.
     """
@@ -35,29 +35,36 @@ class GeneralizationBound:
     vacuous: bool
     training_loss: float
     error: float | None = None
-    error_interval: tuple | None = None
+    error_interval: tuple[float, float] | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = f"hinge loss <= {self.bound:.4g} with probability {1 - self.delta:g}"
         if self.vacuous:
-            text += " (vacuous: says nothing, answering 0 has loss 1)"
+            text += " (vacuous: always predicting 0 has loss 1)"
         if self.error_interval is not None:
             low, high = self.error_interval
-            text += f"; error {self.error:.4f} on samples held out, within [{low:.4f}, {high:.4f}]"
+            text += f"; error {self.error:.4f} on held-out samples, within [{low:.4f}, {high:.4f}]"
         return text
 
 
-def stability_bound(training_loss, n, c, n_similarities, delta, largest=1.0):
+def stability_bound(
+    training_loss: float,
+    n: int,
+    c: float,
+    n_similarities: int,
+    delta: float,
+    largest: float = 1.0,
+) -> float:
     """R ≤ R̂ + 2cpM²/n + (4cpM² + 1 + √(2cp)M) √(ln(1/δ)/2n), for p = LV similarities up to M.
 
-    The printed bound is too small by a factor of 2 in the stability.
+    The bound printed in the paper is too small by a factor of 2 in the stability.
     """
     beta = c * n_similarities * largest**2
     spread = 4 * beta + 1 + np.sqrt(2 * c * n_similarities) * largest
-    return training_loss + 2 * beta / n + spread * np.sqrt(np.log(1 / delta) / (2 * n))
+    return float(training_loss + 2 * beta / n + spread * np.sqrt(np.log(1 / delta) / (2 * n)))
 
 
-def hoeffding_interval(error, n, delta):
+def hoeffding_interval(error: float, n: int, delta: float) -> tuple[float, float]:
     """Error ± √(ln(2/δ)/2n), within [0, 1]."""
     half = np.sqrt(np.log(2 / delta) / (2 * n))
     return max(0.0, error - half), min(1.0, error + half)

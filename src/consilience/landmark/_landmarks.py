@@ -46,7 +46,7 @@ class FeatureLandmarks:
 
     def kernel_against(self, landmarks: np.ndarray) -> ViewKernel:
         """Similarities to landmarks, given as rows or as positions."""
-        Z = self.X[landmarks] if landmarks.ndim == 1 else landmarks
+        Z: Any = self.X[landmarks] if landmarks.ndim == 1 else landmarks
         dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
         # sparse rows stay sparse only if nothing is subtracted from them

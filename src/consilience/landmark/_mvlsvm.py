@@ -1,7 +1,7 @@
 """MVL-SVM: a linear support vector machine on the similarities to landmarks of every view.
 
-Three steps: project on landmarks (``_projection``), fill in the blocks of missing views
-(``_imputation``), learn one machine for each class against the rest (``learn``).
+Three steps: project on landmarks (``_projection``), impute the blocks of missing views
+(``_imputation``), learn one machine for each class against the rest (``_learn``).
 
 Reference: V. Zantedeschi, R. Emonet, M. Sebban, "Fast and provably effective multi-view
 classification with landmark-based SVM", ECML PKDD 2018.
@@ -9,7 +9,6 @@ classification with landmark-based SVM", ECML PKDD 2018.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,54 +26,21 @@ from consilience._parameters import (
     VIEWS,
     StrOptions,
 )
-from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
-from consilience._solvers.row_sums import InMemoryRows
-from consilience._solvers.squared_hinge import minimise_squared_hinge
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_user
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
 from consilience.landmark._from_blocks import exact_means, learn_from_blocks, sample_size
-from consilience.landmark._imputation import IMPUTATIONS, fit_imputer
+from consilience.landmark._imputation import IMPUTATIONS, Imputer, fit_imputer
+from consilience.landmark._learn import NEWTON_METHODS, SOLVERS, learn
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
+from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 
 __all__ = ["MVLSVMClassifier"]
 
-SOLVERS = {
-    "squared_hinge": ("auto", "newton", "newton-cg", "liblinear"),
-    "hinge": ("auto", "interior-point", "liblinear"),
-}
-METHODS = {"auto": "auto", "newton": "direct", "newton-cg": "cg"}
-# multiplications of a step beyond which interior points give way to LIBLINEAR
-LARGE_ENTRIES = 2e10
 # kernels whose values are in [0, 1] or [−1, 1]
-BOUNDED = ("rbf", "laplacian", "chi2", "cosine")
-
-
-def learn(M, signs, cost, *, loss, intercept, solver, tol, max_iter, rng, progress, n_jobs):
-    """θ (p + 1 x P) of min ½|w|² + Σ cost loss(y(Mw + b)), steps, and whether all converged."""
-    if loss == "squared_hinge" and solver != "liblinear":
-        rows = InMemoryRows(M, signs.T, cost, intercept=intercept, n_jobs=n_jobs)
-        result = minimise_squared_hinge(
-            rows, method=METHODS[solver], tol=tol, max_iter=max_iter, random_state=rng
-        )
-        return result.theta, result.n_iter, result.converged
-    if solver == "interior-point" or (solver == "auto" and M.size * M.shape[1] <= LARGE_ENTRIES):
-        result = progress.map(
-            lambda y: minimise_hinge(M, y, cost, intercept=intercept, tol=min(tol, 1e-9)),
-            signs,
-            "solve",
-        )
-        theta = np.stack([solution.theta for solution in result], axis=1)
-        return theta, max(s.n_iter for s in result), all(s.converged for s in result)
-    seed = rng.randint(np.iinfo(np.int32).max)
-    settings = {"tol": tol, "max_iter": 1000 * max_iter, "seed": seed, "intercept": intercept}
-    result = progress.map(
-        lambda y: minimise_by_liblinear(M, y, cost, loss, **settings), signs, "solve"
-    )
-    n_iter = max(steps for _, steps in result)
-    theta = np.stack([theta for theta, _ in result], axis=1)
-    return theta, n_iter, n_iter < settings["max_iter"]
+BOUNDED_KERNELS = ("rbf", "laplacian", "chi2", "cosine")
 
 
 class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
@@ -83,14 +49,14 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     Every view is compared with its landmarks; the similarities of all views side by side are the
     input of one linear support vector machine for each class against the rest,
     min ½|θ|² + C/n Σ loss(y(Mθ + b)). Training takes time linear in the number of samples. The
-    similarities to landmarks of a missing view are estimated from those of the views a row has,
-    at fit and at predict.
+    similarities of a missing view are imputed from those of the views that a row has, in fit and
+    in predict.
 
     Parameters
     ----------
     n_landmarks : int or dict of view -> int, default=100
-        Landmarks of each view. Where a view has no more distinct rows than that, they are its
-        landmarks.
+        Number of landmarks of each view. Where a view has no more distinct rows than that, they
+        are its landmarks.
     landmarks : {"kmeans", "random"} or samples, default="kmeans"
         Centres of k-means in every view (of a kernel or distance view, the samples nearest to
         them); a random sample of rows, the same in all views; or landmarks of your own, as
@@ -99,24 +65,26 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         "rbf", "laplacian", "chi2", "cosine", "linear", "poly", "sigmoid", or a function of two
         matrices; not used for kernel and distance views.
     gamma : float, "auto", "scale", "median" or dict of view -> these, default="auto"
-        Of the kernel; "auto" is 1 / number of columns, good for scaled columns. Distance views
-        become exp(−gamma D), where "auto" is 1 / mean of D over the training samples.
+        Coefficient of the kernel; "auto" is 1 / number of columns, good for scaled columns.
+        Distance views become exp(−gamma D), where "auto" is 1 / mean of D over the training
+        samples.
     C : float, default=1000.0
         Weight of the mean loss against ½|θ|²; the c of the paper.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of a margin below 1; the paper has "hinge".
     fit_intercept : bool, default=True
-        Whether the machines have an intercept, which is not punished.
+        Whether the machines have an intercept, which is not regularized.
     imputation : {"em", "ridge", "least_squares", "mean"}, default="em"
-        How missing blocks are estimated: from means and covariances of all rows, by
-        regression on the complete rows, by the paper's combination of landmarks, or by means.
+        How missing blocks are imputed: from means and covariances of all rows, by regression on
+        the complete rows, by the paper's combination of landmarks, or with means.
     solver : str, default="auto"
         For "squared_hinge" "newton", "newton-cg" or "liblinear"; for "hinge" "interior-point" or
-        "liblinear". "auto" takes what is fastest. LIBLINEAR punishes the intercept slightly.
+        "liblinear". "auto" chooses the fastest. LIBLINEAR regularizes the intercept slightly.
     tol : float, default=1e-6
-        Relative gradient (Newton), gap and residuals (interior points) to reach, or LIBLINEAR's.
+        Tolerance of the relative gradient (Newton), of gap and residuals (interior points), or
+        LIBLINEAR's.
     max_iter : int, default=100
-        Most steps of the solver; thousands of them for LIBLINEAR.
+        Maximum number of iterations of the solver; in thousands for LIBLINEAR.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -135,7 +103,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     block_slices_ : dict of view -> slice
         Columns of each view in ``coef_``.
     n_iter_ : int
-        Steps of the solver, the most of any class.
+        Number of iterations of the solver, the maximum over the classes.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
@@ -173,6 +141,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _imputer: Imputer
     _parameter_constraints: dict[str, list[Any]] = {
         **LANDMARK_PARAMETERS,
         "C": [POSITIVE],
@@ -190,23 +159,23 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
 
     def __init__(
         self,
-        n_landmarks=100,
+        n_landmarks: Any = 100,
         *,
-        landmarks="kmeans",
-        kernel="rbf",
-        gamma="auto",
-        C=1000.0,
-        loss="squared_hinge",
-        fit_intercept=True,
-        imputation="em",
-        solver="auto",
-        tol=1e-6,
-        max_iter=100,
-        views=None,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        landmarks: Any = "kmeans",
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        C: float = 1000.0,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        imputation: str = "em",
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        views: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.kernel = kernel
@@ -223,7 +192,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameter_relations(self):
+    def _check_parameter_relations(self) -> None:
         if self.solver not in SOLVERS[self.loss]:
             raise ValueError(
                 f"The 'solver' parameter of {type(self).__name__} must be one of "
@@ -231,7 +200,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 "instead."
             )
 
-    def _fit(self, data, codes, weight):
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         M, present = self._prepare(data, weight, rng)
         M = self._imputer(M, present)
@@ -265,7 +234,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 f"'newton-cg'; got loss={self.loss!r}, solver={self.solver!r}"
             )
 
-    def _fit_blocks(self, training):
+    def _fit_blocks(self, training: Any) -> None:
         rng = check_random_state(self.random_state)
         size = sample_size(self.n_landmarks, self.landmarks, tuple(self.view_names_))
         sample = training.sample(size, rng)
@@ -279,19 +248,21 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 self._imputer,
                 C=self.C,
                 intercept=self.fit_intercept,
-                method=METHODS[self.solver],
+                method=NEWTON_METHODS[self.solver],
                 tol=self.tol,
                 max_iter=self.max_iter,
                 random_state=rng,
             )
             progress.tick("solve")
         self._set_fitted_attributes(theta, converged)
-        # the bound is for the hinge loss, which blocks do not have
+        # the bound needs the hinge loss, which is not available for blocks
         self._training = {"n": training.n, "losses": None, "plain": False}
 
-    def _prepare(self, data, weight, rng):
-        """Settle projection and imputer; the projected rows and which blocks they have."""
-        self._projection, whole = find_landmarks(
+    def _prepare(
+        self, data: MultiViewData, weight: np.ndarray, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit projection and imputer; return the projected rows and which blocks they have."""
+        self._projection, complete_samples = find_landmarks(
             data,
             weight,
             n_landmarks=self.n_landmarks,
@@ -308,14 +279,18 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
             self._projection.slices,
             weight,
             self.imputation,
-            P=self._projection(whole) if self.imputation == "least_squares" else None,
             rng=rng,
+            P=self._projection(complete_samples) if self.imputation == "least_squares" else None,
         )
         return M, present
 
-    def _set_fitted_attributes(self, theta, converged):
+    def _set_fitted_attributes(self, theta: np.ndarray, converged: bool) -> None:
         if not converged:
-            self._warn_of_steps()
+            warn_user(
+                f"{type(self).__name__} stopped before tol={self.tol:g} was reached: raise "
+                f"max_iter (now {self.max_iter}) or tol, or lower C",
+                ConvergenceWarning,
+            )
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
         slices = self._projection.slices
         self.block_slices_ = dict(zip(self.view_names_, slices, strict=True))
@@ -323,16 +298,18 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         total = norms.sum()
         self.view_weights_ = norms / total if total > 0 else np.full(len(norms), 1 / len(norms))
 
-    def _decisions(self, M):
+    def _decisions(self, M: np.ndarray) -> np.ndarray:
         return M @ self.coef_.T + self.intercept_
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         M = self._projection(data, self.n_jobs)
         M = self._imputer(M, self._projection.present(data))
         return one_vs_rest_scores(self._decisions(M))
 
-    def generalization_bound(self, delta=0.05, X=None, y=None):
-        """Bound on the expected hinge loss and, from samples held out, an interval for the error.
+    def generalization_bound(
+        self, delta: float = 0.05, X: Any = None, y: Any = None
+    ) -> GeneralizationBound:
+        """Bound on the expected hinge loss and, from held-out samples, an interval for the error.
 
         The bound follows from uniform stability and needs the hinge loss, no intercept, landmarks
         that were not chosen from the training samples, similarities of at most 1, and training
@@ -341,9 +318,9 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Parameters
         ----------
         delta : float in (0, 1), default=0.05
-            Each of the two statements fails with this probability at most.
+            Each of the two statements fails with at most this probability.
         X, y : samples and labels, optional
-            Held out: neither used in fit nor for any choice.
+            Held-out samples, used neither in fit nor for any choice of parameters.
 
         Returns
         -------
@@ -351,13 +328,12 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         """
         if not FRACTION.is_satisfied_by(delta):
             raise ValueError(f"delta must be {FRACTION}, got {delta!r}")
-        self._check_theorem()
+        self._check_bound_conditions()
         training = self._training
-        # one statement for each of the problems
-        share = delta / len(self.coef_)
+        # a union bound over the binary problems
+        delta_of_each = delta / len(self.coef_)
         risk = float(training["losses"].max())
-        settings = training["n"], self.C, self.coef_.shape[1], share
-        bound = float(stability_bound(risk, *settings))
+        bound = stability_bound(risk, training["n"], self.C, self.coef_.shape[1], delta_of_each)
         error = interval = None
         if X is not None:
             wrong = self.predict(X) != np.asarray(y)
@@ -365,7 +341,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
             interval = hoeffding_interval(error, len(wrong), delta)
         return GeneralizationBound(delta, bound, bound > 1, risk, error, interval)
 
-    def _check_theorem(self):
+    def _check_bound_conditions(self) -> None:
         kernels = self.kernel.values() if isinstance(self.kernel, dict) else [self.kernel]
         conditions = {
             "loss='hinge'": self.loss == "hinge",
@@ -373,8 +349,8 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
             "landmarks that were given, not chosen from the training samples": not isinstance(
                 self.landmarks, str
             ),
-            f"one of the kernels {', '.join(BOUNDED)} on feature views": all(
-                isinstance(kernel, str) and kernel in BOUNDED for kernel in kernels
+            f"one of the kernels {', '.join(BOUNDED_KERNELS)} on feature views": all(
+                isinstance(kernel, str) and kernel in BOUNDED_KERNELS for kernel in kernels
             )
             and set(self._layout.kinds) == {"features"},
             "training samples without weights or missing views": self._training["plain"],
@@ -382,11 +358,3 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         lacking = [text for text, holds in conditions.items() if not holds]
         if lacking:
             raise ValueError(f"the bound does not hold here; it needs {'; '.join(lacking)}")
-
-    def _warn_of_steps(self):
-        warnings.warn(
-            f"MVLSVMClassifier stopped before tol={self.tol:g} was reached: raise max_iter (now "
-            f"{self.max_iter}) or tol, or lower C",
-            ConvergenceWarning,
-            stacklevel=6,
-        )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from consilience._parameters import N_JOBS, VIEWS, validate_parameters
 from consilience._targets import check_weights
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
+from consilience.views import MultiViewData
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -26,8 +27,8 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_landmarks : int or dict of view -> int, default=100
-        Landmarks of each view. Where a view has no more distinct rows than that, they are its
-        landmarks.
+        Number of landmarks of each view. Where a view has no more distinct rows than that, they
+        are its landmarks.
     landmarks : {"kmeans", "random"} or samples, default="kmeans"
         Centres of k-means in every view (of a kernel or distance view, the samples nearest to
         them); a random sample of rows, the same in all views; or landmarks of your own, as
@@ -36,8 +37,8 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         "rbf", "laplacian", "chi2", "cosine", "linear", "poly", "sigmoid", or a function of two
         matrices; not used for kernel and distance views.
     gamma : float, "auto", "scale", "median" or dict of view -> these, default="auto"
-        Of the kernel; "auto" is 1 / number of columns. Distance views become exp(−gamma D), where
-        "auto" is 1 / mean of D over the training samples.
+        Coefficient of the kernel; "auto" is 1 / number of columns. Distance views become
+        exp(−gamma D), where "auto" is 1 / mean of D over the training samples.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     random_state : int, RandomState or None, default=None
@@ -85,15 +86,15 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_landmarks=100,
+        n_landmarks: Any = 100,
         *,
-        landmarks="kmeans",
-        kernel="rbf",
-        gamma="auto",
-        views=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        landmarks: Any = "kmeans",
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.kernel = kernel
@@ -102,7 +103,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LandmarkProjector:
         """Find the landmarks.
 
         Parameters
@@ -119,7 +120,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
-        data = self._checked(X, reset=True)
+        data = self._validate_input(X, reset=True)
         weight = check_weights(sample_weight, len(data))
         if not weight.all():
             data, weight = data[np.flatnonzero(weight)], weight[weight > 0]
@@ -137,7 +138,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         self.block_slices_ = dict(zip(self.view_names_, slices, strict=True))
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Similarities to the landmarks.
 
         Parameters
@@ -150,9 +151,9 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_landmarks of all views)
         """
         check_is_fitted(self)
-        return self._projection(self._checked(X, reset=False), self.n_jobs)
+        return self._projection(self._validate_input(X, reset=False), self.n_jobs)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns: view and number of the landmark.
 
         Parameters
@@ -172,10 +173,10 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         ]
         return np.array(names, dtype=object)
 
-    def _checked(self, X, reset):
+    def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         return check_values(read_input(self, X, reset=reset), KINDS, type(self).__name__)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

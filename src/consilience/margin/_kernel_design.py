@@ -1,30 +1,36 @@
-"""Kernels of all views for the solvers, within a limit of memory.
+"""Kernels of all views for the solvers, within a memory limit.
 
-``KernelDesign`` is for kernels what ``Design`` is for columns: made once, shared by the binary
+``KernelDesign`` is for kernels what ``Design`` is for columns: built once and shared by the binary
 problems of all classes.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from consilience._kernel_views import KernelSpec
 from consilience._solvers.kernel_rows import BATCH_ROWS, CachedRows, FullRows
 from consilience._solvers.kernels import chunks
 from consilience.margin._kernel_views import (
     CentredKernel,
     GivenKernel,
+    RowWriter,
+    TrainingKernel,
     training_kernel,
 )
-from consilience.margin._machine import Machine
+from consilience.margin._machine import Expansion, Machine
+from consilience.views import MultiViewData
 
 __all__ = ["KernelDesign"]
 
 BYTES_PER_MB = 1 << 20
-# with room for fewer rows, most would be computed again and again
+# with a cache of fewer rows, most of them would be computed again and again
 MIN_CACHED_ROWS = 4 * BATCH_ROWS
-# for a KKT gap from here on, float32 is as good
+# float32 is precise enough for a KKT gap of this size
 FLOAT32_MIN_TOL = 1e-4
-# beyond such values float32 loses its range
+# larger values may overflow in float32
 FLOAT32_MAX_VALUE = 1e30
 
 
@@ -40,29 +46,30 @@ class KernelDesign:
     weight : array of shape (n,)
         Sample weights.
     cache_size : float
-        MB for all kernels.
+        Memory limit in MB for all kernels.
     tol : float
-        KKT gap asked for; it decides the precision.
+        KKT gap to reach; it decides the precision.
     n_problems : int
-        Binary problems that share the kernels; for several, all rows are computed at once.
+        Number of binary problems that share the kernels; for several, all rows are computed at
+        once.
     scales : array of shape (V,), optional
         Factors of the kernels.
     shares : array of shape (V,), optional
-        If given there is one source, Σ_v ρ_v K_v; a missing view takes its mean there.
+        If given there is one source, Σ_v ρ_v K_v; a missing view is imputed with its mean there.
     """
 
     def __init__(
         self,
-        data,
-        specs,
-        weight,
+        data: MultiViewData,
+        specs: list[KernelSpec],
+        weight: np.ndarray,
         *,
-        cache_size,
-        tol,
-        n_problems,
-        scales=None,
-        shares=None,
-    ):
+        cache_size: float,
+        tol: float,
+        n_problems: int,
+        scales: np.ndarray | None = None,
+        shares: np.ndarray | None = None,
+    ) -> None:
         self.present, self.weight = data.present, weight
         self.n, self.V = data.present.shape
         self.scales = np.ones(self.V) if scales is None else scales
@@ -82,23 +89,23 @@ class KernelDesign:
         # problems that share a cache are solved one after the other
         self.sequential = not all(isinstance(source, FullRows) for source in self.sources)
 
-    def _source(self, v, scale):
+    def _source(self, v: int, scale: float) -> FullRows | CachedRows:
         view = self.views[v]
         if isinstance(view, GivenKernel):
             return FullRows(view.K if scale == 1 else view.K * scale)
         write = view.rows(self.dtype)
 
-        def scaled(samples, out):
+        def scaled(samples: np.ndarray, out: np.ndarray) -> None:
             write(samples, out)
             out *= out.dtype.type(scale)
 
         return self._rows(write if scale == 1 else scaled, view.diagonal() * scale)
 
-    def _mixture(self, shares):
+    def _mixture(self, shares: np.ndarray) -> FullRows | CachedRows:
         parts = [self.centred(v) for v in range(self.V)]
         writers = [part.rows(self.dtype) for part in parts]
 
-        def mixed(samples, out):
+        def mixed(samples: np.ndarray, out: np.ndarray) -> None:
             block = np.empty_like(out)
             out[:] = 0
             for share, write in zip(shares, writers, strict=True):
@@ -109,8 +116,8 @@ class KernelDesign:
         pairs = zip(shares, parts, strict=True)
         return self._rows(mixed, sum(share * part.diagonal() for share, part in pairs))
 
-    def centred(self, v):
-        """A view's kernel, centred if rows lack it; else a constant does not matter."""
+    def centred(self, v: int) -> TrainingKernel | CentredKernel:
+        """A view's kernel, centred if rows lack it; otherwise a constant does not matter."""
         is_present = self.present[:, v]
         return (
             self.views[v]
@@ -118,7 +125,7 @@ class KernelDesign:
             else CentredKernel(self.views[v], is_present, self.weight)
         )
 
-    def _rows(self, write, diagonal):
+    def _rows(self, write: RowWriter, diagonal: np.ndarray) -> FullRows | CachedRows:
         if not self.complete:
             return CachedRows(write, diagonal, self.capacity, self.dtype)
         K = np.empty((self.n, self.n), dtype=self.dtype)
@@ -126,16 +133,18 @@ class KernelDesign:
             write(np.arange(self.n)[part], K[part])
         return FullRows(K)
 
-    def upper(self, value):
+    def upper(self, value: float | np.ndarray) -> np.ndarray:
         """Bounds (V x n): the value where a view is present, 0 elsewhere."""
         return np.where(self.present.T, value, 0.0)
 
-    def machine(self, solved):
+    def machine(self, solved: list[Any]) -> tuple[Machine, list[np.ndarray], list[np.ndarray]]:
         """The fitted machine from the signed multipliers of all problems.
 
         Also the support vectors of every view and their coefficients (n_support x P).
         """
-        expansions, supports, duals = [], [], []
+        expansions: list[Expansion] = []
+        supports: list[np.ndarray] = []
+        duals: list[np.ndarray] = []
         for v, view in enumerate(self.views):
             coefs = self.scales[v] * np.stack([s.coefs[v] for s in solved], axis=1)
             supports.append(np.flatnonzero(coefs.any(axis=1)))
@@ -145,10 +154,13 @@ class KernelDesign:
         return Machine(expansions, intercepts), supports, duals
 
 
-def precision(n, n_kernels, cache_size, tol, largest=1.0):
-    """Type of the kernel rows and how many are kept, or an error if too few would fit."""
+def precision(
+    n: int, n_kernels: int, cache_size: float, tol: float, largest: float = 1.0
+) -> tuple[Any, int]:
+    """Type and number of the kernel rows to keep, or an error if too few would fit."""
     entries = cache_size * BYTES_PER_MB / max(n_kernels, 1)
-    dtype, size = np.float32, 4
+    dtype: Any = np.float32
+    size = 4
     if (tol < FLOAT32_MIN_TOL and entries >= 8 * n * n) or largest > FLOAT32_MAX_VALUE:
         dtype, size = np.float64, 8
     rows = int(entries // (size * n))
