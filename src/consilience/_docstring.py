@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from inspect import cleandoc
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import TypeVar
 
 __all__ = ["COMMON_ENTRIES", "fill_docstring"]
@@ -49,7 +48,7 @@ def fill_docstring(**entries: str) -> Callable[[Class], Class]:
 
     ``COMMON_ENTRIES`` need not be given. A line that names no entry is an error.
     """
-    texts = {name: cleandoc(text) for name, text in {**COMMON_ENTRIES, **entries}.items()}
+    texts = {name: dedent(text).strip() for name, text in {**COMMON_ENTRIES, **entries}.items()}
 
     def decorate(cls: Class) -> Class:
         if cls.__doc__ is not None:  # python -OO drops docstrings

@@ -184,7 +184,7 @@ def curvature(block: Block, theta: np.ndarray, which: Any) -> np.ndarray:
 
 def hessian_product(block: Block, theta: np.ndarray, directions: np.ndarray, which: Any) -> Arrays:
     """Σ 2 ω [s > 0] x xᵀ d for the problems ``which``."""
-    if not np.array_equal(block.memo.get("theta"), theta):
+    if "theta" not in block.memo or not np.array_equal(block.memo["theta"], theta):
         weight = curvature(block, theta, slice(None))
         rows = np.flatnonzero(weight.any(axis=1))
         few = len(rows) < 0.7 * len(weight)  # else copying costs more than it saves

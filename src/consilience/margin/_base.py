@@ -132,7 +132,8 @@ class MarginClassifier(MultiViewClassifier):
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
             elif isinstance(design, KernelDesign):
-                decisions = np.stack([np.transpose(s.decisions) for s in solved], axis=2)
+                at_samples: list[Any] = [s.decisions for s in solved]
+                decisions = np.stack([f.T for f in at_samples], axis=2)
                 decisions[~data.present] = np.nan
             else:
                 decisions = self._machine.decisions(data, names)
