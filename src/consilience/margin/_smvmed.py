@@ -289,7 +289,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
                 f"combine={self.combine!r}"
             )
 
-    def _fit_blocks(self, training):
+    def _fit_blocks(self, training: Any) -> None:
         sample = sample_rows(training)
         data = sample.data
         self._check_views(data)
