@@ -314,3 +314,15 @@ def test_refuses(model, data, message):
     views, y = problem()
     with pytest.raises(ValueError, match=message):
         model.fit(views if data is None else data, y)
+
+
+@pytest.mark.parametrize("prior", ["gaussian", "exponential"])
+@pytest.mark.parametrize("seed", [8291, 2897, 7204])
+def test_nearly_singular_kernels(seed, prior):
+    """Views of one column: pair steps alone do not reach a small gap in 10⁷ iterations."""
+    data, y = make_multiview_classification(
+        40, n_views=3, n_features=[1, 1, 1], strength=0.5, random_state=seed
+    )
+    model = MVMEDClassifier(kernel="rbf", prior=prior, tol=1e-9).fit(data, y)
+    assert model.kkt_residual_ <= 1e-9
+    assert model.n_iter_ < 1_000_000

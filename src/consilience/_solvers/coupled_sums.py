@@ -82,7 +82,7 @@ def hessians(
 
 def cached_curvature(block: MarginBlock, theta: np.ndarray, a: float, b: float) -> Curvature:
     """The curvature of all problems at θ."""
-    if not np.array_equal(block.memo.get("theta"), theta):
+    if "theta" not in block.memo or not np.array_equal(block.memo["theta"], theta):
         U, _ = slacks(block, theta, slice(None))
         curvature = Curvature(water_fill(U, a, b), a, b, block.weight)
         block.memo.update(theta=theta.copy(), curvature=curvature)

@@ -5,10 +5,14 @@ min_{w, b}  ½|w|² + Σ_i ω_i max(0, 1 − y_i (w·x_i + b))
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from sklearn.svm import LinearSVC
 
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
+from consilience._solvers.solution import Solution
 
 __all__ = ["minimise_by_liblinear", "minimise_hinge"]
 
@@ -21,20 +25,20 @@ class OneView:
 
     V = 1
 
-    def __init__(self, X, intercept):
+    def __init__(self, X: np.ndarray, intercept: bool) -> None:
         self.X, self.bias = X, float(intercept)
         self.n, self.d = X.shape
         self.size = self.d + 1
 
-    def matvec(self, theta):
+    def matvec(self, theta: np.ndarray) -> np.ndarray:
         """Xw + b, n x 1."""
         return (self.X @ theta[:-1] + self.bias * theta[-1])[:, None]
 
-    def rmatvec(self, R):
+    def rmatvec(self, R: np.ndarray) -> np.ndarray:
         """[Xᵀ r; Σ r]."""
         return np.append(self.X.T @ R[:, 0], self.bias * R.sum())
 
-    def gram(self, weights):
+    def gram(self, weights: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """[X, 1]ᵀ diag(weights) [X, 1]."""
         weight = weights(0, 0)
         scaled = self.X * np.sqrt(weight)[:, None]
@@ -45,7 +49,15 @@ class OneView:
         return H
 
 
-def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
+def minimise_hinge(
+    X: Any,
+    y: np.ndarray,
+    cost: np.ndarray,
+    *,
+    intercept: bool = True,
+    tol: float = 1e-11,
+    max_iter: int = 100,
+) -> Solution:
     """Solve the problem above by interior points -> Solution, θ = (w, b)."""
     n, mean = len(y), cost.mean()
     # margin 1 − ξ at least, and ξ ≥ 0
@@ -61,7 +73,17 @@ def minimise_hinge(X, y, cost, *, intercept=True, tol=1e-11, max_iter=100):
     return solve_margins(rows, y, cost / mean, loss, constraints, tol=tol, max_iter=max_iter)
 
 
-def minimise_by_liblinear(X, y, cost, loss, *, intercept=True, tol=1e-4, max_iter=1000, seed=0):
+def minimise_by_liblinear(
+    X: Any,
+    y: np.ndarray,
+    cost: np.ndarray,
+    loss: str,
+    *,
+    intercept: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    seed: int = 0,
+) -> tuple[np.ndarray, int]:
     """w, b (slightly punished) and steps of LIBLINEAR's dual coordinate descent."""
     model = LinearSVC(
         loss=loss,

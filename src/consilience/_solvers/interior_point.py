@@ -15,8 +15,10 @@ method for linear programming", Computational Optimization and Applications 6 (1
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -62,12 +64,12 @@ class Loss:
     bend: np.ndarray
 
     @classmethod
-    def linear(cls, costs):
+    def linear(cls, costs: Sequence[float]) -> Loss:
         """Σ_k cost_k ξ_k."""
         return cls(np.array(costs, dtype=np.float64), np.zeros(len(costs)))
 
     @classmethod
-    def quadratic(cls, c):
+    def quadratic(cls, c: float) -> Loss:
         """c²ξ²/2."""
         return cls(np.zeros(1), np.array([float(c) ** 2]))
 
@@ -97,7 +99,16 @@ class _State:
     suboptimality: float
 
 
-def solve_margins(views, y, weight, loss, constraints, *, tol=1e-11, max_iter=100):
+def solve_margins(
+    views: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    loss: Loss,
+    constraints: Constraints,
+    *,
+    tol: float = 1e-11,
+    max_iter: int = 100,
+) -> Solution:
     """Solve the problem above.
 
     Parameters
@@ -144,7 +155,14 @@ def solve_margins(views, y, weight, loss, constraints, *, tol=1e-11, max_iter=10
 
 
 class _Problem:
-    def __init__(self, views, y, weight, loss, constraints):
+    def __init__(
+        self,
+        views: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        loss: Loss,
+        constraints: Constraints,
+    ) -> None:
         self.views, self.y = views, np.ascontiguousarray(y, dtype=np.float64)
         self.loss, self.constraints = loss, constraints
         self.p, self.k, self.V = len(constraints.slot), len(loss.slope), views.V
@@ -163,21 +181,21 @@ class _Problem:
             None if self.on.all() else np.ascontiguousarray(self.on, dtype=np.float64),
         )
 
-    def empty(self, *heights):
+    def empty(self, *heights: int) -> Iterator[np.ndarray]:
         """Arrays of so many rows."""
         return (np.empty((height, self.views.n)) for height in heights)
 
-    def decisions(self, theta):
+    def decisions(self, theta: np.ndarray) -> np.ndarray:
         """z of θ, V x n."""
         return self.y * self.views.matvec(theta).T
 
-    def distance_error(self, point):
+    def distance_error(self, point: _Point) -> float:
         """How far s is from its definition: rounding, which all steps add to."""
         slot, H, h = self.constraints.slot, self.constraints.H, self.constraints.h[:, None]
         bound = point.xi[slot] + H @ self.decisions(point.theta) - h
         return float(np.abs(np.where(self.on, point.s - bound, 0.0)).max())
 
-    def start(self):
+    def start(self) -> _State:
         """w = 0, ξ = 2, and multipliers that add up to q'."""
         slot, h = self.constraints.slot, self.constraints.h[:, None]
         xi = np.full((self.k, self.views.n), 2.0)
@@ -191,7 +209,13 @@ class _Problem:
         point = _Point(np.zeros(self.views.size), xi, s, lam)
         return self.after(point, _Direction(self, point), 0.0)
 
-    def after(self, point, direction, t, gradient=None):
+    def after(
+        self,
+        point: _Point,
+        direction: _Direction,
+        t: float,
+        gradient: np.ndarray | None = None,
+    ) -> _State:
         """The state after t times a step, whose gradient in θ may be known."""
         new_xi, new_s, new_lam, R = self.empty(self.k, self.p, self.p, self.V)
         sizes = direction.way.move(direction.dz, t, point.xi, new_xi, new_s, new_lam, R)
@@ -223,7 +247,7 @@ class _Newton:
     D = Σ_{i<j of one slot} Θ_i Θ_j (H_i − H_j)(H_i − H_j)ᵀ / M, q'' counting as a Θ with H = 0.
     """
 
-    def __init__(self, problem, state):
+    def __init__(self, problem: _Problem, state: _State) -> None:
         self.problem, self.state = problem, state
         V, views = problem.V, problem.views
         (D,) = problem.empty(V * (V + 1) // 2)
@@ -233,7 +257,7 @@ class _Newton:
         system[np.diag_indices(views.d)] += 1.0
         self.inverse = cholesky_inverse(system)
 
-    def next(self):
+    def next(self) -> _State:
         """The state after predictor and correctors."""
         problem, state = self.problem, self.state
         direction, mu = _Direction(problem, state.point), state.gap / problem.total
@@ -257,7 +281,7 @@ class _Newton:
         gradient = (1 - t) * state.gradient if state.size > REFRESH_BELOW else None
         return problem.after(state.point, direction, t, gradient)
 
-    def centre(self, direction, goal):
+    def centre(self, direction: _Direction, goal: np.ndarray) -> None:
         """Corrections that pull outlying products towards the goal, while the step gets longer."""
         for _ in range(MAX_CORRECTIONS):
             max_step = direction.max_step
@@ -268,8 +292,9 @@ class _Newton:
                 direction.pop_stage()
                 break
 
-    def solve(self, R):
+    def solve(self, R: np.ndarray) -> np.ndarray:
         """Δθ for what the samples ask of it."""
+        assert self.inverse is not None
         return self.inverse(self.problem.views.rmatvec(R.T) - self.state.gradient)
 
 
@@ -279,13 +304,14 @@ class _Direction:
     ``max_step`` is the largest multiple of it that keeps s and λ positive.
     """
 
-    def __init__(self, problem, point):
+    def __init__(self, problem: _Problem, point: _Point) -> None:
         self.problem = problem
         self.way = MarginWay(problem.rows, point.s, point.lam, *PRODUCT_BOUNDS)
         self.dz = np.empty((2 + MAX_CORRECTIONS, problem.V, problem.views.n))
-        self.theta, self.stages = np.zeros_like(point.theta), []
+        self.theta = np.zeros_like(point.theta)
+        self.stages: list[Any] = []
 
-    def add(self, target, goal, newton, aim=1.0):
+    def add(self, target: str, goal: np.ndarray, newton: _Newton, aim: float = 1.0) -> None:
         """One more stage: of the products, ``goal`` is wanted."""
         self.way.add(target, goal, aim)
         (R,) = self.problem.empty(self.problem.V)
@@ -295,16 +321,16 @@ class _Direction:
         self.stages.append((theta, *self.way.reach(self.dz)))
         self._update_from_last_stage()
 
-    def pop_stage(self):
+    def pop_stage(self) -> None:
         """Without the last stage."""
         self.way.pop()
         self.stages.pop()
         self._update_from_last_stage()
 
-    def _update_from_last_stage(self):
+    def _update_from_last_stage(self) -> None:
         self.theta, reach, self.linear, self.square = self.stages[-1]
         self.max_step = 1 / reach if reach > 0 else np.inf
 
-    def gap(self, before, t):
+    def gap(self, before: float, t: float) -> float:
         """The duality gap after a multiple t."""
         return before + t * (self.linear + t * self.square)

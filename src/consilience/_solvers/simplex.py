@@ -7,12 +7,17 @@ bounds how far f(x) is above the minimum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 __all__ = ["minimise_on_simplex", "project_on_simplex"]
 
+Oracle = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
-def project_on_simplex(z):
+
+def project_on_simplex(z: Any) -> np.ndarray:
     """The point of the simplex nearest to ``z``: max(z − θ, 0) with θ from the sorted entries."""
     z = np.asarray(z, dtype=np.float64)
     z = z - z.max()  # a shift changes nothing, but 1 could be lost beside large entries
@@ -22,7 +27,9 @@ def project_on_simplex(z):
     return np.maximum(z - excess[last] / (last + 1), 0.0)
 
 
-def minimise_on_simplex(oracle, x, tol=1e-10, max_iter=500):
+def minimise_on_simplex(
+    oracle: Oracle, x: np.ndarray, tol: float = 1e-10, max_iter: int = 500
+) -> tuple[np.ndarray, float]:
     """Minimise f over the simplex from ``x``.
 
     Parameters
@@ -34,7 +41,7 @@ def minimise_on_simplex(oracle, x, tol=1e-10, max_iter=500):
     tol : float
         Duality gap to reach, relative to 1 + |f|.
     max_iter : int
-        Most steps; the gap tells whether they sufficed.
+        Maximum number of steps; the gap tells whether they sufficed.
 
     Returns
     -------
@@ -57,12 +64,12 @@ def minimise_on_simplex(oracle, x, tol=1e-10, max_iter=500):
     return x, duality_gap(x, g)
 
 
-def duality_gap(x, g):
+def duality_gap(x: np.ndarray, g: np.ndarray) -> float:
     """g·x − min g: f(x) is above the minimum by at most this."""
     return g @ x - g.min()
 
 
-def newton_direction(x, g, H):
+def newton_direction(x: np.ndarray, g: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Newton step with Σd = 0 on the variables that are positive or want to become so."""
     free = (x > 0) | (g < g @ x)
     d = np.zeros_like(x)
@@ -82,13 +89,15 @@ def newton_direction(x, g, H):
     return d
 
 
-def gradient_direction(x, g, H):
+def gradient_direction(x: np.ndarray, g: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Projected gradient step of length 1 / largest curvature."""
     curvature = max(np.linalg.eigvalsh(H)[-1], 1e-12)
     return project_on_simplex(x - g / curvature) - x
 
 
-def line_search(oracle, x, f, g, d):
+def line_search(
+    oracle: Oracle, x: np.ndarray, f: float, g: np.ndarray, d: np.ndarray
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray] | None:
     """The first of the steps t, t/2, ... that lowers f enough; None if d does not descend."""
     slope, gap = g @ d, duality_gap(x, g)
     if not slope < 1e-14 * (1 + abs(f)):  # at the minimum rounding may hide the sign

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DualSolution", "Solution", "summarise"]
+__all__ = ["DualSolution", "Solution", "multipliers", "summarise"]
 
 
 @dataclass
@@ -62,6 +62,13 @@ class DualSolution:
     residual: float
     converged: bool
     decisions: np.ndarray
+
+
+def multipliers(solution: Solution) -> np.ndarray:
+    """λ of a solution that has it."""
+    if solution.lam is None:
+        raise ValueError("the solver does not know the multipliers")
+    return solution.lam
 
 
 def summarise(parts: Sequence[Any]) -> dict[str, Any]:

@@ -14,17 +14,34 @@ from typing import Any
 
 import numpy as np
 
+from consilience._docstring import fill_docstring
 from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
+from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
+from consilience._solvers.solution import DualSolution, Solution, multipliers
 from consilience._solvers.water_filling import coupling
 from consilience.margin._base import BinarySolution, MarginClassifier
+from consilience.margin._design import Design
+from consilience.margin._entries import ENTRIES
+from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst_view_kernels
+from consilience.views import MultiViewData
 
 __all__ = ["AMVMEDClassifier"]
 
 
-def solve_exact(views, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_exact(
+    views: CentredViews,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    rho: np.ndarray,
+    prior: str,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution:
     """MVMED on X_v/√ρ_v: f_v = K_v(yλ_v)/ρ_v + b_v."""
     factors = 1 / np.sqrt(rho)
     solution = solve_worst_view(
@@ -35,7 +52,17 @@ def solve_exact(views, y, weight, c, rho, prior, *, tol, max_iter):
     return solution
 
 
-def solve_two_step(views, y, weight, c, rho, prior, *, tol, max_iter):
+def solve_two_step(
+    views: CentredViews,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    rho: np.ndarray,
+    prior: str,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution:
     """One λ for the kernel Σ ρ_v K_v, then f_v = K_v(yλ) + b_v, b_v from support vectors."""
     joint = views.scaled(np.sqrt(rho)).merged()
     if prior == "gaussian":
@@ -50,7 +77,7 @@ def solve_two_step(views, y, weight, c, rho, prior, *, tol, max_iter):
         )
     else:
         solution = solve_worst_view(joint, y, weight, c, prior, tol=tol, max_iter=max_iter)
-    lam = solution.lam[:, 0] / weight
+    lam = multipliers(solution)[:, 0] / weight
     if prior == "exponential":
         lam = clear_inactive(lam, y * joint.matvec(solution.theta)[:, 0], c)
     theta = np.append(solution.theta[:-1], np.zeros(views.V))
@@ -61,7 +88,16 @@ def solve_two_step(views, y, weight, c, rho, prior, *, tol, max_iter):
     return solution
 
 
-def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MAX_ITER):
+def solve_two_step_kernels(
+    design: KernelDesign,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    prior: str,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = MAX_ITER,
+) -> tuple[np.ndarray, DualSolution]:
     """The same on kernels; the design has Σ ρ_v K_v as its only source."""
     gaussian = prior == "gaussian"
     solution = solve_coupled(
@@ -82,12 +118,20 @@ def solve_two_step_kernels(design, y, weight, c, prior, *, tol=1e-3, max_iter=MA
     return np.array(g), solution
 
 
-def clear_inactive(lam, margins, c):
+def clear_inactive(lam: np.ndarray, margins: np.ndarray, c: float) -> np.ndarray:
     """λ without what interior points leave where the slack ξ = 1/(c − λ) is above 1 − margin."""
     return np.where(lam / c > 1 / (c - lam) - (1 - margins), lam, 0.0)
 
 
-def intercepts(F, y, weight, lam, c, prior, present):
+def intercepts(
+    F: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    lam: np.ndarray,
+    c: float,
+    prior: str,
+    present: np.ndarray,
+) -> np.ndarray:
     """b_v = mean over the support vectors of y γ̂ − K_v(yλ), γ̂ the margin expected by the prior."""
     expected = 1 - lam / c**2 if prior == "gaussian" else 1 - 1 / (c - lam)
     support = (lam > 1e-6 * lam.max()) if lam.any() else np.ones(len(lam), dtype=bool)
@@ -96,12 +140,13 @@ def intercepts(F, y, weight, lam, c, prior, present):
     return (mass * gaps).sum(axis=0) / np.maximum(mass.sum(axis=0), 1e-300)
 
 
+@fill_docstring(**ENTRIES)
 class AMVMEDClassifier(MarginClassifier):
     """AMVMED: large margins with views of unequal weight.
 
     A prediction is the mean of the views' decisions weighted by rho, over the views that a row
-    has. Missing views in training: the exact form leaves them out, the two-step form, which adds
-    the views' kernels, takes a missing view at its mean.
+    has. In training, the exact form leaves missing views out; the two-step form, which adds the
+    views' kernels, imputes them with their mean.
 
     Parameters
     ----------
@@ -109,70 +154,28 @@ class AMVMEDClassifier(MarginClassifier):
         Parameter of the prior of the margins; the larger, the more a slack costs.
     rho : float, array of shape (n_views,) or None, default=None
         Weights of the views, positive and with sum 1; for two views the first is enough. None
-        weighs all alike.
-    prior : {"gaussian", "exponential"}, default="gaussian"
-        Cost of a slack ξ: c²ξ²/2, or cξ − 1 − log(cξ) above 1/c, which needs c > 1.
+        gives all views the same weight.
+    {prior}
     form : {"exact", "two-step"}, default="exact"
         The problem as stated, with one set of multipliers for each view; or the simplification
         with one shared set.
-    kernel : str, function or dict of view -> either, default="linear"
-        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
-        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
-    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
-        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
-        views 1/(mean distance) for the first two.
-    degree, coef0 : float, default=3, 1.0
-        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
-    cache_size : float, default=2000
-        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
-        computed anew if they do not fit either.
-    solver : {"auto", "primal", "smo"}, default="auto"
-        "primal" works on the columns by interior points, "smo" on kernels; "auto" takes the latter
-        where a kernel is not linear.
+    {kernel_parameters}
+    {solver}
     combine : "mean", "best" or the name of a view, default="mean"
-        The mean of the views' decisions weighted by rho, or the decision of the view that does
-        best in 5-fold cross-validation, or of a given view (the mean where it is missing).
-    tol : float or None, default=None
-        Relative duality gap and residuals to reach on columns, None is 1e-9 and 1e-7 will do
-        where rounding allows no more; gap of the optimality conditions for SMO, None is 1e-3.
-    max_iter : int or None, default=None
-        Most steps of the solver; None is 100, for SMO 10⁷ pairs.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
-    class_weight : "balanced", dict or None, default=None
-        Weights of the classes, multiplied into the sample weights.
-    n_jobs : int or None, default=None
-        Number of threads over classes; None is 1.
+        The mean of the views' decisions weighted by rho, the decision of the view that is best
+        in 5-fold cross-validation, or that of a given view (the mean where it is missing).
+    {tol}
+    {max_iter}
+    {views}
+    {class_weight}
+    {n_jobs}
 
     Attributes
     ----------
-    coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
-        Coefficients; for more than two classes one row for each against the rest.
-    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
-        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
-        kernel is linear.
-    support_ : dict of view -> ndarray of shape (n_support,)
-        Sample ids (row numbers unless given) of the support vectors, for kernels.
-    intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        Intercepts.
-    n_iter_ : int
-        Steps taken, the most of any class.
-    kkt_residual_ : float
-        Residual of the optimality conditions, the largest of any class.
-    best_view_ : str or None
-        The view that decides, if one does.
-    view_scores_ : ndarray of shape (n_views,)
-        Accuracies in cross-validation; for ``combine="best"`` only.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of each view, times rho, in what the views add to the margins over a constant answer.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+    {coefficients}
+    {convergence}
+    {view_attributes}
+    {fitted_input}
 
     See Also
     --------
@@ -203,24 +206,24 @@ class AMVMEDClassifier(MarginClassifier):
 
     def __init__(
         self,
-        c=2.0,
+        c: float = 2.0,
         *,
-        rho=None,
-        prior="gaussian",
-        form="exact",
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        cache_size=2000,
-        solver="auto",
-        combine="mean",
-        tol=None,
-        max_iter=None,
-        views=None,
-        class_weight=None,
-        n_jobs=None,
-    ):
+        rho: Any = None,
+        prior: str = "gaussian",
+        form: str = "exact",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        cache_size: float = 2000,
+        solver: str = "auto",
+        combine: str = "mean",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        views: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.c = c
         self.rho = rho
         self.prior = prior
@@ -238,14 +241,14 @@ class AMVMEDClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameter_relations(self):
+    def _check_parameter_relations(self) -> None:
         check_prior(self.prior, self.c)
 
-    def _check_views(self, data):
+    def _check_views(self, data: MultiViewData) -> None:
         super()._check_views(data)
         self._shares(data.n_views)
 
-    def _shares(self, n_views):
+    def _shares(self, n_views: int) -> np.ndarray:
         if self.rho is None:
             return np.full(n_views, 1 / n_views)
         if isinstance(self.rho, Real) and n_views == 2:
@@ -258,7 +261,9 @@ class AMVMEDClassifier(MarginClassifier):
             )
         return rho
 
-    def _solve_columns(self, design, y, weight, tol, max_iter):
+    def _solve_columns(
+        self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
         solve = solve_exact if self.form == "exact" else solve_two_step
         rho = self._shares(design.views.V)
         solution = solve(
@@ -273,19 +278,21 @@ class AMVMEDClassifier(MarginClassifier):
         )
         return BinarySolution.from_theta(design, solution)
 
-    def _kernel_factors(self, n_views):
+    def _kernel_factors(self, n_views: int) -> dict[str, np.ndarray]:
         rho = self._shares(n_views)
         return {"scales": 1 / rho} if self.form == "exact" else {"shares": rho}
 
-    def _solve_kernels(self, design, y, weight, tol, max_iter):
-        limits = {"tol": tol, "max_iter": max_iter}
+    def _solve_kernels(
+        self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
+        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
         if self.form == "exact":
             solution = solve_worst_view_kernels(design, y, weight, self.c, self.prior, **limits)
             return BinarySolution.from_dual(y * solution.dual, solution)
         g, solution = solve_two_step_kernels(design, y, weight, self.c, self.prior, **limits)
         return BinarySolution.from_dual(g, solution)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # the worst view sets the slack: a group of columns can be too poor for scikit-learn's
         # accuracy check

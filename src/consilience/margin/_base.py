@@ -8,6 +8,7 @@ alike also ``_shares(n_views)``.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -30,11 +31,13 @@ from consilience._parameters import (
 )
 from consilience._solvers.kernels import GAMMAS, KERNELS
 from consilience._solvers.smo import MAX_ITER
+from consilience._solvers.solution import DualSolution, Solution
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience.margin._combine import accuracy, combine_views, view_contributions
 from consilience.margin._design import Design
 from consilience.margin._kernel_design import KernelDesign
 from consilience.margin._machine import KernelSpec, LinearExpansion
+from consilience.views import MultiViewData
 from consilience.views._params import per_view
 
 __all__ = ["BinarySolution", "MarginClassifier", "run_tasks"]
@@ -44,13 +47,14 @@ N_FOLDS = 5
 
 @dataclass
 class BinarySolution:
-    """One binary problem: coefficients by view, intercepts, steps, residual, convergence.
+    """Solution of one binary problem in terms of the data as they came.
 
-    Coefficients are those of the columns, or of the training samples for kernels; there the
-    decisions at the training samples (V x n) are known as well.
+    A solver's θ refers to centred and possibly reduced columns; here are the coefficients of the
+    raw columns by view, or those of the training samples for kernels, where the decisions at the
+    training samples (V x n) are known as well.
     """
 
-    coefs: list
+    coefs: list[np.ndarray]
     intercepts: np.ndarray
     n_iter: int
     residual: float
@@ -58,13 +62,13 @@ class BinarySolution:
     decisions: np.ndarray | None = None
 
     @classmethod
-    def from_theta(cls, design, solution):
+    def from_theta(cls, design: Any, solution: Solution) -> BinarySolution:
         """From a solver's θ to coefficients of the raw columns."""
         coefs, intercepts = design.parameters(solution.theta)
         return cls(coefs, intercepts, solution.n_iter, solution.residual, solution.converged)
 
     @classmethod
-    def from_dual(cls, g, solution):
+    def from_dual(cls, g: np.ndarray, solution: DualSolution) -> BinarySolution:
         """From signed multipliers g (V x n)."""
         return cls(
             list(g),
@@ -76,8 +80,14 @@ class BinarySolution:
         )
 
 
-def run_tasks(progress, function, items, name, sequential):
-    """``function`` of every item on threads, or one after the other in this one."""
+def run_tasks(
+    progress: Progress,
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    name: str,
+    sequential: bool,
+) -> list[Any]:
+    """Results of ``function`` for every item, on threads unless it has to be ``sequential``."""
     if not sequential:
         return progress.map(function, items, name)
     results = []
@@ -90,10 +100,10 @@ def run_tasks(progress, function, items, name, sequential):
 class MarginClassifier(MultiViewClassifier):
     """Base of the margin methods: several classes are one-vs-rest."""
 
-    _kinds = ("features", "kernel", "distance")
-    # what tol and max_iter stand for when None: on columns, and for SMO
-    _column_limits = {"tol": 1e-9, "max_iter": 100}
-    _kernel_limits = {"tol": 1e-3, "max_iter": MAX_ITER}
+    _kinds: tuple[str, ...] = ("features", "kernel", "distance")
+    # what tol and max_iter mean if None: on columns, and for SMO
+    _column_limits: dict[str, Any] = {"tol": 1e-9, "max_iter": 100}
+    _kernel_limits: dict[str, Any] = {"tol": 1e-3, "max_iter": MAX_ITER}
     _parameter_constraints: dict[str, list[Any]] = {
         "kernel": [PerView(StrOptions({*KERNELS, "precomputed"}), callable)],
         "gamma": [PerView(StrOptions(set(GAMMAS)), POSITIVE)],
@@ -109,7 +119,7 @@ class MarginClassifier(MultiViewClassifier):
         "n_jobs": N_JOBS,
     }
 
-    def _fit(self, data, codes, weight):
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         names = data.view_names
         self._check_views(data)
         signs = one_vs_rest_signs(codes, len(self.classes_))
@@ -122,15 +132,26 @@ class MarginClassifier(MultiViewClassifier):
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
             elif isinstance(design, KernelDesign):
-                decisions = np.stack([s.decisions.T for s in solved], axis=2)
+                at_samples: list[Any] = [s.decisions for s in solved]
+                decisions = np.stack([f.T for f in at_samples], axis=2)
                 decisions[~data.present] = np.nan
             else:
                 decisions = self._machine.decisions(data, names)
         self._learned = data.present.any(axis=0)
-        self._choose(names, decisions, codes, signs, weight)
+        self._choose_view(names, decisions, codes, signs, weight)
 
-    def _design(self, data, weight, n_problems):
-        """Columns of the views, or their kernels if one is not linear or the solver wants them."""
+    def _solve_columns(
+        self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
+        raise NotImplementedError
+
+    def _solve_kernels(
+        self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
+        raise NotImplementedError
+
+    def _design(self, data: MultiViewData, weight: np.ndarray, n_problems: int) -> Any:
+        """Columns of the views, or their kernels if one is not linear or the solver needs them."""
         if not self._on_kernels(data):
             return Design([data[name] for name in data.view_names], data.present, weight)
         return KernelDesign(
@@ -143,13 +164,13 @@ class MarginClassifier(MultiViewClassifier):
             **self._kernel_factors(data.n_views),
         )
 
-    def _kernel_factors(self, n_views):
+    def _kernel_factors(self, n_views: int) -> dict[str, np.ndarray]:
         return {}
 
-    def _on_kernels(self, data):
+    def _on_kernels(self, data: MultiViewData) -> bool:
         return self.solver == "smo" or bool(self._nonlinear_views(data))
 
-    def _nonlinear_views(self, data):
+    def _nonlinear_views(self, data: MultiViewData) -> list[str]:
         """Views that need a kernel."""
         return [
             name
@@ -157,7 +178,7 @@ class MarginClassifier(MultiViewClassifier):
             if spec.kernel != "linear" or data.kinds[name] != "features"
         ]
 
-    def _specs(self, data):
+    def _specs(self, data: MultiViewData) -> list[KernelSpec]:
         kernels = per_view(self.kernel, data.view_names, "kernel")
         gammas = per_view(self.gamma, data.view_names, "gamma")
         return [
@@ -165,25 +186,35 @@ class MarginClassifier(MultiViewClassifier):
             for name in data.view_names
         ]
 
-    def _limits(self, on_kernels):
-        """Tolerance and most steps of the solver."""
+    def _limits(self, on_kernels: bool) -> dict[str, Any]:
+        """Tolerance and maximum number of iterations of the solver."""
         default = self._kernel_limits if on_kernels else self._column_limits
         return {
             name: value if getattr(self, name) is None else getattr(self, name)
             for name, value in default.items()
         }
 
-    def _solve(self, design, y, weight):
+    def _solve(self, design: Any, y: np.ndarray, weight: np.ndarray) -> BinarySolution:
         on_kernels = isinstance(design, KernelDesign)
-        solve = self._solve_kernels if on_kernels else self._solve_columns
+        solve: Callable[..., Any] = self._solve_kernels if on_kernels else self._solve_columns
         return solve(design, y, weight, **self._limits(on_kernels))
 
-    def _solve_all(self, progress, design, signs, weight):
+    def _solve_all(
+        self, progress: Progress, design: Any, signs: np.ndarray, weight: np.ndarray
+    ) -> list[BinarySolution]:
         return run_tasks(
             progress, lambda y: self._solve(design, y, weight), signs, "solve", design.sequential
         )
 
-    def _out_of_fold(self, progress, data, signs, weight, folds):
+    def _out_of_fold(
+        self,
+        progress: Progress,
+        data: MultiViewData,
+        signs: np.ndarray,
+        weight: np.ndarray,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+    ) -> np.ndarray:
+        """Decisions (n x V x P) of every fold by the others."""
         out = np.full((len(data), data.n_views, len(signs)), np.nan)
         for train, test in folds:
             design = self._design(data[train], weight[train], len(signs))
@@ -192,13 +223,15 @@ class MarginClassifier(MultiViewClassifier):
             out[test] = machine.decisions(data[test], data.view_names)
         return out
 
-    def _folds(self, codes):
+    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         n_folds = min(N_FOLDS, np.bincount(codes).min())
         if n_folds < 2:
             return []
         return list(StratifiedKFold(n_folds).split(np.zeros(len(codes)), codes))
 
-    def _set_fitted_attributes(self, data, design, solved):
+    def _set_fitted_attributes(
+        self, data: MultiViewData, design: Any, solved: list[BinarySolution]
+    ) -> None:
         self._machine, supports, duals = design.machine(solved)
         names, one = data.view_names, len(solved) == 1
         for attribute in ("coef_", "dual_coef_", "support_"):
@@ -221,9 +254,16 @@ class MarginClassifier(MultiViewClassifier):
         self.n_iter_ = max(s.n_iter for s in solved)
         self.kkt_residual_ = max(s.residual for s in solved)
 
-    def _choose(self, names, decisions, codes, signs, weight):
-        """Shares of the views in the decision, and the one that decides if there is one."""
-        self.best_view_ = None
+    def _choose_view(
+        self,
+        names: Sequence[str],
+        decisions: np.ndarray,
+        codes: np.ndarray,
+        signs: np.ndarray,
+        weight: np.ndarray,
+    ) -> None:
+        """Set the view that decides, if there is one, and the weights of the views."""
+        self.best_view_: str | None = None
         if self.combine == "best":
             self.view_scores_ = self._accuracies(decisions, codes, weight)
             self.best_view_ = names[int(self.view_scores_.argmax())]
@@ -235,7 +275,10 @@ class MarginClassifier(MultiViewClassifier):
         else:
             self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
 
-    def _accuracies(self, decisions, codes, weight):
+    def _accuracies(
+        self, decisions: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Accuracy of every view on the rows that have it."""
         out = np.zeros(decisions.shape[1])
         for v in range(len(out)):
             rows = ~np.isnan(decisions[:, v, 0])
@@ -243,16 +286,16 @@ class MarginClassifier(MultiViewClassifier):
                 out[v] = accuracy(decisions[rows, v], codes[rows], weight[rows])
         return out
 
-    def _shares(self, n_views):
+    def _shares(self, n_views: int) -> np.ndarray:
         return np.ones(n_views)
 
-    def _scores(self, data):
+    def _scores(self, data: MultiViewData) -> np.ndarray:
         decisions = self._machine.decisions(data, self.view_names_)
         shares = self._shares(len(self.view_names_)) * self._learned
         chosen = None if self.best_view_ is None else self.view_names_.index(self.best_view_)
         return one_vs_rest_scores(combine_views(decisions, shares, chosen))
 
-    def view_decision_function(self, X):
+    def view_decision_function(self, X: Any) -> np.ndarray:
         """Decision of every view by itself; NaN where a view is missing.
 
         Parameters
@@ -268,7 +311,7 @@ class MarginClassifier(MultiViewClassifier):
         decisions = self._machine.decisions(data, self.view_names_)
         return decisions[:, :, 0] if decisions.shape[2] == 1 else decisions
 
-    def _check_views(self, data):
+    def _check_views(self, data: MultiViewData) -> None:
         """Check the parameters that depend on the names and kinds of the views."""
         names = data.view_names
         if self.combine not in ("mean", "best", *names):
@@ -289,7 +332,9 @@ class MarginClassifier(MultiViewClassifier):
                 f"{nonlinear[0]!r} has another kernel; use solver='smo' or 'auto'"
             )
 
-    def _warn_of(self, solved, names, data):
+    def _warn_of(
+        self, solved: list[BinarySolution], names: Sequence[str], data: MultiViewData
+    ) -> None:
         worst = max(s.residual for s in solved)
         if not all(s.converged for s in solved):
             limits = self._limits(self._on_kernels(data))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._solvers.centred_views import CentredViews, gram_factor
 from consilience.margin._machine import LinearExpansion, Machine
 
-__all__ = ["Design", "zero_missing"]
+__all__ = ["Design", "linear_machine", "zero_missing"]
 
-# views wider than the rows are many go through their Gram matrix up to this number of rows
+# views with more columns than rows are reduced by their Gram matrix up to this number of rows
 GRAM_MAX_ROWS = 3000
 
 
 class Design:
-    """Training views as centred blocks; views with more columns than rows by their Gram factor.
+    """Training views, centred; those with more columns than rows reduced to their Gram factor.
 
     Columns of sparse views without any entry are left out: their coefficients are 0.
 
@@ -29,20 +32,21 @@ class Design:
         Sample weights.
     """
 
-    # the problems share nothing that changes
+    # the binary problems share nothing that changes: they may run in parallel
     sequential = False
 
-    def __init__(self, Xs, present, weight):
+    def __init__(self, Xs: Sequence[Any], present: np.ndarray, weight: np.ndarray) -> None:
         Xs = [zero_missing(X, present[:, v]) for v, X in enumerate(Xs)]
         self.widths = [X.shape[1] for X in Xs]
         Xs, self.used = zip(*map(used_columns, Xs), strict=True)
         self.views = CentredViews(Xs, present, weight=weight)
-        self.means, self.lifts = self.views.means, [None] * len(Xs)
+        self.means = self.views.means
+        self.lifts: list[np.ndarray | None] = [None] * len(Xs)
         wide = [v for v, d in enumerate(self.views.widths) if d > len(present)]
         if wide and len(present) <= GRAM_MAX_ROWS:
             self._factorise(wide, present)
 
-    def _factorise(self, wide, present):
+    def _factorise(self, wide: list[int], present: np.ndarray) -> None:
         Xs, means = list(self.views.Xs), list(self.means)
         for v in wide:
             Xs[v], self.lifts[v] = gram_factor(Xs[v], means[v], present[:, v])
@@ -52,9 +56,10 @@ class Design:
                 means[v] = np.zeros(X.shape[1])  # these are centred already
         self.views = CentredViews(Xs, present, means)
 
-    def parameters(self, theta):
+    def parameters(self, theta: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
-        coefs, intercepts = [], theta[self.views.d :].copy()
+        coefs: list[np.ndarray] = []
+        intercepts = theta[self.views.d :].copy()
         for v, (where, lift) in enumerate(zip(self.views.slices, self.lifts, strict=True)):
             w = theta[where] if lift is None else lift @ theta[where]
             intercepts[v] -= self.means[v] @ w
@@ -62,17 +67,20 @@ class Design:
             coefs[v][self.used[v]] = w
         return coefs, intercepts
 
-    def machine(self, solved):
+    def machine(self, solved: Sequence[Any]) -> tuple[Machine, None, None]:
         """The fitted machine from the coefficients of all problems; no support vectors."""
-        coefs = [
-            np.stack(vectors, axis=1) for vectors in zip(*(s.coefs for s in solved), strict=True)
-        ]
-        intercepts = np.stack([s.intercepts for s in solved], axis=1)
-        return Machine([LinearExpansion(coef) for coef in coefs], intercepts), None, None
+        return linear_machine(solved), None, None
 
 
-def used_columns(X):
-    """The view without the columns that have no entry (if sparse), and which columns these are."""
+def linear_machine(solved: Sequence[Any]) -> Machine:
+    """The machine with the coefficients of all binary problems."""
+    coefs = [np.stack(vectors, axis=1) for vectors in zip(*(s.coefs for s in solved), strict=True)]
+    intercepts = np.stack([s.intercepts for s in solved], axis=1)
+    return Machine([LinearExpansion(coef) for coef in coefs], intercepts)
+
+
+def used_columns(X: Any) -> tuple[Any, Any]:
+    """The view without the columns that have no entry (if sparse), and the columns it keeps."""
     everything = slice(None)
     if not sp.issparse(X):
         return X, everything
@@ -85,7 +93,7 @@ def used_columns(X):
     return narrow, np.flatnonzero(used)
 
 
-def zero_missing(X, is_present):
+def zero_missing(X: Any, is_present: np.ndarray) -> Any:
     """The view with zeros in the rows that lack it; sparse as float64 CSR."""
     if sp.issparse(X):
         X = sp.csr_array(X).astype(np.float64, copy=False)

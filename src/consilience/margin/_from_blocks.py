@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +13,19 @@ from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.coupled_sums import MarginBlock, minimise_sums
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
+from consilience.distributed._training import Rows, Training
 from consilience.margin._base import BinarySolution
-from consilience.margin._design import Design, zero_missing
+from consilience.margin._combine import normalise
+from consilience.margin._design import linear_machine, zero_missing
+from consilience.margin._machine import Machine
 
 __all__ = ["sample_rows", "solve_blocks"]
 
-# rows of the sample: so many for each column, within these limits
+# rows of the sample
 SAMPLE_ROWS_PER_COLUMN, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 6, 2000, 20_000
 
 
-def weighted_sums(rows):
+def weighted_sums(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Σ ω x of all columns and Σ ω of every view, over the rows that have it."""
     data, sums = rows.data, []
     for v, name in enumerate(data.view_names):
@@ -29,7 +34,7 @@ def weighted_sums(rows):
     return np.concatenate(sums), rows.weight @ data.present
 
 
-def centre(rows, means, n_classes):
+def centre(rows: Rows, means: Sequence[np.ndarray], n_classes: int) -> MarginBlock:
     """Rows with centred columns and the labels of all problems."""
     data = rows.data
     Xs = [zero_missing(data[name], data.present[:, v]) for v, name in enumerate(data.view_names)]
@@ -37,17 +42,23 @@ def centre(rows, means, n_classes):
     return MarginBlock(CentredViews(Xs, data.present, means), signs, rows.weight)
 
 
-def initial_theta(block, total, couple, c, max_iter):
-    """θ of all problems for the rows of a sample, as if they were all."""
+def initial_theta(
+    block: MarginBlock,
+    total: float,
+    couple: Callable[[float], tuple[float, float]],
+    c: float,
+    max_iter: int,
+) -> np.ndarray:
+    """θ of all problems from a sample of the rows, with weights scaled to the total of all."""
     weight = block.weight * (total / block.weight.sum())
-    result = [
+    solutions = [
         homotopy(block.views, y, weight, couple, c, tol=1e-3, max_iter=max_iter)
         for y in np.ascontiguousarray(block.signs.T)
     ]
-    return np.stack([solution.theta for solution in result], axis=1)
+    return np.stack([solution.theta for solution in solutions], axis=1)
 
 
-def moments(block, theta):
+def moments(block: MarginBlock, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Σ ω y f, Σ ω f, Σ ω y of every view and problem, over the rows that have it (V x P)."""
     weight = block.weight[:, None] * block.views.present
     f = block.views.matvec(theta) * weight
@@ -56,34 +67,36 @@ def moments(block, theta):
     return fits, f.sum(axis=1).T, weight.T @ signs
 
 
-def view_contributions(fits, sums, balance, mass):
-    """Each view's share of what the views add to the margins over a constant answer."""
+def contributions_from_moments(
+    fits: np.ndarray, sums: np.ndarray, balance: np.ndarray, mass: np.ndarray
+) -> np.ndarray:
+    """``view_contributions`` from the moments of the decisions."""
     mean = sums / np.maximum(mass, 1e-300)[:, None]
-    gains = np.maximum((fits - mean * balance).sum(axis=1), 0.0)
-    total = gains.sum()
-    return gains / total if total > 0 else np.full(len(gains), 1 / len(gains))
+    return normalise((fits - mean * balance).sum(axis=1))
 
 
 class BlockDesign:
     """What is known of the columns of all rows: their places in θ, and their means."""
 
-    machine = Design.machine
-
-    def __init__(self, training):
+    def __init__(self, training: Training) -> None:
         sums, self.mass = training.blocks.sum(weighted_sums)
         ends = np.cumsum(training.widths)
         places = zip(ends, training.widths, strict=True)
         self.slices, self.d = [slice(end - d, end) for end, d in places], ends[-1]
         self.means = [sums[w] / max(m, 1e-300) for w, m in zip(self.slices, self.mass, strict=True)]
 
-    def parameters(self, theta):
+    def parameters(self, theta: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Coefficients of every view (list of V vectors) and intercepts (V,) for raw columns."""
         coefs = [theta[where].copy() for where in self.slices]
         shifts = [mean @ w for mean, w in zip(self.means, coefs, strict=True)]
         return coefs, theta[self.d :] - shifts
 
+    def machine(self, solved: Sequence[Any]) -> tuple[Machine, None, None]:
+        """As of ``Design``."""
+        return linear_machine(solved), None, None
 
-def sample_rows(training):
+
+def sample_rows(training: Training) -> Rows:
     """The rows that give the start."""
     size = sum(training.widths) + len(training.widths)
     return training.sample(
@@ -92,7 +105,9 @@ def sample_rows(training):
     )
 
 
-def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
+def solve_blocks(
+    training: Training, sample: Rows, c: float, alpha: float, *, tol: float, max_iter: int
+) -> tuple[BlockDesign, list[BinarySolution], np.ndarray]:
     """The design, the solution of every problem, and the contributions of the views."""
     V, n_classes, design = len(training.widths), len(training.totals), BlockDesign(training)
     start = initial_theta(
@@ -110,4 +125,5 @@ def solve_blocks(training, sample, c, alpha, *, tol, max_iter):
         BinarySolution.from_theta(design, replace(solution, theta=theta))
         for theta in solution.theta.T
     ]
-    return design, solved, view_contributions(*blocks.sum(moments, solution.theta), design.mass)
+    fits, sums, balance = blocks.sum(moments, solution.theta)
+    return design, solved, contributions_from_moments(fits, sums, balance, design.mass)

@@ -11,26 +11,41 @@ discrimination", IJCAI 2016.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from consilience._compat import Progress
+from consilience._docstring import fill_docstring
 from consilience._parameters import POSITIVE, Number, StrOptions
 from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
-from consilience._solvers.solution import Solution
+from consilience._solvers.solution import DualSolution, Solution, multipliers
 from consilience._solvers.water_filling import coupling
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.margin._base import BinarySolution, MarginClassifier
+from consilience.margin._design import Design
+from consilience.margin._entries import ENTRIES
 from consilience.margin._from_blocks import sample_rows, solve_blocks
+from consilience.margin._kernel_design import KernelDesign
 from consilience.views._params import per_view_values
 
 __all__ = ["SMVMEDClassifier"]
 
 
-def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=200):
+def solve_joint(
+    design: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    alpha: float,
+    *,
+    start: tuple[float, np.ndarray] | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 200,
+) -> Solution:
     """min ½ Σ|w_v|² + (c²/2) Σ_t ω_t min_{ξ_t ≥ u_t} ξ_tᵀ(I − αW)ξ_t; start = (c, θ) if known."""
     views = design.views
     first, theta = start if start is not None else (None, None)
@@ -47,7 +62,17 @@ def solve_joint(design, y, weight, c, alpha, *, start=None, tol=1e-8, max_iter=2
     )
 
 
-def solve_joint_kernels(design, y, weight, c, alpha, *, lam0=None, tol=1e-3, max_iter=MAX_ITER):
+def solve_joint_kernels(
+    design: KernelDesign,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    alpha: float,
+    *,
+    lam0: np.ndarray | None = None,
+    tol: float = 1e-3,
+    max_iter: int = MAX_ITER,
+) -> DualSolution:
     """The dual: max Σλ − ½ Σ_t (a|λ_t|² + b(Σ_v λ_tv)²)/ω_t − ½ Σ_v (yλ_v)ᵀK_v(yλ_v)."""
     a, b = coupling(c, alpha, design.V)
     return solve_coupled(
@@ -62,7 +87,14 @@ def solve_joint_kernels(design, y, weight, c, alpha, *, lam0=None, tol=1e-3, max
     )
 
 
-def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
+def rounds_of_alternation(
+    design: Design,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    alpha: float,
+    tol: float = 1e-8,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (θ, λ) after every round of the alternation: each view in turn given the others.
 
     With a = α/(V − 1) Σ_{u≠v} A_u, view v solves an L2 support vector machine for the margins
@@ -71,7 +103,8 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
     n, V = design.views.present.shape
     share = alpha / (V - 1) if V > 1 else 0.0
     parts = [design.views.select_views([v]) for v in range(V)]
-    thetas, A, lam = [None] * V, np.zeros((n, V)), np.zeros((n, V))
+    thetas: list[Any] = [None] * V
+    A, lam = np.zeros((n, V)), np.zeros((n, V))
     theta = np.zeros(design.views.size)
     while True:
         for v, part in enumerate(parts):
@@ -87,22 +120,32 @@ def rounds_of_alternation(design, y, weight, c, alpha, tol=1e-8):
                 theta=thetas[v],
                 tol=tol,
             )
-            thetas[v], lam[:, v] = solution.theta, solution.lam[:, 0]
+            thetas[v], lam[:, v] = solution.theta, multipliers(solution)[:, 0]
             A[:, v] = a + lam[:, v]
             theta[design.views.positions([v])] = solution.theta
         yield theta.copy(), lam.copy()
 
 
-def alternate(design, y, weight, c, alpha, *, tol=1e-8, max_iter=200):
+def alternate(
+    design: Design,
+    y: np.ndarray,
+    weight: np.ndarray,
+    c: float,
+    alpha: float,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 200,
+) -> Solution:
     """The alternation until λ changes by less than tol, relative to the largest λ."""
     last = np.zeros_like(design.views.present, dtype=np.float64)
     rounds = rounds_of_alternation(design, y, weight, c, alpha, min(tol, 1e-10))
-    change, n_iter = np.inf, 0
-    while change > tol and n_iter < max_iter:
+    for n_iter in range(1, max_iter + 1):  # noqa: B007
         theta, lam = next(rounds)
-        change = np.abs(lam - last).max() / max(np.abs(lam).max(), 1e-300)
-        last, n_iter = lam, n_iter + 1
-    return Solution(theta, n_iter, change, bool(change <= tol), lam)
+        change = float(np.abs(lam - last).max() / max(np.abs(lam).max(), 1e-300))
+        if change <= tol:
+            break
+        last = lam
+    return Solution(theta, n_iter, change, change <= tol, lam)
 
 
 class _Alpha(Number):
@@ -121,7 +164,7 @@ class _Alpha(Number):
 ALPHA = _Alpha()
 
 
-def warn_if_close_to_one(alpha):
+def warn_if_close_to_one(alpha: float) -> None:
     """Warn of an alpha for which the coefficients nearly vanish."""
     if alpha > 0.99:
         warnings.warn(
@@ -132,6 +175,7 @@ def warn_if_close_to_one(alpha):
         )
 
 
+@fill_docstring(**ENTRIES)
 class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     """SMVMED: large margins in every view, with slacks that agree between the views.
 
@@ -145,68 +189,30 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
         Weight of the slacks against the norm of the coefficients; c²/2 per sample.
     alpha : float in [0, 1), default=0.5
         Agreement of the slacks; 0 gives independent L2 support vector machines.
-    kernel : str, function or dict of view -> either, default="linear"
-        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
-        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
-    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
-        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
-        views 1/(mean distance) for the first two.
-    degree, coef0 : float, default=3, 1.0
-        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
-    cache_size : float, default=2000
-        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
-        computed anew if they do not fit either.
+    {kernel_parameters}
     solver : {"auto", "newton", "smo", "alternation"}, default="auto"
         "newton" solves the joint problem on the columns of linear kernels, "smo" on any kernels;
-        "auto" takes the one or the other. "alternation" is the procedure of the paper on columns,
-        which converges to the same solution, slowly for alpha near 1.
-    combine : "mean", "best" or the name of a view, default="mean"
-        The mean of the views' decisions, or the decision of the view that does best in 5-fold
-        cross-validation, or of a given view (the mean of the others where it is missing).
+        "auto" chooses between these two. "alternation" is the procedure of the paper on columns,
+        which converges to the same solution, but slowly for alpha near 1.
+    {combine}
     tol : float or None, default=None
         Relative residual of the optimality conditions to reach; for the alternation, relative
-        change of the multipliers in a round; None is 1e-8. For SMO the gap of the optimality
-        conditions in units of the decision function; None is 1e-3.
+        change of the multipliers in a round; None means 1e-8. For SMO, gap of the optimality
+        conditions in units of the decision function; None means 1e-3.
     max_iter : int or None, default=None
-        Most Newton steps for one value of c, or rounds of the alternation, None is 200; most
-        pairs for SMO, None is 10⁷.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Maximum number of Newton iterations for one value of c or of rounds of the alternation,
+        None means 200; maximum number of pairs for SMO, None means 10⁷.
+    {views}
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights, which multiply c².
-    n_jobs : int or None, default=None
-        Number of threads over classes; None is 1.
+    {n_jobs}
 
     Attributes
     ----------
-    coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
-        Coefficients; for more than two classes one row for each against the rest.
-    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
-        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
-        kernel is linear.
-    support_ : dict of view -> ndarray of shape (n_support,)
-        Sample ids (row numbers unless given) of the support vectors, for kernels.
-    intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        Intercepts.
-    n_iter_ : int
-        Steps taken, the most of any class.
-    kkt_residual_ : float
-        Relative residual of the optimality conditions, the largest of any class.
-    best_view_ : str or None
-        The view that decides, if one does.
-    view_scores_ : ndarray of shape (n_views,)
-        Accuracies in cross-validation; for ``combine="best"`` only.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of each view in what the views add to the margins over a constant answer; 1 for a
-        view that decides alone.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+    {coefficients}
+    {convergence}
+    {view_attributes}
+    {fitted_input}
 
     See Also
     --------
@@ -240,22 +246,22 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
 
     def __init__(
         self,
-        c=1.0,
+        c: float = 1.0,
         *,
-        alpha=0.5,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        cache_size=2000,
-        solver="auto",
-        combine="mean",
-        tol=None,
-        max_iter=None,
-        views=None,
-        class_weight=None,
-        n_jobs=None,
-    ):
+        alpha: float = 0.5,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        cache_size: float = 2000,
+        solver: str = "auto",
+        combine: str = "mean",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        views: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.c = c
         self.alpha = alpha
         self.kernel = kernel
@@ -271,7 +277,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_parameter_relations(self):
+    def _check_parameter_relations(self) -> None:
         warn_if_close_to_one(self.alpha)
 
     def _check_blockwise_parameters(self) -> None:
@@ -283,7 +289,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
                 f"combine={self.combine!r}"
             )
 
-    def _fit_blocks(self, training):
+    def _fit_blocks(self, training: Any) -> None:
         sample = sample_rows(training)
         data = sample.data
         self._check_views(data)
@@ -300,12 +306,16 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
             shares = np.array([float(name == self.best_view_) for name in data.view_names])
         self.view_weights_ = shares
 
-    def _solve_columns(self, design, y, weight, tol, max_iter):
+    def _solve_columns(
+        self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
         solve = alternate if self.solver == "alternation" else solve_joint
         solution = solve(design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter)
         return BinarySolution.from_theta(design, solution)
 
-    def _solve_kernels(self, design, y, weight, tol, max_iter):
+    def _solve_kernels(
+        self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
         solution = solve_joint_kernels(
             design, y, weight, self.c, self.alpha, tol=tol, max_iter=max_iter
         )

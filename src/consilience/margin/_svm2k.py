@@ -9,17 +9,24 @@ SVM-2K, theory and practice", NIPS 2005.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from consilience._docstring import fill_docstring
 from consilience._parameters import NON_NEGATIVE, POSITIVE, PerView
+from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
-from consilience._solvers.solution import DualSolution, Solution, summarise
+from consilience._solvers.solution import DualSolution, Solution, multipliers, summarise
 from consilience.margin._base import BinarySolution, MarginClassifier
+from consilience.margin._design import Design
+from consilience.margin._entries import ENTRIES
+from consilience.margin._kernel_design import KernelDesign
+from consilience.views import MultiViewData
 from consilience.views._params import per_view
 
 __all__ = ["SVM2KClassifier"]
@@ -29,7 +36,7 @@ SLOTS = np.array([0, 0, 1, 1, 2, 2, 2])
 SIGNS = np.array([[1, 0], [0, 0], [0, 1], [0, 0], [1, -1], [-1, 1], [0, 0]], dtype=np.float64)
 
 
-def agreement(present, epsilon):
+def agreement(present: np.ndarray, epsilon: float) -> Constraints:
     """Constraints of two views; where one is missing there is nothing to agree on."""
     bounds = np.array([1, 0, 1, 0, -epsilon, -epsilon, 0], dtype=np.float64)
     on = np.ones((len(present), 7), dtype=bool)
@@ -38,46 +45,81 @@ def agreement(present, epsilon):
     return Constraints(SLOTS, SIGNS, bounds, on, np.zeros(7))
 
 
-def hinge(present):
+def hinge(present: np.ndarray) -> Constraints:
     """Constraints of one view: ξ ≥ 1 − z, ξ ≥ 0."""
     on = np.column_stack([present[:, 0], np.ones(len(present), dtype=bool)])
     return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on, np.zeros(2))
 
 
-def solve_pair(views, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
+def solve_pair(
+    views: CentredViews,
+    y: np.ndarray,
+    weight: np.ndarray,
+    C: Sequence[float],
+    D: float,
+    epsilon: float,
+    *,
+    tol: float = 1e-11,
+    max_iter: int = 100,
+) -> Solution:
     """min ½Σ|w_v|² + Σ_t ω_t [Σ_v C_v max(0, 1 − z_v) + D max(0, |f₁ − f₂| − ε)]."""
     if views.V == 1:
-        costs, constraints = C, hinge(views.present)
+        costs, constraints = list(C), hinge(views.present)
     else:
         costs, constraints = [*C, D], agreement(views.present, epsilon)
     loss = Loss.linear(costs)
     return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
 
 
-def solve_pairs(views, y, weight, C, D, epsilon, *, tol=1e-11, max_iter=100):
+def pairs_of_views(n_views: int) -> list[tuple[int, ...]]:
+    """All pairs; a single view is by itself."""
+    return list(combinations(range(n_views), 2)) or [(0,)]
+
+
+def solve_pairs(
+    views: CentredViews,
+    y: np.ndarray,
+    weight: np.ndarray,
+    C: Sequence[float],
+    D: float,
+    epsilon: float,
+    *,
+    tol: float = 1e-11,
+    max_iter: int = 100,
+) -> Solution:
     """Every pair of views by itself; each view's parameters are the mean over its pairs."""
     V = views.V
-    pairs = list(combinations(range(V), 2)) or [(0,)]
     theta, lam, solutions = np.zeros(views.size), np.zeros((views.n, V)), []
-    for pair in pairs:
+    for pair in pairs_of_views(V):
         part = views.select_views(pair)
         solution = solve_pair(
             part, y, weight, [C[v] for v in pair], D, epsilon, tol=tol, max_iter=max_iter
         )
         theta[views.positions(pair)] += solution.theta / max(V - 1, 1)
-        lam[:, pair] += solution.lam / max(V - 1, 1)
+        lam[:, pair] += multipliers(solution) / max(V - 1, 1)
         solutions.append(solution)
     return Solution(theta, **summarise(solutions), lam=lam)
 
 
-def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=MAX_ITER):
+def solve_pairs_kernels(
+    design: KernelDesign,
+    y: np.ndarray,
+    weight: np.ndarray,
+    C: Sequence[float],
+    D: float,
+    epsilon: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = MAX_ITER,
+) -> DualSolution:
     """The same on kernels; signed multipliers and intercepts are the means over a view's pairs."""
     V = design.V
     g, bias, solutions = np.zeros((V, design.n)), np.zeros(V), []
     decisions = np.zeros((V, design.n))
     upper = design.upper(np.outer(C, weight))
-    for pair in list(combinations(range(V), 2)) or [(0,)]:
-        sources, limits = [design.sources[v] for v in pair], {"tol": tol, "max_iter": max_iter}
+    for pair in pairs_of_views(V):
+        sources = [design.sources[v] for v in pair]
+        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
         if V == 1:
             solution = solve_coupled(sources, y, upper, **limits)
             solution.dual = y * solution.dual
@@ -91,6 +133,7 @@ def solve_pairs_kernels(design, y, weight, C, D, epsilon, *, tol=1e-3, max_iter=
     return DualSolution(g, bias, **summarise(solutions), decisions=decisions)
 
 
+@fill_docstring(**ENTRIES)
 class SVM2KClassifier(MarginClassifier):
     """SVM-2K: support vector machines on the views, pairwise made to agree.
 
@@ -105,64 +148,21 @@ class SVM2KClassifier(MarginClassifier):
         Cost of disagreement.
     epsilon : float, default=0.01
         Disagreement that costs nothing.
-    kernel : str, function or dict of view -> either, default="linear"
-        "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function (X, Z) ->
-        matrix. Kernel views are used as they are, distance views as exp(−gamma D).
-    gamma : "scale", "auto", "median", float or dict of view -> either, default="scale"
-        γ of the kernels: 1/(d Var X), 1/d, 1/(median squared distance) or a number; for distance
-        views 1/(mean distance) for the first two.
-    degree, coef0 : float, default=3, 1.0
-        Numbers of the "poly" (γx·z + coef0)^degree and "sigmoid" tanh(γx·z + coef0) kernels.
-    cache_size : float, default=2000
-        MB for kernel rows. They are float64 where tol is below 1e-4 and they fit, else float32,
-        computed anew if they do not fit either.
-    solver : {"auto", "primal", "smo"}, default="auto"
-        "primal" works on the columns by interior points, "smo" on kernels; "auto" takes the latter
-        where a kernel is not linear.
-    combine : "mean", "best" or the name of a view, default="mean"
-        The mean of the views' decisions, or the decision of the view that does best in 5-fold
-        cross-validation, or of a given view (the mean of the others where it is missing).
-    tol : float or None, default=None
-        Relative duality gap and residuals to reach on columns, None is 1e-9 and 1e-7 will do
-        where rounding allows no more; gap of the optimality conditions for SMO, None is 1e-3.
-    max_iter : int or None, default=None
-        Most steps of the solver; None is 100, for SMO 10⁷ pairs.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
-    class_weight : "balanced", dict or None, default=None
-        Weights of the classes, multiplied into the sample weights.
-    n_jobs : int or None, default=None
-        Number of threads over classes; None is 1.
+    {kernel_parameters}
+    {solver}
+    {combine}
+    {tol}
+    {max_iter}
+    {views}
+    {class_weight}
+    {n_jobs}
 
     Attributes
     ----------
-    coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
-        Coefficients; for more than two classes one row for each against the rest.
-    dual_coef_ : dict of view -> ndarray of shape (n_support,) or (n_classes, n_support)
-        Coefficients of the support vectors, for kernels; ``coef_`` then has the views whose
-        kernel is linear.
-    support_ : dict of view -> ndarray of shape (n_support,)
-        Sample ids (row numbers unless given) of the support vectors, for kernels.
-    intercept_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        Intercepts. Where the solution leaves them free within an interval, a point inside it.
-    n_iter_ : int
-        Steps taken, the most of any class and pair.
-    kkt_residual_ : float
-        Largest of the relative duality gap and residuals, the largest of any class and pair.
-    best_view_ : str or None
-        The view that decides, if one does.
-    view_scores_ : ndarray of shape (n_views,)
-        Accuracies in cross-validation; for ``combine="best"`` only.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of each view in what the views add to the margins over a constant answer.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+    {coefficients}
+    {convergence}
+    {view_attributes}
+    {fitted_input}
 
     See Also
     --------
@@ -192,23 +192,23 @@ class SVM2KClassifier(MarginClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: Any = 1.0,
         *,
-        D=1.0,
-        epsilon=0.01,
-        kernel="linear",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        cache_size=2000,
-        solver="auto",
-        combine="mean",
-        tol=None,
-        max_iter=None,
-        views=None,
-        class_weight=None,
-        n_jobs=None,
-    ):
+        D: float = 1.0,
+        epsilon: float = 0.01,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        cache_size: float = 2000,
+        solver: str = "auto",
+        combine: str = "mean",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        views: Any = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.C = C
         self.D = D
         self.epsilon = epsilon
@@ -225,11 +225,13 @@ class SVM2KClassifier(MarginClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _check_views(self, data):
+    def _check_views(self, data: MultiViewData) -> None:
         super()._check_views(data)
         per_view(self.C, data.view_names, "C")
 
-    def _solve_columns(self, design, y, weight, tol, max_iter):
+    def _solve_columns(
+        self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
         solution = solve_pairs(
             design.views,
@@ -243,14 +245,16 @@ class SVM2KClassifier(MarginClassifier):
         )
         return BinarySolution.from_theta(design, solution)
 
-    def _solve_kernels(self, design, y, weight, tol, max_iter):
+    def _solve_kernels(
+        self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+    ) -> BinarySolution:
         C = list(per_view(self.C, tuple(self.view_names_), "C").values())
         solution = solve_pairs_kernels(
             design, y, weight, C, self.D, self.epsilon, tol=tol, max_iter=max_iter
         )
         return BinarySolution.from_dual(solution.dual, solution)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # to agree with a group of few columns can be too poor for scikit-learn's accuracy check
         tags.classifier_tags.poor_score = self.views is not None and self.kernel != "linear"

@@ -1,0 +1,30 @@
+"""Shared entries of docstrings."""
+
+import pytest
+
+from consilience._docstring import fill_docstring
+from consilience.margin import SMVMEDClassifierCV
+
+
+def test_entries_are_indented_like_their_line():
+    @fill_docstring(c="c : float\n    Cost.")
+    class Model:
+        """Summary.
+
+        Parameters
+        ----------
+        {c}
+        {n_jobs}
+        """
+
+    assert "        c : float\n            Cost.\n        n_jobs : int" in Model.__doc__
+
+
+def test_unknown_entry():
+    with pytest.raises(KeyError, match="nothing"):
+        fill_docstring()(type("Model", (), {"__doc__": "Summary.\n\n    {nothing}\n"}))
+
+
+def test_nothing_is_left_to_fill():
+    assert "{coef" not in SMVMEDClassifierCV.__doc__
+    assert "dual_coef_ : dict of view" in SMVMEDClassifierCV.__doc__
