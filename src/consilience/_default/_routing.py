@@ -18,7 +18,7 @@ from consilience._default._forest import Forest
 
 __all__ = ["predict_without_columns"]
 
-MIN_PATH_WEIGHT = 0.05  # lighter paths are not split further; see docs/results/default.md
+MIN_PATH_WEIGHT = 0.2  # lighter paths are not split further; see docs/results/default.md
 CHUNK_PATHS = 2**16  # paths that start at once
 CHUNK_CELLS = 2**22  # cells of a dense block of rows
 GROUP_NODES = 2**18  # nodes of the trees that are descended at once
