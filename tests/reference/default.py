@@ -68,3 +68,13 @@ def route(tree, shares, left_shares, x, is_absent, min_weight, node=0, weight=1.
     if np.isnan(x[feature]):
         goes_left = tree.missing_left[node]
     return below(tree.left[node] if goes_left else tree.right[node], weight)
+
+
+def route_forest(forest, X, is_absent, min_weight):
+    """Mean over the trees of a forest, row by row."""
+    out = np.zeros((len(X), forest.shares.shape[1]))
+    for t in range(len(forest)):
+        tree, start = forest._tree(t), forest.starts[t]
+        shares, left_shares = forest.shares[start:], forest.left_shares[start:]
+        out += [route(tree, shares, left_shares, x, is_absent, min_weight) for x in X]
+    return out / len(forest)
