@@ -3,6 +3,7 @@
     python benchmarks/default.py summary     # the suite's results (docs/results/default-bench.csv)
     python benchmarks/default.py families    # synthetic families against ET and LR, 10 draws
     python benchmarks/default.py missing     # 30 % of the views hidden by chance
+    python benchmarks/default.py hidden      # the same in test rows only, training rows complete
     python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py             # all of them
@@ -82,11 +83,29 @@ def missing(rate=0.3):
         condition = replace(task.condition, missing=0.0)
         outcome = execute(replace(task, condition=condition, complete=False), hidden)
         scores[task.data].append(outcome.metrics["accuracy"])
-    if not scores:
-        return
-    means = {name: np.mean(result) for name, result in scores.items()}
-    print(", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
-    print(f"mean {np.mean(list(means.values())):.4f}")
+    print_means(scores)
+
+
+def hidden(rate=0.3):
+    """Complete training rows of the suite's splits with 100 rows; views of test rows hidden."""
+    scores = defaultdict(list)
+    for task, problem in our_tasks(lambda condition: condition.missing):
+        parts = cut(replace(task, condition=replace(task.condition, missing=0.0)), problem)
+        train, test = parts.rows.train, parts.rows.test
+        model = ConsilienceClassifier(random_state=task.seed + task.index)
+        model.fit(parts.data[train], parts.train_labels)
+        rng = stream(task.seed, task.repeat, "views")
+        rows = hide_by_chance(parts.data[test], rate, rng)
+        scores[task.data].append(model.score(rows, parts.target[test]))
+    print_means(scores)
+
+
+def print_means(scores):
+    """Mean of each data set, and the mean of these."""
+    if scores:
+        means = {name: np.mean(result) for name, result in scores.items()}
+        print(", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
+        print(f"mean {np.mean(list(means.values())):.4f}")
 
 
 # -- rows without a label ----------------------------------------------------------------------
@@ -270,6 +289,7 @@ PARTS = {
     "summary": summary,
     "families": families,
     "missing": missing,
+    "hidden": hidden,
     "unlabelled": unlabelled,
     "speed": speed,
 }

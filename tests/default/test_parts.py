@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience import MultiViewData
-from consilience._default import _forest, _kernel
+from consilience._default import _forest, _kernel, _routing
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
 from consilience._default._forest import N_FOLDS, assign_folds, grow_forest
@@ -22,6 +23,8 @@ from consilience._default._reference_set import (
 )
 from consilience._default._rows import merge_rows, row_keys
 from consilience._default._trees import PRIOR_WEIGHT, pool_votes
+from consilience._solvers import eigen
+from consilience._solvers.kernel_ridge import kernel_ridge, solve_kernel_ridge
 from reference import default as slow
 
 
@@ -56,6 +59,59 @@ def test_distances_to_means(seed):
             imputed_distances(reference_set, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
         )
         np.testing.assert_allclose(completed[v], slow.distances(new[f"v{v}"], filled), atol=1e-9)
+
+
+def fail_first(monkeypatch, n_failures):
+    """Make the first calls of LAPACK's eigensolvers fail to converge."""
+    calls = []
+
+    def eigh(*args, **params):
+        calls.append(params.get("driver"))
+        if len(calls) <= n_failures:
+            raise np.linalg.LinAlgError("no convergence")
+        return scipy.linalg.eigh(*args, **params)
+
+    monkeypatch.setattr(eigen, "eigh", eigh)
+    return calls
+
+
+@pytest.mark.parametrize("n_failures", [1, 2])
+def test_eigendecomposition_falls_back_to_other_drivers(monkeypatch, n_failures):
+    # texts from few templates: almost all eigenvalues of their Gram matrix coincide
+    X = np.eye(30)[np.arange(30) % 4] + 1e-9 * np.random.RandomState(0).randn(30, 30)
+    expected = fit_components(X[:, :12])
+    values, vectors = eigen.symmetric_eigh(X @ X.T)
+    calls = fail_first(monkeypatch, n_failures)
+    components = fit_components(X[:, :12])
+    assert len(calls) == n_failures + 1
+    np.testing.assert_allclose(components.apply(X[:, :12]), expected.apply(X[:, :12]), atol=1e-8)
+    calls.clear()
+    again, other = eigen.symmetric_eigh(X @ X.T)
+    np.testing.assert_allclose(again, values, atol=1e-10)
+    np.testing.assert_allclose((other * again) @ other.T, (vectors * values) @ vectors.T, atol=1e-9)
+
+
+def test_an_eigendecomposition_without_values_is_repeated(monkeypatch):
+    A = np.diag(np.arange(5.0))
+
+    def eigh(A, driver=None, **params):
+        if driver is None:
+            return np.array([np.nan]), np.zeros((5, 1))
+        return scipy.linalg.eigh(A, driver=driver)
+
+    monkeypatch.setattr(eigen, "eigh", eigh)
+    np.testing.assert_allclose(eigen.symmetric_eigh(A, n_largest=2)[0], [3, 4])
+
+
+def test_ridge_on_an_indefinite_kernel():
+    rng = np.random.RandomState(0)
+    K = rng.randn(20, 20)
+    K = K + K.T
+    Y, weight = rng.randn(20, 2), rng.uniform(0.5, 2, 20)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(K + 1 + np.diag(0.1 / weight))
+    expected = kernel_ridge(K, Y, weight, [0.1]).coef
+    np.testing.assert_allclose(solve_kernel_ridge(K, Y, weight, 0.1), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (20, 50), (30, 25)])
@@ -160,6 +216,37 @@ def test_landmarks_of_all_rows_are_exact(monkeypatch):
     near, near_left_out, _ = fit_kernel_member(data, mapped, codes, weight, prior)
     np.testing.assert_allclose(near.predict(data, mapped), exact.predict(data, mapped), atol=0.1)
     assert np.abs(near_left_out - left_out).mean() < 0.05
+
+
+@pytest.mark.parametrize("absent", [[0], [1, 2], [0, 1, 2, 3]])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_routing_past_absent_columns(monkeypatch, absent, convert):
+    rng = np.random.RandomState(0)
+    X, codes = np.where(rng.rand(60, 4) < 0.3, 0.0, rng.randn(60, 4)), np.arange(60) % 3
+    X[::9, 3] = np.nan
+    weight = rng.uniform(0.5, 2, 60)
+    forest, _ = grow_forest(convert(X), codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
+    is_absent = np.isin(np.arange(4), absent)
+    # the numbers of trees and rows that are routed at once make no difference
+    monkeypatch.setattr(_routing, "GROUP_NODES", 300)
+    monkeypatch.setattr(_routing, "CHUNK_CELLS", 28)
+    for min_weight in (0.0, 0.05):
+        monkeypatch.setattr(_routing, "MIN_PATH_WEIGHT", min_weight)
+        expected = slow.route_forest(forest, X, is_absent, min_weight)
+        votes = _routing.predict_without_columns(forest, convert(X), is_absent)
+        np.testing.assert_allclose(votes, expected, rtol=1e-6)
+    np.testing.assert_allclose(votes.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_routing_without_absent_columns_is_the_plain_prediction():
+    rng = np.random.RandomState(0)
+    X, codes = rng.randn(50, 4), np.arange(50) % 3
+    forest, _ = grow_forest(X, codes, np.ones(50), np.arange(N_FOLDS), 3, in_turn)
+    routed = _routing.predict_without_columns(forest, X, np.zeros(4, dtype=bool))
+    np.testing.assert_allclose(routed, forest.predict(X), atol=1e-12)
+    nothing = _routing.predict_without_columns(forest, X, np.ones(4, dtype=bool))
+    roots = forest.shares[forest.starts[:-1]].mean(axis=0)
+    np.testing.assert_allclose(nothing, np.tile(roots, (50, 1)), atol=1e-6)
 
 
 def test_votes_of_single_views_are_pooled_by_their_logarithms():

@@ -50,3 +50,31 @@ def principal_components(X, k):
     centred = X - X.mean(axis=0)
     _, _, right = np.linalg.svd(centred, full_matrices=False)
     return centred @ right[:k].T
+
+
+def route(tree, shares, left_shares, x, is_absent, min_weight, node=0, weight=1.0):
+    """Class shares for one row that descends both sides of splits on absent columns."""
+    feature = tree.feature[node]
+    if feature < 0 or (is_absent[feature] and weight < min_weight):
+        return weight * shares[node].astype(float)
+
+    def below(child, part):
+        return route(tree, shares, left_shares, x, is_absent, min_weight, child, part)
+
+    if is_absent[feature]:
+        left = weight * left_shares[node]
+        return below(tree.left[node], left) + below(tree.right[node], weight - left)
+    goes_left = x[feature] <= tree.threshold[node]
+    if np.isnan(x[feature]):
+        goes_left = tree.missing_left[node]
+    return below(tree.left[node] if goes_left else tree.right[node], weight)
+
+
+def route_forest(forest, X, is_absent, min_weight):
+    """Mean over the trees of a forest, row by row."""
+    out = np.zeros((len(X), forest.shares.shape[1]))
+    for t in range(len(forest)):
+        tree, start = forest._tree(t), forest.starts[t]
+        shares, left_shares = forest.shares[start:], forest.left_shares[start:]
+        out += [route(tree, shares, left_shares, x, is_absent, min_weight) for x in X]
+    return out / len(forest)
