@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from consilience.benchmark.pool import Finished, ProcessPool, Setup
+from consilience.benchmark.pool import FinishedTask, ProcessPool, WorkerSetup
 from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 
@@ -19,7 +19,7 @@ class DaskPool:
     So a task has the same limits there, and a crash costs that task and no Dask worker.
     """
 
-    def __init__(self, client: Any, setup: Setup) -> None:
+    def __init__(self, client: Any, setup: WorkerSetup) -> None:
         self._client, self._setup = client, setup
         self._running: dict[Any, Task] = {}
         self._shared = client.scatter(setup, broadcast=True, hash=False)
@@ -33,7 +33,7 @@ class DaskPool:
         future = self._client.submit(_in_own_process, task, self._shared, pure=False)
         self._running[future] = task
 
-    def wait(self, seconds: float) -> list[Finished]:
+    def wait(self, seconds: float) -> list[FinishedTask]:
         """Tasks that ended, or were lost with the Dask worker that had them."""
         deadline = time.monotonic() + seconds
         while True:
@@ -42,13 +42,13 @@ class DaskPool:
                 return [self._take(future) for future in over]
             time.sleep(0.02)
 
-    def _take(self, future: Any) -> Finished:
+    def _take(self, future: Any) -> FinishedTask:
         task = self._running.pop(future)
         try:
             return future.result()
         except Exception as error:
             lost = Outcome(status="crashed", error=f"{type(error).__name__}: {error}")
-            return Finished(task, lost, time.time(), 0.0)
+            return FinishedTask(task, lost, time.time(), 0.0)
 
     def close(self) -> None:
         """Call back what has not been done, and end the processes of the cluster's threads."""
@@ -57,10 +57,10 @@ class DaskPool:
         self._client.run(_close_pools)
 
 
-_POOLS: dict[int, tuple[Setup, ProcessPool]] = {}  # on a Dask worker, by thread
+_POOLS: dict[int, tuple[WorkerSetup, ProcessPool]] = {}  # on a Dask worker, by thread
 
 
-def _in_own_process(task: Task, setup: Setup) -> Finished:
+def _in_own_process(task: Task, setup: WorkerSetup) -> FinishedTask:
     """On a Dask worker: run the task in a process that this thread keeps for the next ones."""
     thread = threading.get_ident()
     known, pool = _POOLS.get(thread, (None, None))

@@ -17,7 +17,7 @@ def critical_difference_diagram(ranking: Ranking, names: list[str], ax: Any = No
     Parameters
     ----------
     ranking : Ranking
-        From ``compare_many``.
+        From ``compare_methods``.
     names : list of str
         Names of the methods, as the columns of the scores.
     ax : matplotlib Axes, optional

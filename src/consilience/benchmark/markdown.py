@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.benchmark.results import LOWER_IS_BETTER, Cell, Key, Results, compare_with_best
+from consilience.benchmark.results import LOWER_IS_BETTER, Cell, CellKey, Results, compare_with_best
 from consilience.benchmark.statistics import Ranking
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
 __all__ = ["MANY_COLUMNS", "Ranked", "format_cell", "format_paper_cell", "study_page"]
 
 MANY_COLUMNS = 4  # data sets from which on they become the columns of one table
-DIGITS = {**dict.fromkeys(COSTS, 3), "peak_memory": 1}
+DIGITS = {**dict.fromkeys(COST_METRICS, 3), "peak_memory": 1}
 MIB = 2**20
 
 
@@ -133,8 +133,8 @@ def _our_column(
     results: Results, dataset: str, condition: Condition, metric: str, marks: dict[str, str]
 ) -> Callable[[str], str]:
     def column(method: str) -> str:
-        text = format_cell(results.cell(Key(dataset, condition, method), metric), metric)
-        mark = "" if metric in COSTS else marks.get(method, "")
+        text = format_cell(results.cell(CellKey(dataset, condition, method), metric), metric)
+        mark = "" if metric in COST_METRICS else marks.get(method, "")
         return f"**{text}**" if mark == "best" else f"{text} ↓" if mark == "worse" else text
 
     return column
@@ -143,7 +143,7 @@ def _our_column(
 def _paper_column(
     suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> Callable[[str], str]:
-    return lambda method: format_paper_cell(suite, Key(dataset, condition, method), metric)
+    return lambda method: format_paper_cell(suite, CellKey(dataset, condition, method), metric)
 
 
 def format_cell(cell: Cell, metric: str) -> str:
@@ -161,7 +161,7 @@ def format_cell(cell: Cell, metric: str) -> str:
     return text + ("" if np.isnan(cell.deviation) else f" ± {cell.deviation / scale:.{digits}f}")
 
 
-def format_paper_cell(suite: Suite, key: Key, metric: str) -> str:
+def format_paper_cell(suite: Suite, key: CellKey, metric: str) -> str:
     """The paper's number, if it has one."""
     lines = suite.reported(key.dataset, key.condition, key.method, metric)
     if lines is None:
@@ -179,7 +179,7 @@ def _against_paper(suite: Suite, results: Results) -> list[str]:
     above: list[str] = []
     within = 0
     for key in results.cells:
-        for metric in [m for m in suite.metrics if m not in COSTS]:
+        for metric in [m for m in suite.metrics if m not in COST_METRICS]:
             result = suite.reported(key.dataset, key.condition, key.method, metric)
             cell = results.cell(key, metric)
             if result is None or np.isnan(cell.mean):
@@ -213,7 +213,7 @@ def _elsewhere(suite: Suite, results: Results) -> list[str]:
     rows = []
     for entry in suite.paper:
         for method, metrics in entry.results.items():
-            key = Key(entry.dataset, suite.condition_of(entry), method)
+            key = CellKey(entry.dataset, suite.condition_for(entry), method)
             for metric in metrics:
                 if metric not in suite.metrics or not results.cell(key, metric).n_tasks:
                     number = format_paper_cell(suite, key, metric)
@@ -227,7 +227,7 @@ def _elsewhere(suite: Suite, results: Results) -> list[str]:
 def _failures(results: Results) -> list[str]:
     if not results.failures:
         return []
-    rows = [[str(value)[:200] for value in kind] for kind in results.kinds_of_failure()]
+    rows = [[str(value)[:200] for value in kind] for kind in results.failure_summary()]
     return ["## Failures", _grid(["data set", "method", "how", "error", "fits"], rows)]
 
 

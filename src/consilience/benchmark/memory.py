@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["can_limit", "limited", "peak"]
+__all__ = ["can_limit_memory", "limited", "peak"]
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 RESET_PEAK = "5"
@@ -45,7 +45,7 @@ def peak(metrics: dict[str, float]) -> Iterator[None]:
     metrics["peak_memory"] = max(0, _kilobytes("VmHWM") - before) * 1024.0
 
 
-def can_limit() -> bool:
+def can_limit_memory() -> bool:
     """Whether a memory limit can be kept here."""
     return sys.platform == "linux" and STATUS.exists()
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from consilience.benchmark.problems import GENERATORS, Problems
+from consilience.benchmark.problems import GENERATORS, ProblemCache
 from consilience.benchmark.protocol import Official, n_splits
-from consilience.benchmark.suite import DataChoice, Suite, check_known_names
+from consilience.benchmark.suite import DatasetEntry, Suite, check_known_names
 from consilience.benchmark.tasks import Task, with_estimator_spec
 from consilience.datasets import DATASETS, DatasetError
 
-__all__ = ["plan", "select"]
+__all__ = ["plan", "select_tasks"]
 
 
 def plan(suite: Suite) -> tuple[list[Task], list[str]]:
     """All tasks, those of one split together, and a note for every data set that is left out."""
-    tasks, notes, problems = [], [], Problems()
+    tasks, notes, problems = [], [], ProblemCache()
     for choice in suite.datasets:
         if not _is_available(choice):
             if not choice.optional:
@@ -34,11 +34,11 @@ def plan(suite: Suite) -> tuple[list[Task], list[str]]:
     return tasks, notes
 
 
-def _is_available(choice: DataChoice) -> bool:
+def _is_available(choice: DatasetEntry) -> bool:
     return choice.name in GENERATORS or DATASETS[choice.name].is_available()
 
 
-def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task]:
+def _tasks_on(suite: Suite, choice: DatasetEntry, problems: ProblemCache) -> list[Task]:
     protocol, split = suite.protocol, choice.split or suite.protocol.split
     official = 1
     positives: list[int | None] = [None]
@@ -69,21 +69,23 @@ def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task
     ]
     tasks = []
     for index in range(n_splits(split, official)):
-        for condition, positive in product(protocol.conditions_of(index), positives):
+        for condition, positive_class in product(protocol.conditions_for_split(index), positives):
             for pattern in patterns:
-                task = replace(pattern, index=index, condition=condition, positive=positive)
+                task = replace(
+                    pattern, index=index, condition=condition, positive_class=positive_class
+                )
                 drawn = _parameters(choice, suite.seed, task.repeat)
                 tasks.append(replace(task, data_parameters=drawn))
     return tasks
 
 
-def _parameters(choice: DataChoice, seed: int, repeat: int) -> dict[str, Any]:
+def _parameters(choice: DatasetEntry, seed: int, repeat: int) -> dict[str, Any]:
     """Parameters of the loader; a seeded one draws anew for every repeat."""
     drawn: Mapping[str, Any] = {"random_state": seed + repeat} if choice.seeded else {}
     return {**choice.parameters, **drawn}
 
 
-def select(tasks: list[Task], only: Iterable[str]) -> list[Task]:
+def select_tasks(tasks: list[Task], only: Iterable[str]) -> list[Task]:
     """The tasks that agree with every key=value; values of the same key are alternatives."""
     wanted: dict[str, set[str]] = {}
     for text in only:

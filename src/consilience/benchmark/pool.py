@@ -25,7 +25,7 @@ from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 from consilience.benchmark.worker import pack, read_frame, write_frame
 
-__all__ = ["Finished", "Pool", "ProcessPool", "Setup"]
+__all__ = ["FinishedTask", "Pool", "ProcessPool", "WorkerSetup"]
 
 GRACE_SECONDS = 0.5  # seconds for a worker to write down where it was
 MAX_ATTEMPTS = 2  # a crash may come from outside: one more try
@@ -33,7 +33,7 @@ STDERR_TAIL_BYTES = 20_000
 
 
 @dataclass(frozen=True)
-class Setup:
+class WorkerSetup:
     """What every worker is told: data in memory, limits, and a function to call first."""
 
     problems: Mapping[str, Problem] = field(default_factory=dict)
@@ -47,12 +47,12 @@ class Setup:
         if self.memory is not None:
             if self.memory <= 0:
                 raise ValueError(f"the memory limit must be positive, got {self.memory}")
-            if not memory.can_limit():
+            if not memory.can_limit_memory():
                 raise ValueError("a memory limit can be kept on Linux only; leave it out")
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedTask:
     """A task that is over, how it went, and when it began (seconds since the epoch)."""
 
     task: Task
@@ -70,7 +70,7 @@ class Pool(Protocol):
     def submit(self, task: Task) -> None:
         """Take a task; never called when none is free."""
 
-    def wait(self, seconds: float) -> list[Finished]:
+    def wait(self, seconds: float) -> list[FinishedTask]:
         """Tasks that ended, after at most this time."""
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Pool(Protocol):
 class ProcessPool:
     """Worker processes of this machine, started when they are first needed."""
 
-    def __init__(self, jobs: int, setup: Setup) -> None:
+    def __init__(self, jobs: int, setup: WorkerSetup) -> None:
         if jobs < 1:
             raise ValueError(f"jobs must be at least 1, got {jobs}")
         self._jobs, self._timeout = jobs, setup.timeout
@@ -104,7 +104,7 @@ class ProcessPool:
             self._workers.append(worker)
         worker.start(task, attempt)
 
-    def wait(self, seconds: float) -> list[Finished]:
+    def wait(self, seconds: float) -> list[FinishedTask]:
         """Tasks that ended; a crashed one is tried once more before it counts."""
         done = []
         if self._closed:
@@ -125,7 +125,7 @@ class ProcessPool:
             self._drop(worker)
         return done
 
-    def _take(self, worker: _Worker, message: Any) -> list[Finished]:
+    def _take(self, worker: _Worker, message: Any) -> list[FinishedTask]:
         if worker not in self._workers:
             return []  # killed for its time limit, and now it says goodbye
         if message == "ready":
@@ -216,10 +216,10 @@ class _Worker:
         if self.task is not None and self._timeout is not None:
             self.deadline = self._clock + self._timeout + GRACE_SECONDS
 
-    def finish(self, outcome: Outcome) -> Finished:
+    def finish(self, outcome: Outcome) -> FinishedTask:
         """The task is over."""
         assert self.task is not None
-        ended = Finished(self.task, outcome, self.began, time.monotonic() - self._clock)
+        ended = FinishedTask(self.task, outcome, self.began, time.monotonic() - self._clock)
         self.task = self.deadline = None
         return ended
 

@@ -16,14 +16,14 @@ from sklearn.utils import check_random_state
 from consilience.datasets import DATASETS, make_multiview_classification
 from consilience.views import MultiViewData
 
-__all__ = ["GENERATORS", "Problem", "Problems", "known_names", "make_disturbed_views"]
+__all__ = ["GENERATORS", "Problem", "ProblemCache", "dataset_names", "make_disturbed_views"]
 
 
 @dataclass(frozen=True)
 class Problem:
     """Views and labels, with what a protocol may need beside them.
 
-    ``prepare`` is an unfitted transformer that every method gets as its first step, so that
+    ``preprocessor`` is an unfitted transformer that every method gets as its first step, so that
     encoding, scaling and imputation see training rows only.
     """
 
@@ -31,13 +31,13 @@ class Problem:
     target: np.ndarray
     groups: np.ndarray | None = None
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    prepare: Any = None
+    preprocessor: Any = None
 
     def fingerprint(self) -> str:
         """A hash of everything in it; part of the address of a task on data in memory."""
         views = list(self.data.items())  # their order decides ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
-        return joblib.hash((*parts, self.groups, dict(self.splits), self.prepare))
+        return joblib.hash((*parts, self.groups, dict(self.splits), self.preprocessor))
 
 
 def make_disturbed_views(
@@ -81,12 +81,12 @@ GENERATORS: dict[str, Callable] = {
 }
 
 
-def known_names() -> list[str]:
+def dataset_names() -> list[str]:
     """Names that a suite may give to data: data sets and generators."""
     return [*DATASETS, *GENERATORS]
 
 
-class Problems:
+class ProblemCache:
     """Problems by name and parameters; those in memory go first, the last one loaded is kept."""
 
     def __init__(self, given: Mapping[str, Problem] | None = None) -> None:
@@ -109,7 +109,7 @@ def _load(name: str, parameters: Mapping[str, Any]) -> Problem:
         data, target = GENERATORS[name](**parameters)
         return Problem(data, target)
     if name not in DATASETS:
-        raise ValueError(f"unknown data set {name!r}; known are {', '.join(known_names())}")
+        raise ValueError(f"unknown data set {name!r}; known are {', '.join(dataset_names())}")
     dataset = DATASETS[name]
     # what a suite asks for beyond the settings of the name, such as the seed of a random deal
     bunch = dataset.loader(**{**dataset.settings, **parameters})

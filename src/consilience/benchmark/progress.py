@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from consilience.benchmark.tasks import Task
 
-__all__ = ["Forecast", "duration"]
+__all__ = ["Forecast", "format_duration"]
 
 
 class Forecast:
@@ -42,7 +42,7 @@ class Forecast:
         return total / self._jobs
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Time for a reader, such as 1:02:03."""
     if seconds is None:
         return "-:--:--"

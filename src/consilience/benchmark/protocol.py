@@ -1,6 +1,6 @@
 """Protocols: which rows train, tune and test, and what is done to them before a method sees them.
 
-``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
+``split_rows(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
 ``add_noise_views`` and ``hide_views`` are the alterations. All are pure functions of their
 arguments and a seed, so a task comes out the same wherever and whenever it runs.
 """
@@ -20,15 +20,15 @@ __all__ = [
     "Folds",
     "Holdout",
     "Official",
-    "Rows",
     "Split",
+    "SplitRows",
     "add_noise_views",
     "balanced_subset",
     "flip_labels",
     "hide_views",
+    "make_rng",
     "n_splits",
-    "rows_of",
-    "stream",
+    "split_rows",
 ]
 
 # one stream of random numbers for every purpose, so that adding one changes no other
@@ -77,7 +77,7 @@ class Official(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
 Split = Folds | Holdout | Official
 
 
-class Rows(NamedTuple):
+class SplitRows(NamedTuple):
     """Row numbers of one split; ``validation`` may be empty."""
 
     train: np.ndarray
@@ -85,7 +85,7 @@ class Rows(NamedTuple):
     test: np.ndarray
 
 
-def stream(seed: int, index: int, purpose: str) -> np.random.Generator:
+def make_rng(seed: int, index: int, purpose: str) -> np.random.Generator:
     """Random numbers for one purpose in one split."""
     return np.random.default_rng([seed, index, PURPOSES.index(purpose)])
 
@@ -97,7 +97,7 @@ def n_splits(split: Split, official: int = 1) -> int:
     return split.repeats * (official if isinstance(split, Official) else 1)
 
 
-def rows_of(
+def split_rows(
     split: Split,
     index: int,
     target: np.ndarray,
@@ -105,7 +105,7 @@ def rows_of(
     seed: int,
     groups: np.ndarray | None = None,
     official: Mapping[str, Mapping[str, np.ndarray]] | None = None,
-) -> Rows:
+) -> SplitRows:
     """Rows of split ``index``; the test rows keep the shares that the classes have."""
     if isinstance(split, Folds):
         return _fold(split, index, target, seed, groups)
@@ -115,21 +115,21 @@ def rows_of(
         raise ValueError("the data set has no official split; use 'holdout' or 'folds'")
     parts = official[sorted(official)[index % len(official)]]
     none = np.empty(0, dtype=np.intp)
-    return Rows(parts["train"], parts.get("validation", none), parts["test"])
+    return SplitRows(parts["train"], parts.get("validation", none), parts["test"])
 
 
 def _fold(
     split: Folds, index: int, target: np.ndarray, seed: int, groups: np.ndarray | None
-) -> Rows:
+) -> SplitRows:
     repeat, fold = divmod(index, split.n)
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = kind(split.n, shuffle=True, random_state=seed + repeat)
     train, test = list(folds.split(np.zeros(len(target)), target, groups))[fold]
-    return Rows(train, np.empty(0, dtype=np.intp), test)
+    return SplitRows(train, np.empty(0, dtype=np.intp), test)
 
 
-def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Rows:
-    state = int(stream(seed, index, "split").integers(2**31))
+def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> SplitRows:
+    state = int(make_rng(seed, index, "split").integers(2**31))
     rest = np.arange(len(target))
     parts = {}
     for name, size in (("test", split.test), ("validation", split.validation)):
@@ -142,7 +142,7 @@ def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Rows:
         rest, parts[name] = train_test_split(
             rest, test_size=count, random_state=state, stratify=labels
         )
-    return Rows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
+    return SplitRows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
 
 
 def balanced_subset(

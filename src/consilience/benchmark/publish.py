@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from consilience.benchmark.markdown import MANY_COLUMNS, Ranked, study_page
-from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
-from consilience.benchmark.statistics import Ranking, compare_many
+from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
+from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
 __all__ = ["csv_text", "raw_csv", "summary_csv", "write_file", "write_results"]
 
@@ -85,7 +85,7 @@ def raw_csv(results: Results) -> str:
         task, outcome = record.task, record.outcome
         altered = [getattr(task.condition, name) for name in ALTERATIONS]
         values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
-        place = [task.positive, task.index, task.method_name, outcome.status]
+        place = [task.positive_class, task.index, task.method_name, outcome.status]
         rows.append([task.dataset_name, *altered, *place, *values, outcome.error])
     return csv_text(head, rows)
 
@@ -113,19 +113,19 @@ def _number(value: float) -> str | float:
 def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
     """Friedman and Nemenyi over data sets, of the methods that did all of them."""
     metric = suite.metrics[0]
-    if len(results.datasets) < MANY_COLUMNS or metric in COSTS:
+    if len(results.datasets) < MANY_COLUMNS or metric in COST_METRICS:
         return
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     for condition in results.conditions:
         means = {}
         for method in results.methods:
-            cells = [results.cell(Key(d, condition, method), metric) for d in results.datasets]
+            cells = [results.cell(CellKey(d, condition, method), metric) for d in results.datasets]
             row = [sign * cell.mean for cell in cells]
             if not np.isnan(row).any():
                 means[method] = row
         if len(means) >= 3:
             scores = np.array(list(means.values())).T
-            yield condition, compare_many(scores, suite.significance), list(means)
+            yield condition, compare_methods(scores, suite.significance), list(means)
 
 
 def _diagram(ranking: Ranking, names: list[str]) -> str:

@@ -68,7 +68,7 @@ ZANTEDESCHI = "Zantedeschi et al. 2018"
 class Recipe:
     """A method with its settings.
 
-    ``tunable`` builds the same on prepared views with an estimator whose parameters a grid can
+    ``build_tunable`` builds the same on prepared views with an estimator whose parameters a grid can
     name, where ``build`` leaves the estimator to the method.
     """
 
@@ -76,7 +76,7 @@ class Recipe:
     summary: str
     source: str
     build: Callable[[int | None], Any]
-    tunable: Callable[[int | None], Any] | None = None
+    build_tunable: Callable[[int | None], Any] | None = None
 
     @property
     def kinds(self) -> tuple[str, ...]:

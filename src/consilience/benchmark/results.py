@@ -21,24 +21,24 @@ from consilience.benchmark.statistics import (
 from consilience.benchmark.store import Record
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition, Task, task_hash
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
 __all__ = [
     "LOWER_IS_BETTER",
     "Cell",
-    "Key",
-    "Place",
+    "CellKey",
+    "RankedMethod",
     "Results",
-    "collect",
+    "collect_results",
     "compare_with_best",
-    "rank",
+    "rank_methods",
 ]
 
-LOWER_IS_BETTER = ("log_loss", *COSTS)
+LOWER_IS_BETTER = ("log_loss", *COST_METRICS)
 TESTS = {"rank-sum": rank_sum, "signed-rank": signed_rank, "paired-t": paired_t}
 
 
-class Key(NamedTuple):
+class CellKey(NamedTuple):
     """One cell of the study: a method on a data set under a condition."""
 
     dataset: str
@@ -80,14 +80,14 @@ class Results:
     methods: list[str]
     records: list[Record]
     n_tasks: int
-    _tasks: dict[Key, list[tuple[Task, Record | None]]] = field(default_factory=dict)
+    _tasks: dict[CellKey, list[tuple[Task, Record | None]]] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[Record]:
         """Tasks that did not end well."""
         return [record for record in self.records if not record.done]
 
-    def kinds_of_failure(self) -> list[tuple[str, str, str, str, int]]:
+    def failure_summary(self) -> list[tuple[str, str, str, str, int]]:
         """Data set, method, how it ended, first line of the error, and how many fits ended so."""
         kinds: Counter[tuple[str, str, str, str]] = Counter()
         for record in self.failures:
@@ -98,11 +98,11 @@ class Results:
         return [(*kind, count) for kind, count in kinds.items()]
 
     @property
-    def cells(self) -> list[Key]:
+    def cells(self) -> list[CellKey]:
         """All cells that have tasks."""
         return list(self._tasks)
 
-    def cell(self, key: Key, metric: str) -> Cell:
+    def cell(self, key: CellKey, metric: str) -> Cell:
         """Scores of a cell: the mean over one-vs-rest problems for every split."""
         tasks = self._tasks.get(key, [])
         by_split: dict[int, list[float]] = {}
@@ -116,7 +116,7 @@ class Results:
         return Cell(scores, len(tasks), failed, missing)
 
 
-def collect(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
+def collect_results(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
     """Sort the results of these tasks into cells."""
     tasks = list(tasks)
     result = {record.task_hash: record for record in records}
@@ -125,7 +125,7 @@ def collect(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
         record = result.get(task_hash(task))
         if record is not None:
             results.records.append(record)
-        key = Key(task.dataset_name, task.condition, task.method_name)
+        key = CellKey(task.dataset_name, task.condition, task.method_name)
         results._tasks.setdefault(key, []).append((task, record))
     keys = results.cells
     results.datasets = list(dict.fromkeys(key.dataset for key in keys))
@@ -141,7 +141,7 @@ def compare_with_best(
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     scores = {}
     for method in results.methods:
-        cell = results.cell(Key(dataset, condition, method), metric)
+        cell = results.cell(CellKey(dataset, condition, method), metric)
         if not np.isnan(cell.mean):
             scores[method] = sign * cell.scores
     if not scores:
@@ -157,7 +157,7 @@ def compare_with_best(
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedMethod:
     """A method in a ranking; ``failed`` if any of its fits did."""
 
     method: str
@@ -167,13 +167,13 @@ class Place:
     failed: bool
 
 
-def rank(results: Results, dataset: str, metric: str = "accuracy") -> list[Place]:
+def rank_methods(results: Results, dataset: str, metric: str = "accuracy") -> list[RankedMethod]:
     """Methods on one data set by their mean, the best first; those that failed last."""
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     places = []
     for method in results.methods:
-        key = Key(dataset, results.conditions[0], method)
+        key = CellKey(dataset, results.conditions[0], method)
         cell, times = results.cell(key, metric), results.cell(key, "fit_seconds")
         seconds = float(times.scores.sum())
-        places.append(Place(method, cell.mean, cell.deviation, seconds, not cell.complete))
+        places.append(RankedMethod(method, cell.mean, cell.deviation, seconds, not cell.complete))
     return sorted(places, key=lambda p: (np.isnan(p.score), -sign * p.score, p.method))

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from consilience.benchmark.cluster import DaskPool
-from consilience.benchmark.pool import Finished, Pool, ProcessPool, Setup
+from consilience.benchmark.pool import FinishedTask, Pool, ProcessPool, WorkerSetup
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import Task, task_hash
 
-__all__ = ["pending", "run_tasks"]
+__all__ = ["pending_tasks", "run_tasks"]
 
-TICK = 1.0  # seconds between signs of life and looks at other runners
+POLL_SECONDS = 1.0  # seconds between signs of life and looks at other runners
 
 
-def pending(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
+def pending_tasks(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
     """Tasks by address that the store has no result for, or, with ``retry``, no good one."""
     wanted = {task_hash(task): task for task in tasks}
     statuses = store.statuses()
@@ -71,11 +71,11 @@ def run_tasks(
     Record or None
         A result; None from time to time, when nothing has ended.
     """
-    setup = Setup(dict(problems or {}), timeout, memory, initializer)
-    waiting = pending(tasks, store, retry=retry)
+    setup = WorkerSetup(dict(problems or {}), timeout, memory, initializer)
+    waiting = pending_tasks(tasks, store, retry=retry)
     end = None if budget is None else time.monotonic() + budget
     pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
-    store.enter_runner()
+    store.register_runner()
     with contextlib.closing(pool):
         yield from _drive(pool, store, waiting, end)
 
@@ -94,10 +94,10 @@ def _drive(pool: Pool, store: Store, waiting: dict[str, Task], end: float | None
             pool.submit(waiting[key])
         if not running and (over or not waiting):
             return
-        finished = pool.wait(TICK)
+        finished = pool.wait(POLL_SECONDS)
         for done in finished:
             yield _keep(store, done, waiting, running)
-        if time.monotonic() - last_beat >= TICK:
+        if time.monotonic() - last_beat >= POLL_SECONDS:
             store.beat()
             last_beat = time.monotonic()
             # results of other runners
@@ -107,7 +107,7 @@ def _drive(pool: Pool, store: Store, waiting: dict[str, Task], end: float | None
             yield None
 
 
-def _keep(store: Store, done: Finished, waiting: dict[str, Task], running: set[str]) -> Record:
+def _keep(store: Store, done: FinishedTask, waiting: dict[str, Task], running: set[str]) -> Record:
     key = task_hash(done.task)
     store.add(done.task, done.outcome, done.started, done.seconds)
     running.discard(key)

@@ -13,12 +13,12 @@ import numpy as np
 from scipy import stats
 
 __all__ = [
-    "Comparison",
+    "HypothesisTest",
     "Ranking",
     "cliffs_delta",
     "cohens_d",
     "cohens_d_paired",
-    "compare_many",
+    "compare_methods",
     "critical_difference",
     "friedman",
     "holm",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Comparison:
+class HypothesisTest:
     """A test's statistic and p-value."""
 
     statistic: float
@@ -44,7 +44,7 @@ class Ranking:
     """Methods over several data sets: mean ranks (1 is best) and which differences count."""
 
     mean_ranks: np.ndarray
-    friedman: Comparison
+    friedman: HypothesisTest
     p_values: np.ndarray  # Nemenyi, method × method
     critical_difference: float
     groups: list[list[int]]  # methods, best first, that do not differ
@@ -60,24 +60,24 @@ def mean_and_deviation(scores: np.ndarray) -> tuple[float, float]:
 # -- two methods -----------------------------------------------------------------------------
 
 
-def signed_rank(a: np.ndarray, b: np.ndarray) -> Comparison:
+def signed_rank(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
     """Wilcoxon's signed-rank test of paired scores; splits without a difference are left out."""
     a, b = _pair(a, b)
     # left out here, because SciPy approximates where it sees equal pairs, and few splits are common
     difference = (a - b)[a != b]
     if len(difference) == 0:
-        return Comparison(0.0, 1.0)
+        return HypothesisTest(0.0, 1.0)
     result = stats.wilcoxon(difference)
-    return Comparison(float(result.statistic), float(result.pvalue))
+    return HypothesisTest(float(result.statistic), float(result.pvalue))
 
 
-def rank_sum(a: np.ndarray, b: np.ndarray) -> Comparison:
+def rank_sum(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
     """Wilcoxon's rank-sum test of two samples that are not paired."""
     result = stats.ranksums(_vector(a), _vector(b))
-    return Comparison(float(result.statistic), float(result.pvalue))
+    return HypothesisTest(float(result.statistic), float(result.pvalue))
 
 
-def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> Comparison:
+def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> HypothesisTest:
     """Paired t-test; with ``test_share`` corrected for training rows that the splits share.
 
     The correction is that of C. Nadeau and Y. Bengio, "Inference for the generalization error",
@@ -95,9 +95,13 @@ def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> C
     variance = difference.var(ddof=1) * factor
     if variance == 0:
         same = difference[0] == 0
-        return Comparison(0.0, 1.0) if same else Comparison(np.copysign(np.inf, difference[0]), 0.0)
+        return (
+            HypothesisTest(0.0, 1.0)
+            if same
+            else HypothesisTest(np.copysign(np.inf, difference[0]), 0.0)
+        )
     t = difference.mean() / np.sqrt(variance)
-    return Comparison(float(t), float(2 * stats.t.sf(abs(t), n - 1)))
+    return HypothesisTest(float(t), float(2 * stats.t.sf(abs(t), n - 1)))
 
 
 # -- effect sizes ----------------------------------------------------------------------------
@@ -151,13 +155,13 @@ def mean_ranks(scores: np.ndarray) -> np.ndarray:
     return stats.rankdata(-_table(scores), axis=1).mean(axis=0)
 
 
-def friedman(scores: np.ndarray) -> Comparison:
+def friedman(scores: np.ndarray) -> HypothesisTest:
     """Friedman's test, corrected for ties: do the mean ranks of the methods differ at all?"""
     scores = _table(scores)
     if (scores == scores[:, :1]).all():
-        return Comparison(0.0, 1.0)
+        return HypothesisTest(0.0, 1.0)
     result = stats.friedmanchisquare(*scores.T)
-    return Comparison(float(result.statistic), float(result.pvalue))
+    return HypothesisTest(float(result.statistic), float(result.pvalue))
 
 
 def nemenyi(scores: np.ndarray) -> np.ndarray:
@@ -177,7 +181,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
 
 
-def groups_that_tie(ranks: np.ndarray, difference: float) -> list[list[int]]:
+def indistinguishable_groups(ranks: np.ndarray, difference: float) -> list[list[int]]:
     """Largest runs of methods, by rank, whose ends lie no more than ``difference`` apart."""
     order = np.argsort(ranks, kind="stable")
     runs: list[list[int]] = []
@@ -191,12 +195,12 @@ def groups_that_tie(ranks: np.ndarray, difference: float) -> list[list[int]]:
     return runs
 
 
-def compare_many(scores: np.ndarray, alpha: float = 0.05) -> Ranking:
+def compare_methods(scores: np.ndarray, alpha: float = 0.05) -> Ranking:
     """Friedman's test, then Nemenyi's, of methods (columns) over data sets (rows)."""
     scores = _table(scores)
     n, k = scores.shape
     ranks, difference = mean_ranks(scores), critical_difference(k, n, alpha)
-    groups = groups_that_tie(ranks, difference)
+    groups = indistinguishable_groups(ranks, difference)
     return Ranking(ranks, friedman(scores), nemenyi(scores), difference, groups)
 
 

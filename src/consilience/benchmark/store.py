@@ -32,7 +32,7 @@ from consilience.benchmark.work import Outcome
 
 __all__ = ["Record", "Store", "StoreError", "environment"]
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 STALE_SECONDS = 60.0  # a runner silent for so long counts as gone
 TABLES = """
@@ -102,10 +102,10 @@ class Store:
         self._write_ahead()
         self._db.execute("PRAGMA synchronous=FULL")
         (result,) = self._db.execute("PRAGMA user_version").fetchone()
-        if result not in (0, SCHEMA):
+        if result not in (0, SCHEMA_VERSION):
             raise StoreError(
                 f"{self.path} was written by another version of consilience (layout {result}, this "
-                f"one has {SCHEMA}); use a new folder"
+                f"one has {SCHEMA_VERSION}); use a new folder"
             )
         if result == 0:
             (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -115,7 +115,7 @@ class Store:
             with self._transaction():
                 for statement in TABLES.split(";"):
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={SCHEMA}")
+                self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def _write_ahead(self) -> None:
         """Switch to a write-ahead log; SQLite does not wait for another process that does so."""
@@ -203,7 +203,7 @@ class Store:
 
     # -- runners -----------------------------------------------------------------------------
 
-    def enter_runner(self) -> int:
+    def register_runner(self) -> int:
         """Register this process as one that works on the store."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         machine = json.dumps(environment())

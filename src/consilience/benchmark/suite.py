@@ -17,16 +17,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from consilience.benchmark.problems import known_names
+from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.benchmark.work import METRICS
 
 __all__ = [
-    "DataChoice",
-    "MethodChoice",
-    "Reported",
+    "DatasetEntry",
+    "MethodEntry",
+    "PaperResults",
     "Suite",
     "check_known_names",
     "load_suite",
@@ -37,7 +37,7 @@ __all__ = [
 SUITES = files("consilience.benchmark") / "suites"
 
 
-class DataChoice(Struct, frozen=True, forbid_unknown_fields=True):
+class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """A data set by name; ``label`` is what tables call it."""
 
     name: str
@@ -55,7 +55,7 @@ class DataChoice(Struct, frozen=True, forbid_unknown_fields=True):
         return self.label or self.name
 
 
-class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
+class MethodEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """A recipe with settings of its own and, to be tuned, a grid; for all data sets or some."""
 
     recipe: str
@@ -74,7 +74,7 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
         return self.datasets is None or dataset in self.datasets
 
 
-class Further(Condition, frozen=True, forbid_unknown_fields=True):
+class ExtraCondition(Condition, frozen=True, forbid_unknown_fields=True):
     """A condition beside the combinations, on all splits or the first ``splits`` of them."""
 
     splits: int | None = None
@@ -101,7 +101,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
     junk_views: int | list[int] = 0
-    more: list[Further] = []
+    more: list[ExtraCondition] = []
     tuning_folds: int = 5
 
     def conditions(self) -> list[Condition]:
@@ -110,7 +110,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
         usual = [Condition(*combination) for combination in product(*values)]
         return [*usual, *(further.condition for further in self.more)]
 
-    def conditions_of(self, index: int) -> list[Condition]:
+    def conditions_for_split(self, index: int) -> list[Condition]:
         """Those that split number ``index`` is run under."""
         spared = {f.condition for f in self.more if f.splits is not None and index >= f.splits}
         return [condition for condition in self.conditions() if condition not in spared]
@@ -119,7 +119,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
         return self.train_size, self.label_noise, self.missing, self.junk_views
 
 
-class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PaperResults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the paper reports for one data set: method -> metric -> value or [mean, deviation]."""
 
     dataset: str
@@ -132,18 +132,18 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     protocol: Protocol
-    datasets: list[DataChoice]
-    methods: list[MethodChoice]
+    datasets: list[DatasetEntry]
+    methods: list[MethodEntry]
     description: str = ""
     reference: str = ""
     seed: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
     test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
     significance: float = 0.05
-    paper: list[Reported] = []
+    paper: list[PaperResults] = []
     name: str = ""
 
-    def condition_of(self, entry: Reported) -> Condition:
+    def condition_for(self, entry: PaperResults) -> Condition:
         """The condition that a number of the paper is for."""
         if entry.at is not None:
             return entry.at
@@ -155,7 +155,7 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     ) -> tuple[float, float | None] | None:
         """The paper's mean and deviation, if it gives them."""
         for entry in self.paper:
-            if entry.dataset == dataset and self.condition_of(entry) == condition:
+            if entry.dataset == dataset and self.condition_for(entry) == condition:
                 value = entry.results.get(method, {}).get(metric)
                 if value is not None:
                     pair = value if isinstance(value, list) else [value]
@@ -238,7 +238,7 @@ def _check(suite: Suite) -> None:
         if official and (choice.complete or choice.sample is not None):
             raise ValueError(f"{choice.title!r}: an official split is one of all rows")
     check_known_names("metric", suite.metrics, METRICS)
-    check_known_names("data set", [choice.name for choice in suite.datasets], known_names())
+    check_known_names("data set", [choice.name for choice in suite.datasets], dataset_names())
     titles = [choice.title for choice in suite.datasets]
     for method in suite.methods:
         check_known_names("method", [method.recipe], RECIPES)
@@ -251,7 +251,7 @@ def _check(suite: Suite) -> None:
             check_known_names("metric", metrics, METRICS)
 
 
-def _on(method: MethodChoice) -> str:
+def _on(method: MethodEntry) -> str:
     return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 

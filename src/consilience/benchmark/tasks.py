@@ -25,7 +25,7 @@ __all__ = [
     "Task",
     "build_method",
     "cross_validation",
-    "describe",
+    "estimator_spec",
     "parameter_name",
     "task_hash",
     "with_estimator_spec",
@@ -67,17 +67,17 @@ class Task(Struct, frozen=True, kw_only=True):
     index: int
     seed: int = 0
     data_parameters: dict[str, Any] = {}
-    content: str | None = None  # fingerprint of data in memory
+    data_hash: str | None = None  # fingerprint of data in memory
     complete: bool = False  # only rows that have all views
     sample: int | None = None  # random rows that stand for the whole set
-    positive: int | None = None  # this class against the rest
+    positive_class: int | None = None  # this class against the rest
     condition: Condition = Condition()
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     tuning_folds: int = 5
     estimator: Any = None  # what the recipe builds, described
-    keep: bool = False  # store predictions and scores of the test rows
-    probes: tuple[str, ...] = ()
+    keep_predictions: bool = False  # store predictions and scores of the test rows
+    diagnostics: tuple[str, ...] = ()
     dataset_label: str = ""
     method_label: str = ""
 
@@ -127,26 +127,26 @@ def parameter_name(estimator: Any, name: str) -> str:
 def build_method(task: Task, seed: int | None) -> Any:
     """A fresh estimator with the task's settings."""
     recipe = RECIPES[task.method]
-    build = recipe.tunable if task.grid and recipe.tunable else recipe.build
-    return set_settings(build(seed), task.settings)
+    build = recipe.build_tunable if task.grid and recipe.build_tunable else recipe.build
+    return apply_settings(build(seed), task.settings)
 
 
-def set_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
+def apply_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
     """``set_params`` by short names."""
     full = {parameter_name(estimator, name): value for name, value in settings.items()}
     return estimator.set_params(**full)
 
 
-def describe(value: Any) -> Any:
+def estimator_spec(value: Any) -> Any:
     """An estimator and all its settings as plain values, the same in every process."""
     if isinstance(value, BaseEstimator):
         params = value.get_params(deep=False)
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        return {"class": kind, **{name: describe(v) for name, v in sorted(params.items())}}
+        return {"class": kind, **{name: estimator_spec(v) for name, v in sorted(params.items())}}
     if isinstance(value, dict):
-        return {str(k): describe(v) for k, v in value.items()}
+        return {str(k): estimator_spec(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [describe(v) for v in value]
+        return [estimator_spec(v) for v in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if callable(value):
@@ -156,7 +156,7 @@ def describe(value: Any) -> Any:
 
 def with_estimator_spec(task: Task) -> Task:
     """The task with what its recipe builds, which is part of its address."""
-    return replace(task, estimator=describe(build_method(task, None)))
+    return replace(task, estimator=estimator_spec(build_method(task, None)))
 
 
 def cross_validation(
@@ -165,11 +165,11 @@ def cross_validation(
     folds: Folds,
     *,
     seed: int = 0,
-    content: str | None = None,
+    data_hash: str | None = None,
     settings: Mapping[str, dict[str, Any]] | None = None,
     grids: Mapping[str, dict[str, list]] | None = None,
-    keep: bool = False,
-    probes: tuple[str, ...] = (),
+    keep_predictions: bool = False,
+    diagnostics: tuple[str, ...] = (),
 ) -> list[Task]:
     """Tasks that compare methods on one data set, fold by fold, so that all advance together."""
     patterns = [
@@ -180,11 +180,11 @@ def cross_validation(
                 split=folds,
                 index=0,
                 seed=seed,
-                content=content,
+                data_hash=data_hash,
                 settings=dict((settings or {}).get(method, {})),
                 grid=dict((grids or {}).get(method, {})),
-                keep=keep,
-                probes=probes,
+                keep_predictions=keep_predictions,
+                diagnostics=diagnostics,
             )
         )
         for method in methods

@@ -35,13 +35,13 @@ from consilience.benchmark import memory
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
-    Rows,
+    SplitRows,
     add_noise_views,
     balanced_subset,
     flip_labels,
     hide_views,
-    rows_of,
-    stream,
+    make_rng,
+    split_rows,
     with_presence,
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
@@ -49,10 +49,19 @@ from consilience.datasets import make_multiview_classification
 from consilience.inspection import view_permutation_importance, view_shapley
 from consilience.views import MultiViewData
 
-__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "tuning_folds", "warm_up"]
+__all__ = [
+    "COST_METRICS",
+    "DIAGNOSTICS",
+    "METRICS",
+    "Outcome",
+    "execute",
+    "failure",
+    "tuning_folds",
+    "warm_up",
+]
 
 # the only values that differ between two runs of a task
-COSTS = (
+COST_METRICS = (
     "fit_seconds",
     "fit_wall_seconds",
     "predict_seconds",
@@ -60,7 +69,7 @@ COSTS = (
     "tune_seconds",
     "peak_memory",
 )
-METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COSTS)
+METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COST_METRICS)
 MAX_NOTES = 10
 PROBE_ROWS = 1000
 
@@ -70,8 +79,8 @@ class Outcome(Struct, kw_only=True):
 
     status: str  # done, failed, timeout, memory, crashed
     metrics: dict[str, float] = {}
-    chosen: dict[str, Any] = {}  # by tuning
-    probes: dict[str, Any] = {}
+    best_params: dict[str, Any] = {}  # by tuning
+    diagnostics: dict[str, Any] = {}
     notes: list[str] = []  # warnings
     error: str = ""
     trace: str = ""
@@ -83,7 +92,7 @@ class _Parts(NamedTuple):
 
     data: MultiViewData
     target: np.ndarray
-    rows: Rows
+    rows: SplitRows
     train_labels: np.ndarray
     numbers: np.ndarray  # of the test rows in the whole data set
     groups: np.ndarray | None
@@ -111,12 +120,12 @@ def failure(status: str, error: BaseException) -> Outcome:
 
 
 def _evaluate(task: Task, problem: Problem) -> Outcome:
-    parts = cut(task, problem)
+    parts = prepare_task_data(task, problem)
     model = build_method(task, task.seed + task.index)
-    if problem.prepare is not None:
-        model = make_pipeline(clone(problem.prepare), model)
+    if problem.preprocessor is not None:
+        model = make_pipeline(clone(problem.preprocessor), model)
     metrics: dict[str, float] = {}
-    chosen = _tune(task, model, parts, metrics) if task.grid else {}
+    best_params = _tune(task, model, parts, metrics) if task.grid else {}
     data, labels = parts.data[parts.rows.train], parts.train_labels
     with memory.peak(metrics), _timed(metrics, "fit"):
         model.fit(data, labels)
@@ -125,9 +134,11 @@ def _evaluate(task: Task, problem: Problem) -> Outcome:
         y_pred = model.predict(test)
     scores, kind = _scores(model, test)
     metrics.update(_quality(y_true, y_pred, scores, kind, model.classes_))
-    probes = {name: PROBES[name](model, test, y_true) for name in task.probes}
-    outcome = Outcome(status="done", metrics=metrics, chosen=chosen, probes=probes)
-    if task.keep:
+    diagnostics = {name: DIAGNOSTICS[name](model, test, y_true) for name in task.diagnostics}
+    outcome = Outcome(
+        status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
+    )
+    if task.keep_predictions:
         kept = Predictions.from_labels(parts.numbers, y_true, y_pred, scores, kind, model.classes_)
         outcome.predictions = kept.to_bytes()
     return outcome
@@ -142,7 +153,7 @@ def warm_up(task: Task) -> None:
         build_method(task, 0).fit(data, labels).predict(data)
 
 
-def cut(task: Task, problem: Problem) -> _Parts:
+def prepare_task_data(task: Task, problem: Problem) -> _Parts:
     """Training, validation and test rows of a task, with its alterations."""
     data, target = problem.data, problem.target
     groups, condition = problem.groups, task.condition
@@ -150,27 +161,29 @@ def cut(task: Task, problem: Problem) -> _Parts:
     if task.complete:
         numbers = np.flatnonzero(data.present.all(axis=1))
     if task.sample is not None:
-        rng = stream(task.seed, task.repeat, "sample")
+        rng = make_rng(task.seed, task.repeat, "sample")
         numbers = np.sort(rng.permutation(numbers)[: task.sample])
     if len(numbers) < len(target):
         data, target = data[numbers], target[numbers]
         groups = None if groups is None else groups[numbers]
-    rows = rows_of(
+    rows = split_rows(
         task.split, task.index, target, seed=task.seed, groups=groups, official=problem.splits
     )
     if condition.junk_views:
-        data = add_noise_views(data, condition.junk_views, stream(task.seed, task.repeat, "junk"))
+        data = add_noise_views(data, condition.junk_views, make_rng(task.seed, task.repeat, "junk"))
     if condition.missing:
-        data = hide_views(data, condition.missing, stream(task.seed, task.repeat, "views"))
-    if task.positive is not None:
-        target = (target == np.unique(problem.target)[task.positive]).astype(int)
+        data = hide_views(data, condition.missing, make_rng(task.seed, task.repeat, "views"))
+    if task.positive_class is not None:
+        target = (target == np.unique(problem.target)[task.positive_class]).astype(int)
     train = rows.train
     if condition.train_size is not None:
-        rng = stream(task.seed, task.index, "subset")
+        rng = make_rng(task.seed, task.index, "subset")
         train = balanced_subset(train, target[train], condition.train_size, rng)
     labels = target[train]
     if condition.label_noise:
-        labels = flip_labels(labels, condition.label_noise, stream(task.seed, task.index, "labels"))
+        labels = flip_labels(
+            labels, condition.label_noise, make_rng(task.seed, task.index, "labels")
+        )
     rows = rows._replace(train=train)
     return _Parts(data, target, rows, labels, numbers[rows.test], groups)
 
@@ -278,7 +291,7 @@ def _some_rows(y_true: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).permutation(len(y_true))[:PROBE_ROWS]
 
 
-PROBES: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
+DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,

@@ -65,12 +65,12 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     from threadpoolctl import threadpool_limits
 
     from consilience.benchmark.memory import limited
-    from consilience.benchmark.problems import Problems
+    from consilience.benchmark.problems import ProblemCache
     from consilience.benchmark.work import execute, failure, warm_up
 
     if setup.initializer is not None:
         setup.initializer()
-    problems = Problems(setup.problems)
+    problems = ProblemCache(setup.problems)
     warm: set[str] = set()
     write_frame(sink, pack("ready"))
     while True:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from consilience.benchmark.progress import Forecast, duration
+from consilience.benchmark.progress import Forecast, format_duration
 from consilience.benchmark.results import Results
 from consilience.benchmark.store import Record
 from consilience.benchmark.tasks import Task
@@ -61,7 +61,7 @@ def run_with_progress(
                 continue
             task, done = record.task, done + 1
             forecast.add(task, record.seconds)
-            left = duration(forecast.seconds_left())
+            left = format_duration(forecast.seconds_left())
             name = f"{task.method_name} on {task.dataset_name}"
             progress.update(bar, completed=done, left=left, description=escape(name))
             what = f"{name} {record.outcome.status}: {record.outcome.error}"
@@ -75,6 +75,6 @@ def run_with_progress(
 
 def print_failures(console: Console, results: Results) -> None:
     """One line for each method and kind of failure."""
-    for dataset, method, status, error, count in results.kinds_of_failure():
+    for dataset, method, status, error, count in results.failure_summary():
         what = f"{method} on {dataset}: {count} {status}: {error}"
         console.print(what, markup=False, highlight=False, soft_wrap=True)

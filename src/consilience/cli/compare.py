@@ -18,7 +18,7 @@ from rich.table import Table
 from consilience import io
 from consilience.benchmark.publish import raw_csv, write_file
 from consilience.benchmark.recipes import get_recipes
-from consilience.benchmark.run import pending, run_tasks
+from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store, StoreError
 from consilience.benchmark.tasks import Task
 from consilience.cli.app import app
@@ -29,14 +29,20 @@ from consilience.cli.common import (
     print_failures,
     run_with_progress,
 )
-from consilience.compare.defaults import METHODS, METRICS
-from consilience.compare.inputs import ComparisonInput, parse_files, read_data_set, read_tables
-from consilience.compare.predict import MODEL
+from consilience.compare.defaults import DEFAULT_METHODS, METRICS
+from consilience.compare.inputs import ComparisonInput, parse_files, read_dataset, read_tables
+from consilience.compare.predict import MODEL_FILE_NAME
 from consilience.compare.record import Options, Run
-from consilience.compare.study import Stages, applicable, check_design, refit, run_stages
+from consilience.compare.study import (
+    StudyResults,
+    applicable,
+    check_cross_validation,
+    refit,
+    run_study,
+)
 from consilience.datasets import DATASETS
 from consilience.report import write_report
-from consilience.report.tables import format_p_value, ranking
+from consilience.report.summaries import format_p_value, ranking
 from consilience.tables import TableModel
 
 __all__ = ["compare"]
@@ -88,7 +94,7 @@ def compare(
     check_seed_and_jobs(seed, jobs)
     if metric not in METRICS:
         raise ValueError(f"--metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    names = None if methods == "all" else _split(methods) or list(METHODS)
+    names = None if methods == "all" else _split(methods) or list(DEFAULT_METHODS)
     recipes = [recipe.name for recipe in get_recipes(names)]
     budget = _budget(time_budget)
     table_options = {
@@ -105,10 +111,10 @@ def compare(
         inputs=compared.inputs,
         target=target or "",
         on=on or "",
-        one_file=compared.one_file,
+        single_file=compared.single_file,
         not_applicable=not_applicable,
     )
-    check_design(run, compared.problem)
+    check_cross_validation(run, compared.problem)
     if out is not None:
         make_folder(out)
     console = Console()
@@ -134,13 +140,13 @@ def _compare(
     budget: float | None,
     quiet: bool,
     console: Console,
-) -> Stages:
+) -> StudyResults:
     """Run the study, write what it found, and print the ranking."""
     end = None if budget is None else time.monotonic() + budget
     problems = {run.data.name: compared.problem}
 
     def run_batch(tasks: list[Task]) -> None:
-        left = list(pending(tasks, store).values())
+        left = list(pending_tasks(tasks, store).values())
         rest = None if end is None else max(0.0, end - time.monotonic())
         run_with_progress(
             run_tasks(left, store, problems=problems, jobs=jobs, budget=rest),
@@ -154,7 +160,7 @@ def _compare(
         if out is not None:
             run.write(out)
         try:
-            stages = run_stages(run, store, run_batch)
+            stages = run_study(run, store, run_batch)
         except KeyboardInterrupt:
             message = "" if out is None else "; the same command goes on from here"
             print(f"consilience: stopped{message}", file=sys.stderr)
@@ -176,21 +182,28 @@ def _compare(
 
 
 def _write_outputs(
-    run: Run, compared: ComparisonInput, stages: Stages, store: Store, out: Path, console: Console
+    run: Run,
+    compared: ComparisonInput,
+    stages: StudyResults,
+    store: Store,
+    out: Path,
+    console: Console,
 ) -> None:
     write_file(out / "results.csv", raw_csv(stages.main))
     if stages.best is not None:
         fitted = refit(run, compared.problem, stages.best)
         model = TableModel(
-            fitted, compared.views, stages.best, run.target, compared.one_file, run.on
+            fitted, compared.views, stages.best, run.target, compared.single_file, run.on
         )
-        io.save(model, out / MODEL)
+        io.save(model, out / MODEL_FILE_NAME)
         run.best = stages.best
     run.write(out)
     page = write_report(run, stages, store, out)
     console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
     if run.best:
-        console.print(f"model:  {out / MODEL} ({run.best})", highlight=False, markup=False)
+        console.print(
+            f"model:  {out / MODEL_FILE_NAME} ({run.best})", highlight=False, markup=False
+        )
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
@@ -200,7 +213,7 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
             given = [f"--{key}" for key, value in options.items() if value]
             if given:
                 raise ValueError(f"{', '.join(given)} is for files, and {name} is a data set")
-            return read_data_set(name)
+            return read_dataset(name)
         if not Path(name).suffix:
             raise ValueError(
                 f"unknown data set {name!r}; known are {', '.join(DATASETS)}; nor is it a file"
@@ -208,7 +221,7 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
     return read_tables(parse_files(inputs), **options)
 
 
-def _ranking(run: Run, stages: Stages) -> Table:
+def _ranking(run: Run, stages: StudyResults) -> Table:
     """The ranking with intervals, as in the report."""
     metric = run.options.metric.replace("_", " ")
     table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")

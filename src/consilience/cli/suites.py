@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from consilience.benchmark.markdown import format_cell, format_paper_cell
-from consilience.benchmark.planning import plan, select
+from consilience.benchmark.planning import plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_file, write_results
-from consilience.benchmark.results import Key, Results, collect
-from consilience.benchmark.run import pending, run_tasks
+from consilience.benchmark.results import CellKey, Results, collect_results
+from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
@@ -64,14 +64,14 @@ def bench(
     study = load_suite(suite)
     check_seed_and_jobs(study.seed, jobs)
     tasks, notes = plan(study)
-    tasks = select(tasks, only or [])
+    tasks = select_tasks(tasks, only or [])
     notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
     for folder in filter(None, (out, results)):
         make_folder(folder)
     limit = None if memory is None else int(memory * 2**30)
     with Store(out / "results.sqlite") as store, _cluster(scheduler) as client:
-        left = list(pending(tasks, store, retry=retry).values())
+        left = list(pending_tasks(tasks, store, retry=retry).values())
         run = run_tasks(left, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
         threads = jobs if client is None else sum(client.nthreads().values())
         try:
@@ -79,7 +79,7 @@ def bench(
         except KeyboardInterrupt:
             print("consilience: stopped; the same command goes on from here", file=sys.stderr)
             raise typer.Exit(1) from None
-        results_ = collect(tasks, store.records())
+        results_ = collect_results(tasks, store.records())
         used = {record.runner for record in results_.records}
         runs = [run for key, run in store.environments().items() if key in used]
     write_file(out / "results.csv", raw_csv(results_))
@@ -128,12 +128,12 @@ def _suite_table(study: Suite, results_: Results, dataset: str) -> Table:
         several = len(results_.conditions) > 1
         table.add_column(f"{metric}\n{condition}" if several else metric, justify="right")
     for method in results_.methods:
-        row = [_with_paper(study, results_, Key(dataset, c, method), m) for c, m in columns]
+        row = [_with_paper(study, results_, CellKey(dataset, c, method), m) for c, m in columns]
         if any(row):
             table.add_row(escape(method), *map(escape, row))
     return table
 
 
-def _with_paper(study: Suite, results_: Results, key: Key, metric: str) -> str:
+def _with_paper(study: Suite, results_: Results, key: CellKey, metric: str) -> str:
     paper = format_paper_cell(study, key, metric)
     return format_cell(results_.cell(key, metric), metric) + (f" [{paper}]" if paper else "")

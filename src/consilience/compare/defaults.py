@@ -7,10 +7,10 @@ from typing import Any
 
 from consilience.benchmark.recipes import RECIPES
 
-__all__ = ["GRIDS", "METHODS", "METRICS", "disable_scaling", "incompatibility"]
+__all__ = ["DEFAULT_METHODS", "METRICS", "TUNING_GRIDS", "disable_scaling", "incompatibility"]
 
 # fusion baselines, strong plain ones, and the papers' methods
-METHODS = (
+DEFAULT_METHODS = (
     "Consilience",
     "Early fusion",
     "Late fusion",
@@ -44,7 +44,7 @@ SVM = {"estimator__svc__C": SVM_C}
 PLAIN_SVM = {"estimator__C": SVM_C}
 KERNEL_SVM = {"C": SVM_C}
 BOOSTED = "estimator__histgradientboostingclassifier"
-GRIDS: dict[str, dict[str, list[Any]]] = {
+TUNING_GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(("Best view", "Early fusion", "Late fusion", "Stacking fusion"), LOGISTIC),
     **dict.fromkeys(("ExtraTrees", "RandomForest", "Mapped ExtraTrees"), LEAVES),
     **dict.fromkeys(("ExtraTrees votes", "RandomForest votes"), LEAVES),

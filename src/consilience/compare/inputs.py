@@ -12,18 +12,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.benchmark.problems import Problem
-from consilience.compare.record import DataSummary, Input, Pattern, ViewSummary
+from consilience.compare.record import DataSummary, InputFile, ViewPattern, ViewSummary
 from consilience.datasets import DATASETS, load_dataset
-from consilience.tables import Table, TableError, TableView, assemble, preparation, read_file
+from consilience.tables import (
+    Table,
+    TableError,
+    TableView,
+    join_tables,
+    make_preprocessor,
+    read_file,
+)
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
 __all__ = [
     "ComparisonInput",
-    "FileChoice",
+    "FileArgument",
     "parse_files",
     "parse_views",
-    "read_data_set",
+    "read_dataset",
     "read_tables",
 ]
 
@@ -37,25 +44,25 @@ class ComparisonInput:
     problem: Problem
     views: dict[str, TableView]
     summary: DataSummary
-    inputs: list[Input]
-    one_file: bool = False
+    inputs: list[InputFile]
+    single_file: bool = False
 
 
 @dataclass(frozen=True)
-class FileChoice:
+class FileArgument:
     """A file on the command line; ``view`` if it was written ``view=path``."""
 
     path: Path
     view: str | None
 
 
-def parse_files(arguments: Sequence[str]) -> list[FileChoice]:
+def parse_files(arguments: Sequence[str]) -> list[FileArgument]:
     """Files of the command line; ``view=path`` names the view, unless there is such a file."""
     result = []
     for text in arguments:
         view, equals, path = text.partition("=")
         named = equals and view and "/" not in view and not Path(text).exists()
-        choice = FileChoice(Path(path), view) if named else FileChoice(Path(text), None)
+        choice = FileArgument(Path(path), view) if named else FileArgument(Path(text), None)
         if choice.path.name in DATASETS and not choice.path.exists():
             raise TableError(f"{choice.path.name} is a data set; give either that name or files")
         if not choice.path.exists():
@@ -100,7 +107,7 @@ def _range(piece: str, place: dict[str, int], columns: Sequence[str]) -> list[st
 
 
 def read_tables(
-    files: Sequence[FileChoice],
+    files: Sequence[FileArgument],
     *,
     target: str | None,
     on: str | None = None,
@@ -125,7 +132,7 @@ def read_tables(
     if views is not None:
         columns = [c for table in tables.values() for c in table.columns]
         divided = parse_views(views, columns)
-    read = assemble(
+    read = join_tables(
         tables, target=target, on=on, groups=groups, views=divided, categorical=categorical
     )
     summary = _summary(
@@ -137,10 +144,12 @@ def read_tables(
         notes=read.notes,
         groups=read.groups,
     )
-    problem = Problem(read.data, read.target, groups=read.groups, prepare=preparation(read.data))
-    summary.content = problem.fingerprint()
-    inputs = [Input(str(choice.path), _digest(choice.path)) for choice in files]
-    return ComparisonInput(problem, read.views, summary, inputs, one_file=divided is not None)
+    problem = Problem(
+        read.data, read.target, groups=read.groups, preprocessor=make_preprocessor(read.data)
+    )
+    summary.data_hash = problem.fingerprint()
+    inputs = [InputFile(str(choice.path), _digest(choice.path)) for choice in files]
+    return ComparisonInput(problem, read.views, summary, inputs, single_file=divided is not None)
 
 
 def _named(tables: dict[str, Table], view: str | None) -> dict[str, Table]:
@@ -152,7 +161,7 @@ def _named(tables: dict[str, Table], view: str | None) -> dict[str, Table]:
     return {f"{view}.{name}": table for name, table in tables.items()}
 
 
-def read_data_set(name: str) -> ComparisonInput:
+def read_dataset(name: str) -> ComparisonInput:
     """A data set that this package knows by name."""
     bunch = load_dataset(name)
     data, target = bunch.data, np.asarray(bunch.target)
@@ -162,8 +171,8 @@ def read_data_set(name: str) -> ComparisonInput:
         stored = data.widths[view], sp.issparse(values), data.kinds[view]
         views[view] = TableView(columns, [], *stored)
     summary = _summary(name, data, target, views=views)
-    problem = Problem(data, target, splits=bunch.splits, prepare=preparation(data))
-    summary.content = problem.fingerprint()
+    problem = Problem(data, target, splits=bunch.splits, preprocessor=make_preprocessor(data))
+    summary.data_hash = problem.fingerprint()
     return ComparisonInput(problem, views, summary, [])
 
 
@@ -188,7 +197,7 @@ def _summary(
             name=view,
             columns=data.widths[view],
             stored=_stored(views[view]),
-            text_columns=len(views[view].texts),
+            text_columns=len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
             missing_cells=round((missing_cells or {}).get(view, 0.0), 6),
             kind=views[view].kind,
@@ -198,7 +207,7 @@ def _summary(
     return DataSummary(
         name=name,
         samples=len(data),
-        content="",
+        data_hash="",
         classes=[str(c) for c in classes],
         counts=counts.tolist(),
         views=rows,
@@ -211,16 +220,16 @@ def _summary(
 def _stored(columns: TableView) -> str:
     if columns.kind != "features":
         return f"{columns.kind} matrix"
-    if columns.texts:
-        return "text" if len(columns.texts) == columns.width else "numbers and text"
+    if columns.text_columns:
+        return "text" if len(columns.text_columns) == columns.width else "numbers and text"
     return "sparse numbers" if columns.sparse else "numbers"
 
 
-def _patterns(data: MultiViewData) -> list[Pattern]:
+def _patterns(data: MultiViewData) -> list[ViewPattern]:
     """Which views samples have together, the most frequent first."""
     counts = Counter(map(tuple, data.present.tolist()))
     return [
-        Pattern(
+        ViewPattern(
             [n for n, is_present in zip(data.view_names, mask, strict=True) if is_present], count
         )
         for mask, count in counts.most_common(MAX_PATTERNS)

@@ -11,21 +11,21 @@ import numpy as np
 
 from consilience import io
 from consilience.benchmark.publish import csv_text
-from consilience.compare.inputs import FileChoice
+from consilience.compare.inputs import FileArgument
 from consilience.tables import Table, TableError, TableModel, read_file
 from consilience.tables._join import check_order, sample_rows
-from consilience.tables._model import spread_rows
+from consilience.tables._model import align_rows
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["MODEL", "Predicted", "load_model", "predict_files"]
+__all__ = ["MODEL_FILE_NAME", "PredictionTable", "load_model", "predict_files"]
 
-MODEL = "model.skops"  # in the folder of a comparison
+MODEL_FILE_NAME = "model.skops"  # in the folder of a comparison
 
 
 @dataclass(frozen=True)
-class Predicted:
+class PredictionTable:
     """Samples, their labels and, where the model has them, probabilities; and remarks."""
 
     ids: list[str]
@@ -50,7 +50,7 @@ class Predicted:
 
 def load_model(path: Path) -> TableModel:
     """A model that ``consilience compare`` wrote, by its own path or that of its folder."""
-    path = path / MODEL if path.is_dir() else path
+    path = path / MODEL_FILE_NAME if path.is_dir() else path
     try:
         model = io.load(path)
     except OSError as error:
@@ -65,11 +65,11 @@ def load_model(path: Path) -> TableModel:
 
 def predict_files(
     model: TableModel,
-    files: Sequence[FileChoice],
+    files: Sequence[FileArgument],
     *,
     on: str | None = None,
     delimiter: str | None = None,
-) -> Predicted:
+) -> PredictionTable:
     """Labels of the samples in the files; views that no file has are missing."""
     notes: list[str] = []
     tables: dict[str, Table] = {}
@@ -85,7 +85,7 @@ def predict_files(
     ids, rows = sample_rows(tables, on)
     views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
     for v, (name, table) in enumerate(tables.items()):
-        views[name] = spread_rows(_values(model, name, table), rows[name])
+        views[name] = align_rows(_values(model, name, table), rows[name])
         present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
     absent = [name for name in model.views if name not in tables]
     if absent:
@@ -95,7 +95,7 @@ def predict_files(
         notes.append(f"{empty} samples have no view at all and get the most frequent class")
     data = MultiViewData(views, present=present)
     probabilities = model.predict_proba(data) if model.has_probabilities else None
-    return Predicted(
+    return PredictionTable(
         ids,
         model.predict(data),
         probabilities,
@@ -125,7 +125,7 @@ def _values(model: TableModel, name: str, table: Table) -> Any:
         raise TableError(f"view {name!r}: {error}") from None
 
 
-def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> dict[str, Table]:
+def _matched(model: TableModel, choice: FileArgument, delimiter: str | None) -> dict[str, Table]:
     """The views that a file has: as it is told, by its name, or by its columns."""
     name = choice.view if choice.view is not None else choice.path.stem
     known = model.views.get(name)
@@ -142,7 +142,7 @@ def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> di
             )
         return result
     table = next(iter(tables.values()))
-    if name in model.views and not (model.one_file and choice.view is None):
+    if name in model.views and not (model.single_file and choice.view is None):
         return {name: table}
     if choice.view is not None:
         raise TableError(
@@ -154,7 +154,7 @@ def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> di
         for view, own in model.views.items()
         if own.columns is not None and columns >= set(own.columns)
     ]
-    if len(fitting) == 1 or (fitting and model.one_file):
+    if len(fitting) == 1 or (fitting and model.single_file):
         return dict.fromkeys(fitting, table)
     if fitting:
         raise TableError(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from consilience.benchmark.publish import write_file
 
-__all__ = ["DataSummary", "Input", "Options", "Pattern", "Run", "ViewSummary", "read_run"]
+__all__ = ["DataSummary", "InputFile", "Options", "Run", "ViewPattern", "ViewSummary", "read_run"]
 
 FILE = "run.toml"
 
@@ -26,7 +26,7 @@ class ViewSummary(Struct, forbid_unknown_fields=True):
     kind: str = "features"
 
 
-class Pattern(Struct, forbid_unknown_fields=True):
+class ViewPattern(Struct, forbid_unknown_fields=True):
     """How many samples have just these views."""
 
     views: list[str]
@@ -38,21 +38,21 @@ class DataSummary(Struct, forbid_unknown_fields=True):
 
     name: str
     samples: int
-    content: str  # fingerprint
+    data_hash: str  # fingerprint
     classes: list[str]
     counts: list[int]
     views: list[ViewSummary]
-    patterns: list[Pattern]
+    patterns: list[ViewPattern]
     notes: list[str] = []
     groups: int = 0
 
     @property
-    def has_matrices(self) -> bool:
+    def has_pairwise_views(self) -> bool:
         """Whether some views are kernel or distance matrices."""
         return any(view.kind != "features" for view in self.views)
 
 
-class Input(Struct, forbid_unknown_fields=True):
+class InputFile(Struct, forbid_unknown_fields=True):
     """A file that was read."""
 
     path: str
@@ -77,10 +77,10 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     command: list[str]
     options: Options
     data: DataSummary
-    inputs: list[Input] = []
+    inputs: list[InputFile] = []
     target: str = ""
     on: str = ""
-    one_file: bool = False  # which --views divided
+    single_file: bool = False  # which --views divided
     not_applicable: dict[str, str] = {}  # methods that were asked for, and why they cannot
     best: str = ""  # method of the model beside this file
     notes: list[str] = []

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import Folds
-from consilience.benchmark.results import Results, collect, rank
+from consilience.benchmark.results import Results, collect_results, rank_methods
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
     Condition,
@@ -26,17 +26,17 @@ from consilience.benchmark.tasks import (
     task_hash,
 )
 from consilience.benchmark.work import tuning_folds
-from consilience.compare.defaults import GRIDS, disable_scaling, incompatibility
+from consilience.compare.defaults import TUNING_GRIDS, disable_scaling, incompatibility
 from consilience.compare.record import DataSummary, Run
 
 __all__ = [
-    "Stages",
+    "StudyResults",
     "applicable",
-    "check_design",
-    "later_tasks",
+    "check_cross_validation",
+    "follow_up_tasks",
     "main_tasks",
     "refit",
-    "run_stages",
+    "run_study",
     "stages",
 ]
 
@@ -44,12 +44,12 @@ CURVE_METHODS = 3
 CURVE_POINTS = 4
 # importance of views and learning curves are read off whole folds: at least so many, and until
 # they hold so many test samples
-LATER_FOLDS = 3
-LATER_SAMPLES = 500
+MIN_FOLLOW_UP_FOLDS = 3
+MIN_FOLLOW_UP_SAMPLES = 500
 
 
 @dataclass(frozen=True)
-class Stages:
+class StudyResults:
     """Results of the comparison, of the views' importance, and of growing training sets."""
 
     main: Results
@@ -60,7 +60,7 @@ class Stages:
     best: str | None
 
 
-def check_design(run: Run, problem: Problem) -> None:
+def check_cross_validation(run: Run, problem: Problem) -> None:
     """Whether these samples can be split like that; an error says what could."""
     counts = dict(zip(run.data.classes, run.data.counts, strict=True))
     rare = min(counts, key=lambda name: counts[name])
@@ -110,28 +110,30 @@ def main_tasks(run: Run) -> list[Task]:
         options.methods,
         Folds(options.cv, options.repeats),
         seed=options.seed,
-        content=run.data.content,
-        settings=disable_scaling(options.methods) if run.data.has_matrices else None,
-        grids=GRIDS if options.tune else None,
-        keep=True,
+        data_hash=run.data.data_hash,
+        settings=disable_scaling(options.methods) if run.data.has_pairwise_views else None,
+        grids=TUNING_GRIDS if options.tune else None,
+        keep_predictions=True,
     )
-    return [task if task.repeat else replace(task, probes=("missing_views",)) for task in tasks]
+    return [
+        task if task.repeat else replace(task, diagnostics=("missing_views",)) for task in tasks
+    ]
 
 
-def stages(run: Run, records: Iterable[Record]) -> Stages:
+def stages(run: Run, records: Iterable[Record]) -> StudyResults:
     """Sort stored results; splits that not all methods were tried on are left out."""
     records = list(records)
     known = {record.task_hash for record in records}
     tasks = main_tasks(run)
     open_splits = {task.index for task in tasks if task_hash(task) not in known}
-    main = collect([task for task in tasks if task.index not in open_splits], records)
+    main = collect_results([task for task in tasks if task.index not in open_splits], records)
     n_planned = run.options.cv * run.options.repeats
-    importance, curve = later_tasks(run, main)
+    importance, curve = follow_up_tasks(run, main)
     best = ranked(run, main)[0] if ranked(run, main) else None
-    return Stages(
+    return StudyResults(
         main,
-        collect(importance, records),
-        collect([task for task in curve if task_hash(task) in known], records),
+        collect_results(importance, records),
+        collect_results([task for task in curve if task_hash(task) in known], records),
         n_planned - len(open_splits),
         n_planned,
         best,
@@ -142,23 +144,29 @@ def ranked(run: Run, main: Results) -> list[str]:
     """Methods that did all splits, the best first."""
     if not main.methods:
         return []
-    places = rank(main, run.data.name, run.options.metric)
+    places = rank_methods(main, run.data.name, run.options.metric)
     return [place.method for place in places if not np.isnan(place.score)]
 
 
-def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
+def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     """What is done once the ranking is known: views of the best method, training sizes of three."""
     names = ranked(run, main)
     first = {task.method: task for task in main_tasks(run)[: len(run.options.methods)]}
-    folds = range(later_folds(run))
+    folds = range(n_follow_up_folds(run))
     importance = [
-        replace(first[name], index=index, keep=False, probes=("permutation", "shapley"))
+        replace(
+            first[name], index=index, keep_predictions=False, diagnostics=("permutation", "shapley")
+        )
         for name in names[:1]
         for index in folds
     ]
     curve = [
         replace(
-            first[name], index=index, keep=False, probes=(), condition=Condition(train_size=size)
+            first[name],
+            index=index,
+            keep_predictions=False,
+            diagnostics=(),
+            condition=Condition(train_size=size),
         )
         for index in folds
         for size in curve_sizes(run)
@@ -167,10 +175,10 @@ def later_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     return importance, curve
 
 
-def later_folds(run: Run) -> int:
+def n_follow_up_folds(run: Run) -> int:
     """How many folds of the first round are done once more."""
-    enough = -(-LATER_SAMPLES * run.options.cv // run.data.samples)
-    return min(max(LATER_FOLDS, enough), run.options.cv)
+    enough = -(-MIN_FOLLOW_UP_SAMPLES * run.options.cv // run.data.samples)
+    return min(max(MIN_FOLLOW_UP_FOLDS, enough), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
@@ -185,7 +193,7 @@ def curve_sizes(run: Run) -> list[int]:
 def refit(run: Run, problem: Problem, method: str) -> Any:
     """The method on all samples, with its preparation; tuned if the study was."""
     task = next(task for task in main_tasks(run) if task.method == method)
-    model = make_pipeline(clone(problem.prepare), build_method(task, run.options.seed))
+    model = make_pipeline(clone(problem.preprocessor), build_method(task, run.options.seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the folds have said what there is to say
         if task.grid:
@@ -196,16 +204,16 @@ def refit(run: Run, problem: Problem, method: str) -> Any:
         return model.fit(problem.data, problem.target)
 
 
-def run_stages(
+def run_study(
     run: Run,
     store: Store,
     run_batch: Callable[[list[Task]], None],
-) -> Stages:
+) -> StudyResults:
     """Do the comparison, then what depends on its ranking."""
     run_batch(main_tasks(run))
     result = stages(run, store.records())
     if result.best is not None and result.n_splits == result.n_planned:
-        importance, curve = later_tasks(run, result.main)
+        importance, curve = follow_up_tasks(run, result.main)
         run_batch(importance + curve)
         result = stages(run, store.records())
     return result

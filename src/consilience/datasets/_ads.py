@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_ads"]
@@ -73,12 +73,12 @@ def convert(folder):
     )
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "ads",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "ads.zip",
                     ("https://archive.ics.uci.edu/static/public/51/internet+advertisements.zip",),
                 ),

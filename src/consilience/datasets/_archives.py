@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from consilience.datasets._store import DatasetError
 
-__all__ = ["Budget", "find_file", "unpack"]
+__all__ = ["UnpackLimit", "find_file", "unpack"]
 
 STREAMS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 USTAR = b"ustar"
@@ -49,7 +49,7 @@ BROKEN = (
 
 
 @dataclass
-class Budget:
+class UnpackLimit:
     """What may still be written: bytes and files, archives inside archives included."""
 
     size: int = 2 << 30
@@ -73,7 +73,7 @@ class Budget:
             raise DatasetError("refused: it has too many members")
 
 
-class Metered(io.RawIOBase):
+class MeteredStream(io.RawIOBase):
     """A stream whose reader pays for every byte, before a file or the memory is full of them."""
 
     def __init__(self, stream, budget):
@@ -105,7 +105,7 @@ def unpack(path, folder, budget=None, depth=DEPTH):
         How many levels of archives inside the archive are unpacked too.
     """
     path, folder = Path(path), Path(folder)
-    budget = Budget.for_archive(path) if budget is None else budget
+    budget = UnpackLimit.for_archive(path) if budget is None else budget
     try:
         with _one_of_a_name(folder.name):
             folder.mkdir(parents=True)
@@ -150,7 +150,7 @@ def _unpack_stream(file, path, folder, budget):
     elif kind == "tar":
         _unpack_tar(file, folder, budget)
     elif kind is None:
-        _write(Metered(file, budget), folder, path.name, budget)
+        _write(MeteredStream(file, budget), folder, path.name, budget)
     else:
         with kind(file) as stream:
             packed_tar = stream.read(512)[257:262] == USTAR
@@ -159,7 +159,7 @@ def _unpack_stream(file, path, folder, budget):
                 _unpack_tar(stream, folder, budget)
             else:
                 name = re.sub(r"\.(gz|bz2|xz)$", "", path.name)
-                _write(Metered(stream, budget), folder, name, budget)
+                _write(MeteredStream(stream, budget), folder, name, budget)
 
 
 def _unpack_zip(file, folder, budget):
@@ -172,12 +172,12 @@ def _unpack_zip(file, folder, budget):
             if kind not in (0, stat.S_IFREG):
                 raise DatasetError(f"refused: {member.filename!r} is not a regular file")
             with archive.open(member) as content:
-                _write(Metered(content, budget), folder, member.filename, budget)
+                _write(MeteredStream(content, budget), folder, member.filename, budget)
 
 
 def _unpack_tar(file, folder, budget):
     # what is read is bounded as well as what is written: headers fill the memory, holes the disk
-    metered = Metered(file, replace(budget))
+    metered = MeteredStream(file, replace(budget))
     with tarfile.open(fileobj=metered, mode="r|") as archive:
         for member in archive:
             if member.isdir():
@@ -185,7 +185,7 @@ def _unpack_tar(file, folder, budget):
                 continue
             if not member.isreg() or member.issparse():
                 raise DatasetError(f"refused: {member.name!r} is not a regular file")
-            _write(Metered(archive.extractfile(member), budget), folder, member.name, budget)
+            _write(MeteredStream(archive.extractfile(member), budget), folder, member.name, budget)
     while metered.read():  # up to the checksum at the end
         pass
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._rdata import MIXOMICS, as_dict, read_factor, read_rda, read_table
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import as_bunch, leading_rows_split
 
 __all__ = ["fetch_breast_tcga"]
 
@@ -27,25 +27,25 @@ VIEWS = ("mrna", "mirna", "protein")
 
 def convert(folder):
     """The list ``breast.TCGA`` of R: tables of a training and a test part, and the subtypes."""
-    parts = named(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
+    parts = as_dict(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
     arrays = {}
     for part, suffix in (("data.train", ""), ("data.test", "_test")):
-        members = named(parts[part])
-        arrays[f"y{suffix}"], levels = factor(members["subtype"])
+        members = as_dict(parts[part])
+        arrays[f"y{suffix}"], levels = read_factor(members["subtype"])
         for view in VIEWS:
             if view in members:
-                values, samples, columns = table(members[view])
+                values, samples, columns = read_table(members[view])
                 arrays[f"{view}{suffix}"] = values.astype(np.float32)
                 arrays[f"{view}_names"] = columns
                 arrays[f"sample_id{suffix}"] = samples
     yield "breast_tcga", {**arrays, "target_names": levels}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "breast_tcga",
     routes=(
-        Route(
-            (Remote("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
+        DownloadRoute(
+            (RemoteFile("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
             convert,
         ),
     ),
@@ -104,7 +104,7 @@ def fetch_breast_tcga(
             np.concatenate([arrays["y"], arrays["y_test"]]),
             arrays["target_names"],
             sample_ids=np.concatenate([arrays["sample_id"], arrays["sample_id_test"]]),
-            splits=first_rows_split(n_train, n),
+            splits=leading_rows_split(n_train, n),
             feature_names={view: arrays[f"{view}_names"] for view in VIEWS},
             return_X_y=return_X_y,
         )

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_course"]
@@ -45,14 +45,14 @@ MARKUP = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTAL
 WORD = re.compile(r"[a-z][a-z0-9]+")
 
 
-def words_of(page):
+def extract_words(page):
     """The words of an HTML page: two characters or more, a letter first, in lower case."""
     return WORD.findall(html.unescape(MARKUP.sub(" ", page)).lower())
 
 
 def count_words(pages):
     """Counts of all words of these pages, and the words in alphabetical order."""
-    counter = CountVectorizer(analyzer=words_of, dtype=np.int16)
+    counter = CountVectorizer(analyzer=extract_words, dtype=np.int16)
     counts = sp.csr_array(counter.fit_transform(pages))
     return counts, counter.get_feature_names_out().astype("S")
 
@@ -83,12 +83,12 @@ def convert(folder):
     yield "course_bow", {**common, **counts}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "course",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "course-cotrain-data.tar.gz",
                     (
                         "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-51/www/co-training/data/"
@@ -109,7 +109,7 @@ SOURCE = Source(
         }
     },
 )
-TFIDF = Source("course")
+TFIDF = DatasetSource("course")
 
 
 def most_frequent(counts, width):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from consilience.datasets._store import DatasetError
 
-__all__ = ["Remote", "check_hash", "download"]
+__all__ = ["RemoteFile", "check_checksum", "download"]
 
 TIMEOUT = 30  # seconds without a byte
 MIRROR_ADVICE = (
@@ -17,7 +17,7 @@ MIRROR_ADVICE = (
 
 
 @dataclass(frozen=True)
-class Remote:
+class RemoteFile:
     """A file on the network: its name, the addresses to try in turn, and its checksum if known."""
 
     name: str
@@ -26,7 +26,7 @@ class Remote:
     max_bytes: int = 1 << 30
 
 
-class Bar:
+class ProgressBar:
     """How much of a file has come, on standard error; what pooch expects of a progress bar."""
 
     def __init__(self, name, format_list, max_bytes):
@@ -71,7 +71,7 @@ def download(remote, folder, progress=None):
     path, failures, responses = folder / remote.name, [], []
     for url in remote.urls:
         fetch = pooch.HTTPDownloader(
-            progressbar=Bar(remote.name, progress, remote.max_bytes),
+            progressbar=ProgressBar(remote.name, progress, remote.max_bytes),
             chunk_size=1 << 16,
             timeout=TIMEOUT,
             # a server must not unpack what has a checksum
@@ -80,7 +80,7 @@ def download(remote, folder, progress=None):
         )
         try:
             fetch(url, str(path), None)
-            check_hash(path, remote.known_hash)
+            check_checksum(path, remote.known_hash)
         except requests.RequestException as error:
             failures.append(f"{url} ({_reason(error)})")
         except ChecksumError as error:
@@ -99,7 +99,7 @@ class ChecksumError(DatasetError):
     """A file is not the one that was expected."""
 
 
-def check_hash(path, known_hash):
+def check_checksum(path, known_hash):
     """Compare a file with its checksum; a file that differs is deleted."""
     if known_hash is None:
         return

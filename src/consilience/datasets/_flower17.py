@@ -6,8 +6,8 @@ import numpy as np
 from scipy.io import loadmat
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_flower17"]
@@ -62,13 +62,13 @@ def convert(folder):
     yield "flower17", {"y": y, "target_names": np.array(FLOWERS), **views, **rows}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "flower17",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                *(Remote(name, (f"{PLACE}{name}",)) for name in MATRICES),
-                Remote(
+                *(RemoteFile(name, (f"{PLACE}{name}",)) for name in MATRICES),
+                RemoteFile(
                     "datasplits.mat",
                     (f"{PLACE}datasplits.mat",),
                     "md5:4828cddfd0d803c5abbdebcb1e148a1e",
@@ -92,7 +92,7 @@ SOURCE = Source(
         }
     },
 )
-RECOMPUTED = Source("flower17_recomputed")
+RECOMPUTED = DatasetSource("flower17_recomputed")
 
 
 def official_splits(arrays):

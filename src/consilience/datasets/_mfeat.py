@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_mfeat"]
@@ -48,12 +48,12 @@ def convert(folder):
     yield "mfeat", {"y": np.repeat(np.arange(10, dtype=np.uint8), n.pop() // 10), **arrays}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "mfeat",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "mfeat.zip",
                     ("https://archive.ics.uci.edu/static/public/72/multiple+features.zip",),
                 ),

@@ -7,10 +7,10 @@ import numbers
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import read_arff, read_idx
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import as_bunch, leading_rows_split
 
 __all__ = ["fetch_mnist_views"]
 
@@ -62,19 +62,21 @@ def convert_openml(folder):
     yield "mnist", {"X": images, "y": rows[:, -1].copy(), "n_train": np.int64(60_000)}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "mnist",
     routes=(
-        Route(
+        DownloadRoute(
             tuple(
-                Remote(f"{name}.gz", tuple(f"{p}{name}.gz" for p in PLACES), f"sha256:{checksum}")
+                RemoteFile(
+                    f"{name}.gz", tuple(f"{p}{name}.gz" for p in PLACES), f"sha256:{checksum}"
+                )
                 for name, checksum in CHECKSUMS.items()
             ),
             convert_idx,
         ),
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "mnist_784.arff",
                     ("https://www.openml.org/data/v1/download/52667/mnist_784.arff",),
                     "md5:0298d579eb1b86163de7723944c7e495",
@@ -146,7 +148,7 @@ def fetch_mnist_views(
             corner_windows(arrays["X"], size),
             arrays["y"],
             [str(digit) for digit in range(10)],
-            splits=first_rows_split(int(arrays["n_train"]), len(arrays["y"])),
+            splits=leading_rows_split(int(arrays["n_train"]), len(arrays["y"])),
             return_X_y=return_X_y,
         )
 

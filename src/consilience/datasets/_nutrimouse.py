@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._rdata import MIXOMICS, as_dict, read_factor, read_rda, read_table
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch
 
 __all__ = ["fetch_nutrimouse"]
@@ -29,21 +29,21 @@ TARGETS = ("genotype", "diet")
 
 def convert(folder):
     """The list ``nutrimouse`` of R: two tables and two factors."""
-    members = named(read_rda(find_file(folder, "nutrimouse.rda"))["nutrimouse"])
+    members = as_dict(read_rda(find_file(folder, "nutrimouse.rda"))["nutrimouse"])
     arrays = {}
     for view in VIEWS:
-        values, _, columns = table(members[view])
+        values, _, columns = read_table(members[view])
         arrays |= {view: values.astype(np.float32), f"{view}_names": columns}
     for target in TARGETS:
-        arrays[target], arrays[f"{target}_names"] = factor(members[target])
+        arrays[target], arrays[f"{target}_names"] = read_factor(members[target])
     yield "nutrimouse", arrays
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "nutrimouse",
     routes=(
-        Route(
-            (Remote("nutrimouse.rda", (f"{MIXOMICS}/nutrimouse.rda",)),),
+        DownloadRoute(
+            (RemoteFile("nutrimouse.rda", (f"{MIXOMICS}/nutrimouse.rda",)),),
             convert,
         ),
     ),

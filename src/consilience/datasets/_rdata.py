@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["MIXOMICS", "RVector", "factor", "named", "read_rda", "table"]
+__all__ = ["MIXOMICS", "RVector", "as_dict", "read_factor", "read_rda", "read_table"]
 
 # the package whose data are read, at a fixed version
 MIXOMICS = (
@@ -144,12 +144,12 @@ def strings(vector):
     return np.array(["" if value is None else value for value in vector.values])
 
 
-def named(vector):
+def as_dict(vector):
     """A list with names as a dict."""
     return dict(zip(strings(vector.attributes["names"]).tolist(), vector.values, strict=True))
 
 
-def factor(vector):
+def read_factor(vector):
     """Codes from zero and the levels of a factor."""
     levels = strings(vector.attributes["levels"])
     if vector.values.min() < 1 or vector.values.max() > len(levels):
@@ -157,7 +157,7 @@ def factor(vector):
     return vector.values - 1, levels
 
 
-def table(vector):
+def read_table(vector):
     """Values, row names and column names of a matrix or a data frame."""
     attributes = vector.attributes
     if "dim" in attributes:

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from scipy.io import mmread
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import has_word_zero, read_labelled_words
-from consilience.datasets._source import Route, Source, load
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_reuters_multilingual"]
@@ -85,12 +85,12 @@ def convert_sample(folder):
 
 
 SOURCES = {
-    "full": Source(
+    "full": DatasetSource(
         FOLDER,
         routes=(
-            Route(
+            DownloadRoute(
                 (
-                    Remote(
+                    RemoteFile(
                         "reuters.zip",
                         (
                             "https://archive.ics.uci.edu/static/public/259/reuters+rcv1+rcv2+multilingual"
@@ -103,12 +103,12 @@ SOURCES = {
         ),
         rows={f"reuters_{source.lower()}": n for source, n in DOCUMENTS.items()},
     ),
-    "1200": Source(
+    "1200": DatasetSource(
         FOLDER,
         routes=(
-            Route(
+            DownloadRoute(
                 (
-                    Remote(
+                    RemoteFile(
                         "ReutersEN.tar.gz",
                         ("https://lig-membres.imag.fr/grimal/data/ReutersEN.tar.gz",),
                     ),
@@ -118,7 +118,7 @@ SOURCES = {
         ),
         rows={"reuters1200": 1_200},
     ),
-    "600": Source(FOLDER),
+    "600": DatasetSource(FOLDER),
 }
 
 

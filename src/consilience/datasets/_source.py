@@ -17,16 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from consilience.datasets._archives import find_file, unpack
-from consilience.datasets._download import MIRROR_ADVICE, Remote, check_hash, download
+from consilience.datasets._download import MIRROR_ADVICE, RemoteFile, check_checksum, download
 from consilience.datasets._store import (
     DatasetError,
-    damaged,
+    damaged_file_error,
     data_folder,
     read_arrays,
     write_arrays,
 )
 
-__all__ = ["Route", "Source", "digest", "fetch", "load"]
+__all__ = ["DatasetSource", "DownloadRoute", "digest", "fetch", "load"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -36,20 +36,20 @@ class StorageError(DatasetError):
 
 
 @dataclass(frozen=True)
-class Route:
+class DownloadRoute:
     """One way to the originals: files to download, and the function that reads them.
 
     ``convert`` takes the folder with the unpacked files and yields pairs of a file stem and its
     arrays. ``members`` are checksums of files inside the archives.
     """
 
-    remotes: tuple[Remote, ...]
+    remotes: tuple[RemoteFile, ...]
     convert: Callable
     members: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """A data set on the network.
 
     ``rows`` gives the number of labels of each file, ``digests`` the checksums of arrays in it, so
@@ -57,7 +57,7 @@ class Source:
     """
 
     folder: str
-    routes: tuple[Route, ...] = ()
+    routes: tuple[DownloadRoute, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ def load(source, stem, build, data_home=None, download_if_missing=True, progress
     try:
         return build(arrays)
     except (LookupError, ValueError, TypeError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file_error(path, error) from error
 
 
 def fetch(source, home, progress=None):
@@ -109,7 +109,7 @@ def _follow(source, route, home, work, progress):
         origin.append(f"{url} sha256:{_sha256(path)}")
         unpack(path, files / str(number))
     for name, known_hash in route.members.items():
-        check_hash(find_file(files, name), known_hash)
+        check_checksum(find_file(files, name), known_hash)
     for stem, arrays in _converted(route, files):
         _check(source, stem, arrays)
         write_arrays(home / source.folder / f"{stem}.npz", {**arrays, "origin": np.array(origin)})

@@ -22,16 +22,16 @@ from consilience.views import MultiViewData
 __all__ = [
     "DatasetError",
     "as_bunch",
-    "damaged",
+    "damaged_file_error",
     "data_folder",
-    "first_rows_split",
+    "leading_rows_split",
     "read_arrays",
     "sparse_parts",
     "sparse_view",
     "write_arrays",
 ]
 
-VARIABLE = "CONSILIENCE_DATA"
+DATA_HOME_VARIABLE = "CONSILIENCE_DATA"
 
 
 class DatasetError(OSError):
@@ -40,7 +40,7 @@ class DatasetError(OSError):
 
 def data_folder(data_home=None):
     """The folder of all data sets: ``data_home``, ``CONSILIENCE_DATA`` or the user's cache."""
-    given = data_home if data_home is not None else os.environ.get(VARIABLE)
+    given = data_home if data_home is not None else os.environ.get(DATA_HOME_VARIABLE)
     if given:
         return Path(given).expanduser()
     try:
@@ -65,7 +65,7 @@ def read_arrays(path):
     except PermissionError as error:
         raise DatasetError(f"{path} must not be read ({error.strerror})") from error
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile, OSError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file_error(path, error) from error
 
 
 def write_arrays(path, arrays):
@@ -82,7 +82,7 @@ def write_arrays(path, arrays):
         raise
 
 
-def damaged(path, reason):
+def damaged_file_error(path, reason):
     """The error for a file in the cache that is not what it should be."""
     return DatasetError(
         f"{path} is damaged ({reason}); delete that file and fetch the data set again"
@@ -112,7 +112,7 @@ def sparse_parts(name, view):
     }
 
 
-def first_rows_split(n_train, n):
+def leading_rows_split(n_train, n):
     """The official split of files whose first ``n_train`` rows are the training part."""
     rows = np.arange(n)
     return {"official": {"train": rows[:n_train], "test": rows[n_train:]}}

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import as_bunch, leading_rows_split
 
 __all__ = ["fetch_ujiindoorloc"]
 
@@ -67,12 +67,12 @@ def convert(folder):
     yield "ujiindoorloc", {**arrays, "n_train": np.int64(len(tables[0]))}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "ujiindoorloc",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "ujiindoorloc.zip",
                     ("https://archive.ics.uci.edu/static/public/310/ujiindoorloc.zip",),
                     "sha256:893512b82dfd7a7c345d84195b1c8019fbca0fa0d7820ce491ce5aa45ec3782f",
@@ -156,7 +156,7 @@ def fetch_ujiindoorloc(
             {name: signals[:, part] for name, part in parts.items()},
             labels_of(task, building, arrays["floor"])[keep],
             TASKS[task],
-            splits=first_rows_split(int(keep[:n_train].sum()), int(keep.sum())),
+            splits=leading_rows_split(int(keep[:n_train].sum()), int(keep.sum())),
             feature_names={name: part + 1 for name, part in parts.items()},
             sample_info={key: arrays[key][keep] for key, _ in COLUMNS.values()},
             return_X_y=return_X_y,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import read_ts
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import as_bunch, leading_rows_split
 
 __all__ = ["fetch_uwave"]
 
@@ -50,12 +50,12 @@ def convert(folder):
     )
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "uwave",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "uwave.zip",
                     (
                         "https://timeseriesclassification.com/aeon-toolkit/UWaveGestureLibraryAll.zip",
@@ -104,7 +104,7 @@ def fetch_uwave(
             {view: arrays[key] for view, key in AXES.items()},
             gesture.astype(np.intp) - 1,
             [str(number) for number in range(1, 9)],
-            splits=first_rows_split(int(arrays["n_train"]), len(gesture)),
+            splits=leading_rows_split(int(arrays["n_train"]), len(gesture)),
             sample_info={key: arrays[key] for key in known},
             return_X_y=return_X_y,
         )

@@ -19,10 +19,10 @@ from consilience.inspection._scoring import Scorer
 
 __all__ = ["view_shapley"]
 
-EXACT_UP_TO = 8
+MAX_EXACT_VIEWS = 8
 
 
-def exact_values(worth: Callable[[np.ndarray], float], n: int) -> np.ndarray:
+def exact_shapley_values(worth: Callable[[np.ndarray], float], n: int) -> np.ndarray:
     """φ_v = Σ_S (worth(S ∪ v) − worth(S)) / (n · C(n−1, |S|)), over all S without v."""
     coalitions = np.array([[bool(s >> v & 1) for v in range(n)] for s in range(2**n)])
     worths = np.array([worth(kept) for kept in coalitions])
@@ -117,9 +117,9 @@ def view_shapley(
         raise ValueError(f"n_orders must be an even number, 2 or more, got {n_orders}")
     score = Scorer(estimator, X, y, scoring)
     n = score.data.n_views
-    exact = n <= EXACT_UP_TO
+    exact = n <= MAX_EXACT_VIEWS
     if exact:
-        values, errors = exact_values(score.without, n), np.zeros(n)
+        values, errors = exact_shapley_values(score.without, n), np.zeros(n)
     else:
         gains = sampled_gains(score.without, n, n_orders, check_random_state(random_state))
         pairs = gains.reshape(-1, 2, n).mean(axis=1)  # an order and its reverse are not independent

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from consilience.report.tables import Calibration, Curve, Row
+from consilience.report.summaries import Calibration, Curve, Row
 
 __all__ = [
     "as_svg",

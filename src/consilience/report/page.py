@@ -12,10 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
-from consilience.compare.predict import MODEL
+from consilience.compare.predict import MODEL_FILE_NAME
 from consilience.compare.record import Run
-from consilience.compare.study import Stages
-from consilience.report import figures, tables
+from consilience.compare.study import StudyResults
+from consilience.report import figures, summaries
 
 __all__ = ["build_page", "write_report"]
 
@@ -26,14 +26,14 @@ METHODS_WITHOUT_VIEW = 5  # columns of the table of missing views
 FILES_SHOWN = 3  # in the command that predicts
 
 
-def write_report(run: Run, stages: Stages, store: Store, folder: Path) -> Path:
+def write_report(run: Run, stages: StudyResults, store: Store, folder: Path) -> Path:
     """Write the page as a whole or not at all."""
     path = folder / FILE
     write_file(path, build_page(run, stages, store))
     return path
 
 
-def build_page(run: Run, stages: Stages, store: Store) -> str:
+def build_page(run: Run, stages: StudyResults, store: Store) -> str:
     """The page as text."""
     environment = Environment(
         loader=PackageLoader("consilience.report", "."),
@@ -43,13 +43,13 @@ def build_page(run: Run, stages: Stages, store: Store) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=_number, seconds=_seconds, percent=_percent, p=tables.format_p_value
+        number=_number, seconds=_seconds, percent=_percent, p=summaries.format_p_value
     )
     return environment.get_template("page.html.j2").render(**_content(run, stages, store))
 
 
-def _content(run: Run, stages: Stages, store: Store) -> dict[str, Any]:
-    rows = tables.ranking(run, stages.main)
+def _content(run: Run, stages: StudyResults, store: Store) -> dict[str, Any]:
+    rows = summaries.ranking(run, stages.main)
     known = [row for row in rows if row.complete]
     used = {record.runner for record in stages.main.records}
     runs = [value for key, value in store.environments().items() if key in used]
@@ -65,8 +65,8 @@ def _content(run: Run, stages: Stages, store: Store) -> dict[str, Any]:
         "command": shlex.join(run.command),
         "predict_command": _predict_command(run),
         "environment": runs[-1] if runs else {},
-        "failures": stages.main.kinds_of_failure(),
-        "remarks": tables.remarks(stages.main),
+        "failures": stages.main.failure_summary(),
+        "remarks": summaries.remarks(stages.main),
         **_drawn(run, stages, store, rows, known),
     }
 
@@ -74,14 +74,22 @@ def _content(run: Run, stages: Stages, store: Store) -> dict[str, Any]:
 def _predict_command(run: Run) -> str:
     """How to predict new samples; all views are in one file, or each has its own."""
     views = [view.name for view in run.data.views]
-    files = ["NEW_FILE"] if run.one_file else [f"{view}=NEW_FILE" for view in views[:FILES_SHOWN]]
-    files += ["..."] if len(views) > FILES_SHOWN and not run.one_file else []
+    files = (
+        ["NEW_FILE"] if run.single_file else [f"{view}=NEW_FILE" for view in views[:FILES_SHOWN]]
+    )
+    files += ["..."] if len(views) > FILES_SHOWN and not run.single_file else []
     key = ["--on", run.on] if run.on else []
-    return shlex.join(["consilience", "predict", MODEL, *files, *key, "--out", "predictions.csv"])
+    return shlex.join(
+        ["consilience", "predict", MODEL_FILE_NAME, *files, *key, "--out", "predictions.csv"]
+    )
 
 
 def _drawn(
-    run: Run, stages: Stages, store: Store, rows: list[tables.Row], known: list[tables.Row]
+    run: Run,
+    stages: StudyResults,
+    store: Store,
+    rows: list[summaries.Row],
+    known: list[summaries.Row],
 ) -> dict[str, Any]:
     """Figures, and the numbers beside them; None where there is nothing to show."""
     nothing = dict.fromkeys(
@@ -93,14 +101,14 @@ def _drawn(
     if not known:
         return {**nothing, "importances": []}
     metric, best = run.options.metric.replace("_", " "), known[0].method
-    parts = tables.out_of_fold(run, store, stages.main, best)
-    table = tables.confusion(run, parts)
+    parts = summaries.out_of_fold(run, store, stages.main, best)
+    table = summaries.confusion(run, parts)
     method, calibrated = _calibrated(run, stages, store, known)
-    curves = tables.curves(run, stages)
-    permutation = tables.importance(stages, "permutation")
-    shapley = tables.importance(stages, "shapley")
+    curves = summaries.curves(run, stages)
+    permutation = summaries.importance(stages, "permutation")
+    shapley = summaries.importance(stages, "shapley")
     several = len(run.data.views) > 1
-    lost = tables.missing_views(stages.main, [r.method for r in known[:METHODS_WITHOUT_VIEW]])
+    lost = summaries.missing_views(stages.main, [r.method for r in known[:METHODS_WITHOUT_VIEW]])
     show_confusion = len(run.data.classes) <= MANY_CLASSES
     return {
         "ranking_svg": figures.ranking_figure(rows, metric),
@@ -124,11 +132,11 @@ def _drawn(
 
 
 def _calibrated(
-    run: Run, stages: Stages, store: Store, known: list[tables.Row]
-) -> tuple[str | None, tables.Calibration | None]:
+    run: Run, stages: StudyResults, store: Store, known: list[summaries.Row]
+) -> tuple[str | None, summaries.Calibration | None]:
     """Calibration of the best method that has probabilities."""
     for row in known:
-        result = tables.calibration(tables.out_of_fold(run, store, stages.main, row.method))
+        result = summaries.calibration(summaries.out_of_fold(run, store, stages.main, row.method))
         if result is not None:
             return row.method, result
     return None, None

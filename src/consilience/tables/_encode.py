@@ -17,17 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from consilience.views import MultiViewData, ViewTransformer
 from consilience.views import _storage as storage
 
-__all__ = ["TableEncoder", "preparation"]
+__all__ = ["TableEncoder", "make_preprocessor"]
 
 MAX_CATEGORIES = 40  # of one column; rarer ones are taken together
 
 
-def scaled_numbers() -> Any:
+def make_number_scaler() -> Any:
     """Missing cells by the mean, columns to mean 0 and variance 1."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
 
 
-def preparation(data: MultiViewData) -> ViewTransformer:
+def make_preprocessor(data: MultiViewData) -> ViewTransformer:
     """The unfitted transformer that suits each view: by its storage, never by its values."""
     return ViewTransformer({name: _suited(data, name) for name in data.view_names})
 
@@ -39,7 +39,7 @@ def _suited(data: MultiViewData, name: str) -> Any:
     if storage.is_dataframe(view):
         return TableEncoder()
     # zeros of a sparse view stay zeros
-    return MaxAbsScaler() if sp.issparse(view) else scaled_numbers()
+    return MaxAbsScaler() if sp.issparse(view) else make_number_scaler()
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -96,7 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.numbers_ = [name for name in frame.columns if name not in set(self.texts_)]
         self.scaler_ = self.encoder_ = None
         if self.numbers_:
-            self.scaler_ = scaled_numbers().fit(self._numbers(frame))
+            self.scaler_ = make_number_scaler().fit(self._numbers(frame))
         if self.texts_:
             self.encoder_ = OneHotEncoder(
                 handle_unknown="infrequent_if_exist",

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.tables._files import LABEL, QUERY, Table, TableError, text_column
-from consilience.tables._model import TableView, spread_rows, view_values
+from consilience.tables._model import TableView, align_rows, view_values
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["JoinedTables", "assemble", "check_order", "sample_rows"]
+__all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 
 MAX_CLASSES_OF_NUMBERS = 20  # more different fractions are a measurement, not classes
 
@@ -34,7 +34,7 @@ class JoinedTables:
     missing_cells: dict[str, float]  # share of the cells of present rows
 
 
-def assemble(
+def join_tables(
     tables: Mapping[str, Table],
     *,
     target: str,
@@ -85,7 +85,7 @@ def assemble(
         table = tables[source]
         content, result[name] = _view(table, columns, categorical)
         _check_not_constant(content, name, table)
-        values[name] = spread_rows(content, rows[source])
+        values[name] = align_rows(content, rows[source])
         present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
     kept = _kept(ids, present, labels, members, on, notes)
     data = MultiViewData(
@@ -257,14 +257,14 @@ def _view(
         return matrix, TableView(None, [], matrix.shape[1], sp.issparse(matrix))
     forced = [column for column in columns if column in set(categorical)]
     if not forced:
-        values, texts = view_values(table, columns, None)
+        values, text_columns = view_values(table, columns, None)
     else:
         # kinds of the other columns first
         rest = [column for column in columns if column not in forced]
-        texts = view_values(table, rest, None)[1] if rest else []
-        texts = [column for column in columns if column in forced or column in texts]
-        values, texts = view_values(table, columns, set(texts))
-    return values, TableView(columns, texts, len(columns))
+        text_columns = view_values(table, rest, None)[1] if rest else []
+        text_columns = [column for column in columns if column in forced or column in text_columns]
+        values, text_columns = view_values(table, columns, set(text_columns))
+    return values, TableView(columns, text_columns, len(columns))
 
 
 def _check_not_constant(content: Any, name: str, table: Table) -> None:
@@ -332,8 +332,8 @@ def _kept(
 
 def _labels(cells: list[str | None], target: str) -> np.ndarray:
     """Labels: whole numbers if all are, otherwise text."""
-    texts = [cell for cell in cells if cell is not None]
-    different = sorted(set(texts))
+    labels = [cell for cell in cells if cell is not None]
+    different = sorted(set(labels))
     if len(different) < 2:
         raise TableError(
             f"--target {target} has one class only, {different[0]!r}; a comparison needs two"
@@ -341,7 +341,7 @@ def _labels(cells: list[str | None], target: str) -> np.ndarray:
     try:
         numbers = [float(text) for text in different]
     except ValueError:
-        return np.array(texts, dtype=str)
+        return np.array(labels, dtype=str)
     whole = all(
         number.is_integer() and str(int(number)) == text
         for number, text in zip(numbers, different, strict=True)
@@ -351,7 +351,7 @@ def _labels(cells: list[str | None], target: str) -> np.ndarray:
             f"--target {target} has {len(different)} different numbers; this is classification, "
             "and labels must be classes"
         )
-    return np.array(texts, dtype=str).astype(np.int64) if whole else np.array(texts, dtype=str)
+    return np.array(labels, dtype=str).astype(np.int64) if whole else np.array(labels, dtype=str)
 
 
 def _missing_share(data: MultiViewData, v: int) -> float:

@@ -14,7 +14,7 @@ from consilience.tables._files import Table, TableError, arrow, number_column, t
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["TableModel", "TableView", "spread_rows", "view_values"]
+__all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TableView:
     """Columns of a view: names (None for a matrix), which are text, storage, and kind."""
 
     columns: list[str] | None
-    texts: list[str]
+    text_columns: list[str]
     width: int
     sparse: bool = False
     kind: str = "features"
@@ -53,19 +53,21 @@ class TableView:
         lacking = [name for name in self.columns if name not in set(table.columns)]
         if lacking:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
-        return view_values(table, self.columns, set(self.texts))[0]
+        return view_values(table, self.columns, set(self.text_columns))[0]
 
 
-def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tuple[Any, list[str]]:
+def view_values(
+    table: Table, columns: list[str], text_columns: set[str] | None
+) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text; and which are.
 
-    With ``texts`` the kinds of the columns are given, otherwise they are found.
+    With ``text_columns`` the kinds of the columns are given, otherwise they are found.
     """
     pa = arrow()
     numbers: dict[str, np.ndarray | None] = {}
     for name in columns:
-        if texts is not None:
-            text = name in texts
+        if text_columns is not None:
+            text = name in text_columns
             numbers[name] = None if text else number_column(table, name, required=True)
         else:
             numbers[name] = number_column(table, name)
@@ -81,7 +83,7 @@ def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tup
     return pa.table(cells), result
 
 
-def spread_rows(values: Any, rows: np.ndarray) -> Any:
+def align_rows(values: Any, rows: np.ndarray) -> Any:
     """Row ``rows[i]`` of the view in place i, an empty one where that is −1."""
     is_present = rows >= 0
     if is_present.all():
@@ -139,14 +141,14 @@ class TableModel:
         views: Mapping[str, TableView],
         method: str,
         target: str,
-        one_file: bool = False,
+        single_file: bool = False,
         key: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
         self.method = method
         self.target = target
-        self.one_file = one_file
+        self.single_file = single_file
         self.key = key
 
     @property

@@ -11,12 +11,12 @@ from scipy import stats
 
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.recipes import RECIPES
-from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
+from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
 from consilience.benchmark.statistics import holm, paired_t
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Condition
 from consilience.compare.record import Run
-from consilience.compare.study import Stages
+from consilience.compare.study import StudyResults
 
 __all__ = [
     "Calibration",
@@ -76,7 +76,7 @@ def ranking(run: Run, main: Results) -> list[Row]:
     sign, most = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
     rows = []
     for method in main.methods:
-        key = Key(run.data.name, REST, method)
+        key = CellKey(run.data.name, REST, method)
         cell = main.cell(key, metric)
         complete = not np.isnan(cell.mean)
         interval = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
@@ -126,11 +126,11 @@ def _mean(values: np.ndarray) -> float:
 # -- views -----------------------------------------------------------------------------------
 
 
-def importance(stages: Stages, probe: str) -> dict[str, tuple[float, float]]:
+def importance(stages: StudyResults, probe: str) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation over folds of a probe of the best method, by view."""
     result: dict[str, list[float]] = {}
     for record in stages.importance.records:
-        for view, value in record.outcome.probes.get(probe, {}).items():
+        for view, value in record.outcome.diagnostics.get(probe, {}).items():
             result.setdefault(view, []).append(np.nan if value is None else value)
     return {
         view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
@@ -144,7 +144,7 @@ def missing_views(main: Results, methods: list[str]) -> dict[str, dict[str, floa
     for record in main.records:
         if record.task.method_name in methods and record.done:
             own = sums.setdefault(record.task.method_name, {})
-            for view, value in record.outcome.probes.get("missing_views", {}).items():
+            for view, value in record.outcome.diagnostics.get("missing_views", {}).items():
                 own.setdefault(view, []).append(np.nan if value is None else value)
     return {
         method: {view: float(np.mean(values)) for view, values in sums[method].items()}
@@ -226,7 +226,7 @@ class Curve:
     deviations: list[float]
 
 
-def curves(run: Run, stages: Stages) -> list[Curve]:
+def curves(run: Run, stages: StudyResults) -> list[Curve]:
     """Learning curves; their last point is the comparison itself."""
     result = []
     full = run.data.samples * (run.options.cv - 1) // run.options.cv
@@ -234,9 +234,9 @@ def curves(run: Run, stages: Stages) -> list[Curve]:
     for method in stages.curve.methods:
         points = []
         for condition in conditions:
-            cell = stages.curve.cell(Key(run.data.name, condition, method), run.options.metric)
+            cell = stages.curve.cell(CellKey(run.data.name, condition, method), run.options.metric)
             points.append((condition.train_size, cell.mean, cell.deviation))
-        cell = stages.main.cell(Key(run.data.name, REST, method), run.options.metric)
+        cell = stages.main.cell(CellKey(run.data.name, REST, method), run.options.metric)
         points.append((full, cell.mean, cell.deviation))
         known = [point for point in points if point[0] is not None and not np.isnan(point[1])]
         if len(known) > 1:
@@ -253,13 +253,17 @@ def remarks(main: Results) -> list[dict[str, Any]]:
     for method in main.methods:
         records = [record for record in main.records if record.task.method_name == method]
         notes = Counter(note.splitlines()[0] for r in records for note in r.outcome.notes if note)
-        chosen = Counter(
-            ", ".join(f"{name} = {value}" for name, value in r.outcome.chosen.items())
+        best_params = Counter(
+            ", ".join(f"{name} = {value}" for name, value in r.outcome.best_params.items())
             for r in records
-            if r.outcome.chosen
+            if r.outcome.best_params
         )
-        if notes or chosen:
+        if notes or best_params:
             result.append(
-                {"method": method, "notes": notes.most_common(), "chosen": chosen.most_common()}
+                {
+                    "method": method,
+                    "notes": notes.most_common(),
+                    "chosen": best_params.most_common(),
+                }
             )
     return result
