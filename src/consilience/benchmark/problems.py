@@ -1,6 +1,6 @@
-"""Problems: the data sets that tasks work on, by name or given in memory.
+"""Problems: the data sets that tasks use, loaded by name or given in memory.
 
-A worker keeps the last one it loaded, since tasks on the same data come one after the other.
+A worker keeps the last problem it loaded, since tasks on the same data follow one another.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["GENERATORS", "Problem", "ProblemCache", "dataset_names", "make_distu
 
 @dataclass(frozen=True)
 class Problem:
-    """Views and labels, with what a protocol may need beside them.
+    """Views and labels, with the groups and official splits that a protocol may need.
 
-    ``preprocessor`` is an unfitted transformer that every method gets as its first step, so that
-    encoding, scaling and imputation see training rows only.
+    ``preprocessor`` is an unfitted transformer that becomes the first step of every method, so
+    that encoding, scaling and imputation see training rows only.
     """
 
     data: MultiViewData
@@ -34,8 +34,8 @@ class Problem:
     preprocessor: Any = None
 
     def fingerprint(self) -> str:
-        """A hash of everything in it; part of the address of a task on data in memory."""
-        views = list(self.data.items())  # their order decides ties
+        """Hash all contents; the hash is part of the identity of tasks on data in memory."""
+        views = list(self.data.items())  # their order breaks ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
         return joblib.hash((*parts, self.groups, dict(self.splits), self.preprocessor))
 
@@ -49,9 +49,9 @@ def make_disturbed_views(
     disturbed: list[float] | float = 0.25,
     random_state: Any = None,
 ) -> tuple[MultiViewData, np.ndarray]:
-    """Two classes; in a share ``disturbed`` of the rows a view shows a sample of the other class.
+    """Draw two classes; in a fraction ``disturbed`` of its rows, a view shows the other class.
 
-    The views are disturbed in rows of their own, so each knows some samples that others miss.
+    Each view is disturbed in different rows, so each classifies some samples that others cannot.
     """
     rng = check_random_state(random_state)
     data, y = make_multiview_classification(
@@ -62,16 +62,15 @@ def make_disturbed_views(
         redundancy=0.0,
         random_state=rng,
     )
-    shares = disturbed if isinstance(disturbed, list) else [disturbed] * n_views
-    if len(shares) != n_views:
-        raise ValueError(f"disturbed has {len(shares)} entries for {n_views} views")
+    fractions = disturbed if isinstance(disturbed, list) else [disturbed] * n_views
+    if len(fractions) != n_views:
+        raise ValueError(f"disturbed has {len(fractions)} entries for {n_views} views")
     views = {}
-    for (name, X), share in zip(data.items(), shares, strict=True):
-        rows = rng.permutation(n_samples)[: round(share * n_samples)]
-        other = [rng.choice(np.flatnonzero(y != y[row])) for row in rows]
-        format_list = np.arange(n_samples)
-        format_list[rows] = other
-        views[name] = X[format_list]
+    for (name, X), fraction in zip(data.items(), fractions, strict=True):
+        rows = rng.permutation(n_samples)[: round(fraction * n_samples)]
+        source_rows = np.arange(n_samples)
+        source_rows[rows] = [rng.choice(np.flatnonzero(y != y[row])) for row in rows]
+        views[name] = X[source_rows]
     return MultiViewData(views), y
 
 
@@ -82,24 +81,24 @@ GENERATORS: dict[str, Callable] = {
 
 
 def dataset_names() -> list[str]:
-    """Names that a suite may give to data: data sets and generators."""
+    """Names of data that a suite may use: data sets and generators."""
     return [*DATASETS, *GENERATORS]
 
 
 class ProblemCache:
-    """Problems by name and parameters; those in memory go first, the last one loaded is kept."""
+    """Problems by name and parameters: those in memory first, then the last one loaded."""
 
-    def __init__(self, given: Mapping[str, Problem] | None = None) -> None:
-        self.given = dict(given or {})
+    def __init__(self, in_memory: Mapping[str, Problem] | None = None) -> None:
+        self.in_memory = dict(in_memory or {})
         self._last: tuple[Any, Problem] | None = None
 
     def get(self, name: str, parameters: Mapping[str, Any]) -> Problem:
-        """The problem, loaded unless it was the last one asked for."""
-        if name in self.given:
-            return self.given[name]
+        """Return a problem, loading it unless it is in memory."""
+        if name in self.in_memory:
+            return self.in_memory[name]
         key = (name, sorted(parameters.items()))
         if self._last is None or self._last[0] != key:
-            self._last = None  # never two large sets at once
+            self._last = None  # never hold two large data sets at once
             self._last = key, _load(name, parameters)
         return self._last[1]
 
@@ -111,6 +110,6 @@ def _load(name: str, parameters: Mapping[str, Any]) -> Problem:
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(dataset_names())}")
     dataset = DATASETS[name]
-    # what a suite asks for beyond the settings of the name, such as the seed of a random deal
+    # a suite may override the settings, such as the seed of a random assignment of columns
     bunch = dataset.loader(**{**dataset.settings, **parameters})
     return Problem(bunch.data, bunch.target, splits=bunch.splits)
