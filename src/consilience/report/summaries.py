@@ -1,9 +1,9 @@
-"""What the page shows, as plain rows: ranking with intervals and tests, views, notes."""
+"""The numbers of the report: ranking with intervals and tests, importance of views, notes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,28 @@ from consilience.compare.study import StudyResults
 
 __all__ = [
     "Calibration",
-    "Curve",
-    "Row",
+    "LearningCurve",
+    "RankingRow",
     "calibration",
-    "confusion",
+    "confusion_matrix",
     "corrected_interval",
-    "curves",
     "format_p_value",
     "importance",
-    "missing_views",
-    "out_of_fold",
+    "learning_curves",
+    "method_notes",
+    "missing_view_accuracy",
+    "out_of_fold_predictions",
     "ranking",
-    "remarks",
 ]
 
-REST = Condition()
-BIN_SAMPLES = 20  # fewer say nothing about how often predictions are right
+UNALTERED = Condition()
+MIN_BIN_SAMPLES = 20  # the accuracy of fewer predictions is too noisy
 N_BINS = 10
 
 
 @dataclass(frozen=True)
-class Row:
-    """A method in the ranking; ``p_value`` is of no difference from the best."""
+class RankingRow:
+    """A method in the ranking, with the p-value of its difference from the best."""
 
     method: str
     summary: str
@@ -56,33 +56,33 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """Whether every fit gave a score."""
+        """Whether every fit has a score."""
         return not np.isnan(self.score)
 
 
 def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, float]:
-    """95 % interval of the mean over folds that share training rows (Nadeau & Bengio 2003)."""
+    """95 % interval of the mean over folds with shared training rows (Nadeau & Bengio 2003)."""
     n = len(scores)
     if n < 2:
         return np.nan, np.nan
     error = np.sqrt(scores.var(ddof=1) * (1 / n + test_share / (1 - test_share)))
-    reach = stats.t.ppf(0.975, n - 1) * error
-    return float(scores.mean() - reach), float(scores.mean() + reach)
+    half_width = stats.t.ppf(0.975, n - 1) * error
+    return float(scores.mean() - half_width), float(scores.mean() + half_width)
 
 
-def ranking(run: Run, main: Results) -> list[Row]:
-    """Methods, the best first; those without a score last."""
-    metric, share = run.options.metric, 1 / run.options.cv
-    sign, most = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
+def ranking(run: Run, main: Results) -> list[RankingRow]:
+    """Rank the methods, best first; those without a score come last."""
+    metric, test_share = run.options.metric, 1 / run.options.cv
+    sign, upper_bound = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
     rows = []
     for method in main.methods:
-        key = CellKey(run.data.name, REST, method)
+        key = CellKey(run.data.name, UNALTERED, method)
         cell = main.cell(key, metric)
         complete = not np.isnan(cell.mean)
-        interval = corrected_interval(cell.scores, share) if complete else (np.nan, np.nan)
-        low, high = map(float, np.clip(interval, 0.0, most))  # few folds may reach beyond
+        interval = corrected_interval(cell.scores, test_share) if complete else (np.nan, np.nan)
+        low, high = map(float, np.clip(interval, 0.0, upper_bound))
         rows.append(
-            Row(
+            RankingRow(
                 method=method,
                 summary=RECIPES[method].summary if method in RECIPES else "",
                 source=RECIPES[method].source if method in RECIPES else "",
@@ -96,23 +96,22 @@ def ranking(run: Run, main: Results) -> list[Row]:
             )
         )
     rows.sort(key=lambda row: (not row.complete, -sign * np.nan_to_num(row.score), row.method))
-    return _with_tests(rows, share)
+    return _add_p_values(rows, test_share)
 
 
-def _with_tests(rows: list[Row], share: float) -> list[Row]:
-    """p-values against the first row, adjusted for their number."""
+def _add_p_values(rows: list[RankingRow], test_share: float) -> list[RankingRow]:
+    """Add p-values against the first row, adjusted for multiple comparisons."""
     others = [row for row in rows[1:] if row.complete]
     if not others or len(rows[0].scores) < 2:
         return rows
-    raw = np.array([paired_t(rows[0].scores, row.scores, share).p_value for row in others])
-    adjusted = dict(zip([row.method for row in others], holm(raw), strict=True))
-    return [
-        Row(**{**row.__dict__, "p_value": float(adjusted.get(row.method, np.nan))}) for row in rows
-    ]
+    best = rows[0].scores
+    p_values = np.array([paired_t(best, row.scores, test_share).p_value for row in others])
+    adjusted = dict(zip([row.method for row in others], holm(p_values), strict=True))
+    return [replace(row, p_value=float(adjusted.get(row.method, np.nan))) for row in rows]
 
 
 def format_p_value(value: float) -> str:
-    """A p-value for a table; empty where there is none."""
+    """Format a p-value for a table; NaN becomes an empty string."""
     if np.isnan(value):
         return ""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
@@ -126,61 +125,60 @@ def _mean(values: np.ndarray) -> float:
 # -- views -----------------------------------------------------------------------------------
 
 
-def importance(stages: StudyResults, probe: str) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation over folds of a probe of the best method, by view."""
-    result: dict[str, list[float]] = {}
-    for record in stages.importance.records:
-        for view, value in record.outcome.diagnostics.get(probe, {}).items():
-            result.setdefault(view, []).append(np.nan if value is None else value)
+def importance(results: StudyResults, kind: str) -> dict[str, tuple[float, float]]:
+    """Importance of each view for the best method: mean and standard deviation over folds."""
+    by_view: dict[str, list[float]] = {}
+    for record in results.importance.records:
+        for view, value in record.outcome.diagnostics.get(kind, {}).items():
+            by_view.setdefault(view, []).append(np.nan if value is None else value)
     return {
         view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
-        for view, v in result.items()
+        for view, v in by_view.items()
     }
 
 
-def missing_views(main: Results, methods: list[str]) -> dict[str, dict[str, float]]:
+def missing_view_accuracy(main: Results, methods: list[str]) -> dict[str, dict[str, float]]:
     """Accuracy of each method when a view is missing at prediction, by method and view."""
-    sums: dict[str, dict[str, list[float]]] = {}
+    accuracies: dict[str, dict[str, list[float]]] = {}
     for record in main.records:
         if record.task.method_name in methods and record.done:
-            own = sums.setdefault(record.task.method_name, {})
+            by_view = accuracies.setdefault(record.task.method_name, {})
             for view, value in record.outcome.diagnostics.get("missing_views", {}).items():
-                own.setdefault(view, []).append(np.nan if value is None else value)
+                by_view.setdefault(view, []).append(np.nan if value is None else value)
     return {
-        method: {view: float(np.mean(values)) for view, values in sums[method].items()}
+        method: {view: float(np.mean(values)) for view, values in accuracies[method].items()}
         for method in methods
-        if method in sums
+        if method in accuracies
     }
 
 
 # -- predictions -----------------------------------------------------------------------------
 
 
-def out_of_fold(run: Run, store: Store, main: Results, method: str) -> list[Predictions]:
-    """Predictions of a method for every sample, from the first round of folds."""
-    result = []
-    for record in main.records:
-        if record.task.method_name == method and record.done and record.task.repeat == 0:
-            kept = store.predictions(record.task_hash)
-            if kept is not None:
-                result.append(kept)
-    return result
+def out_of_fold_predictions(store: Store, main: Results, method: str) -> list[Predictions]:
+    """Predictions of a method for every sample, from the first repeat of the cross-validation."""
+    predictions = [
+        store.predictions(record.task_hash)
+        for record in main.records
+        if record.task.method_name == method and record.done and record.task.repeat == 0
+    ]
+    return [fold for fold in predictions if fold is not None]
 
 
-def confusion(run: Run, parts: list[Predictions]) -> np.ndarray:
-    """Samples by true (rows) and predicted class."""
-    place = {name: i for i, name in enumerate(run.data.classes)}
-    table = np.zeros((len(place), len(place)), dtype=int)
-    for part in parts:
-        codes = np.array([place[str(c)] for c in part.classes])
-        known = part.y_true >= 0
-        np.add.at(table, (codes[part.y_true[known]], codes[part.y_pred[known]]), 1)
-    return table
+def confusion_matrix(run: Run, predictions: list[Predictions]) -> np.ndarray:
+    """Count samples by true (rows) and predicted class (columns)."""
+    index = {name: i for i, name in enumerate(run.data.classes)}
+    matrix = np.zeros((len(index), len(index)), dtype=int)
+    for fold in predictions:
+        indices = np.array([index[str(c)] for c in fold.classes])
+        known = fold.y_true >= 0
+        np.add.at(matrix, (indices[fold.y_true[known]], indices[fold.y_pred[known]]), 1)
+    return matrix
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Mean confidence and accuracy in bins of confidence, and how far they are apart on average."""
+    """Mean confidence and accuracy by bin of confidence, and their mean absolute difference."""
 
     confidence: np.ndarray
     accuracy: np.ndarray
@@ -188,36 +186,37 @@ class Calibration:
     error: float
 
 
-def calibration(parts: list[Predictions]) -> Calibration | None:
-    """Confidence of the predicted class against how often it is right; None without any."""
-    if not parts or any(part.kind != "probability" for part in parts):
+def calibration(predictions: list[Predictions]) -> Calibration | None:
+    """Compare the confidence of predictions with their accuracy; None without probabilities."""
+    if not predictions or any(fold.kind != "probability" for fold in predictions):
         return None
-    confidence = np.concatenate([part.scores.max(axis=1) for part in parts])
-    right = np.concatenate([part.y_true == part.y_pred for part in parts])
-    bins = _filled_bins(np.minimum((confidence * N_BINS).astype(int), N_BINS - 1))
+    confidence = np.concatenate([fold.scores.max(axis=1) for fold in predictions])
+    correct = np.concatenate([fold.y_true == fold.y_pred for fold in predictions])
+    bins = _merge_small_bins(np.minimum((confidence * N_BINS).astype(int), N_BINS - 1))
     size = np.bincount(bins)
     mean = np.bincount(bins, confidence) / size
-    share = np.bincount(bins, right) / size
-    return Calibration(mean, share, size, float((size * np.abs(mean - share)).sum() / size.sum()))
+    accuracy = np.bincount(bins, correct) / size
+    error = float((size * np.abs(mean - accuracy)).sum() / size.sum())
+    return Calibration(mean, accuracy, size, error)
 
 
-def _filled_bins(bins: np.ndarray) -> np.ndarray:
-    """Bins of equal width, from 0 on, taken together with the next until they hold enough."""
+def _merge_small_bins(bins: np.ndarray) -> np.ndarray:
+    """Merge bins with their successors until each holds enough samples, and renumber from 0."""
     counts = np.bincount(bins, minlength=N_BINS)
-    number, held, place = 0, 0, np.empty(N_BINS, dtype=int)
+    number, n_held, new_number = 0, 0, np.empty(N_BINS, dtype=int)
     for b, count in enumerate(counts):
-        place[b] = number
-        held += count
-        if held >= BIN_SAMPLES and counts[b + 1 :].sum() >= BIN_SAMPLES:
-            number, held = number + 1, 0
-    return place[bins]
+        new_number[b] = number
+        n_held += count
+        if n_held >= MIN_BIN_SAMPLES and counts[b + 1 :].sum() >= MIN_BIN_SAMPLES:
+            number, n_held = number + 1, 0
+    return new_number[bins]
 
 
 # -- learning curve --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """Scores of a method by number of training samples."""
 
     method: str
@@ -226,30 +225,30 @@ class Curve:
     deviations: list[float]
 
 
-def curves(run: Run, stages: StudyResults) -> list[Curve]:
-    """Learning curves; their last point is the comparison itself."""
-    result = []
-    full = run.data.samples * (run.options.cv - 1) // run.options.cv
-    conditions = sorted(stages.curve.conditions, key=lambda c: c.train_size or 0)
-    for method in stages.curve.methods:
+def learning_curves(run: Run, results: StudyResults) -> list[LearningCurve]:
+    """Learning curves, whose last points are the results of the comparison itself."""
+    curves = []
+    full_size = run.data.samples * (run.options.cv - 1) // run.options.cv
+    conditions = sorted(results.curve.conditions, key=lambda c: c.train_size or 0)
+    for method in results.curve.methods:
         points = []
         for condition in conditions:
-            cell = stages.curve.cell(CellKey(run.data.name, condition, method), run.options.metric)
+            cell = results.curve.cell(CellKey(run.data.name, condition, method), run.options.metric)
             points.append((condition.train_size, cell.mean, cell.deviation))
-        cell = stages.main.cell(CellKey(run.data.name, REST, method), run.options.metric)
-        points.append((full, cell.mean, cell.deviation))
+        cell = results.main.cell(CellKey(run.data.name, UNALTERED, method), run.options.metric)
+        points.append((full_size, cell.mean, cell.deviation))
         known = [point for point in points if point[0] is not None and not np.isnan(point[1])]
         if len(known) > 1:
-            result.append(Curve(method, *map(list, zip(*known, strict=True))))
-    return result
+            curves.append(LearningCurve(method, *map(list, zip(*known, strict=True))))
+    return curves
 
 
-# -- remarks ---------------------------------------------------------------------------------
+# -- notes -----------------------------------------------------------------------------------
 
 
-def remarks(main: Results) -> list[dict[str, Any]]:
-    """Warnings and tuned settings by method, with the number of fits they were seen in."""
-    result = []
+def method_notes(main: Results) -> list[dict[str, Any]]:
+    """Warnings and tuned parameters by method, with the number of fits in which they occurred."""
+    entries = []
     for method in main.methods:
         records = [record for record in main.records if record.task.method_name == method]
         notes = Counter(note.splitlines()[0] for r in records for note in r.outcome.notes if note)
@@ -259,11 +258,11 @@ def remarks(main: Results) -> list[dict[str, Any]]:
             if r.outcome.best_params
         )
         if notes or best_params:
-            result.append(
+            entries.append(
                 {
                     "method": method,
                     "notes": notes.most_common(),
-                    "chosen": best_params.most_common(),
+                    "best_params": best_params.most_common(),
                 }
             )
-    return result
+    return entries
