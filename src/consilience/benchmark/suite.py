@@ -106,7 +106,12 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
 
     def conditions(self) -> list[Condition]:
         """Return all combinations of the alterations, followed by the extra conditions."""
-        alterations = self.train_size, self.label_noise, self.missing, self.junk_views
+        alterations: tuple[Any, ...] = (
+            self.train_size,
+            self.label_noise,
+            self.missing,
+            self.junk_views,
+        )
         values = [v if isinstance(v, list) else [v] for v in alterations]
         combinations = [Condition(*combination) for combination in product(*values)]
         return [*combinations, *(extra.condition for extra in self.more)]

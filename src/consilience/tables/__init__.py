@@ -1,4 +1,4 @@
-"""A user's own tables: files to views, preparation inside cross-validation, models that know both.
+"""Tables as views: reading and joining files, preprocessing, and models that predict from tables.
 
 The only code that reads files of tables. It needs the extra ``tables``.
 """
