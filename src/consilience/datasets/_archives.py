@@ -199,9 +199,10 @@ def _unpack_tar(file: IO[bytes], folder: Path, limit: UnpackLimit) -> None:
             if member.isdir():
                 _make_folder(folder, member.name, limit)
                 continue
-            content = archive.extractfile(member)
-            if not member.isreg() or member.issparse() or content is None:
+            if not member.isreg() or member.issparse():
                 raise DatasetError(f"rejected: {member.name!r} is not a regular file")
+            content = archive.extractfile(member)
+            assert content is not None  # a regular file
             _write(MeteredStream(content, limit), folder, member.name, limit)
     while metered.read():  # to the end, where the checksum is verified
         pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ def _sparsify(X: np.ndarray, sparsity: float) -> sp.csr_array:
     return sp.csr_array(np.maximum(X - np.quantile(X, sparsity, axis=0), 0.0))
 
 
-def _per_view(name: str, value: float | Iterable[Any], n_views: int) -> list[Any]:
+def _per_view(name: str, value: Any, n_views: int) -> list[Any]:
     if isinstance(value, numbers.Real):
         return [value] * n_views
     values = list(value)
