@@ -33,10 +33,10 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience.benchmark import load_suite, plan
-from consilience.benchmark.problems import Problem, Problems
-from consilience.benchmark.protocol import stream, with_presence
+from consilience.benchmark.problems import Problem, ProblemCache
+from consilience.benchmark.protocol import make_rng, with_presence
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import cut, execute
+from consilience.benchmark.work import execute, prepare_task_data
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import EarlyFusionClassifier
 
@@ -54,7 +54,7 @@ def our_tasks(wanted):
     if not available():
         return
     os.environ["CONSILIENCE_DATA"] = str(MIRROR)
-    problems = Problems()
+    problems = ProblemCache()
     for task in plan(load_suite("default"))[0]:
         if task.method == OURS and wanted(task.condition):
             yield task, problems.get(task.data, task.data_parameters)
@@ -78,7 +78,7 @@ def missing(rate=0.3):
         rows = np.arange(len(problem.target))
         if task.complete:
             rows = np.flatnonzero(problem.data.present.all(axis=1))
-        rng = stream(task.seed, task.repeat, "views")
+        rng = make_rng(task.seed, task.repeat, "views")
         hidden = Problem(hide_by_chance(problem.data[rows], rate, rng), problem.target[rows])
         condition = replace(task.condition, missing=0.0)
         outcome = execute(replace(task, condition=condition, complete=False), hidden)
@@ -120,7 +120,7 @@ def unlabelled(most=500):
     """The suite's splits with 100 rows, and the same with rows that are in no split."""
     scores = defaultdict(list)
     for task, problem in our_tasks(lambda condition: condition == Condition(train_size=100)):
-        parts = cut(task, problem)
+        parts = prepare_task_data(task, problem)
         train, test = parts.rows.train, parts.rows.test
         rest = np.setdiff1d(np.arange(len(parts.target)), np.r_[train, test])
         rest = np.random.RandomState(0).permutation(rest)[:most]

@@ -18,7 +18,7 @@ from consilience import MultiViewData, ViewTransformer
 from consilience.benchmark import RECIPES
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
-from consilience.io import ALLOWED, MANIFEST, ModelFileError, _with_manifest, load, save
+from consilience.io import MANIFEST, TRUSTED_TYPES, ModelFileError, _add_manifest, load, save
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_a_type_that_is_not_listed_is_neither_saved_nor_loaded(tmp_path):
     assert list(tmp_path.iterdir()) == []
     import skops.io
 
-    (tmp_path / "m.skops").write_bytes(_with_manifest(skops.io.dumps(model)))
-    with pytest.raises(ModelFileError, match=r"is refused.*posixpath\.join"):
+    (tmp_path / "m.skops").write_bytes(_add_manifest(skops.io.dumps(model)))
+    with pytest.raises(ModelFileError, match=r"cannot be loaded.*posixpath\.join"):
         load(tmp_path / "m.skops")
 
 
@@ -72,9 +72,9 @@ def test_foreign_files(tmp_path):
 
     path = tmp_path / "m.skops"
     for content, reason in (
-        (b"", "no model file"),
-        (b"hello", "no model file"),
-        (pickle.dumps(LateFusionClassifier()), "no model file"),
+        (b"", "not a model file"),
+        (b"hello", "not a model file"),
+        (pickle.dumps(LateFusionClassifier()), "not a model file"),
         (skops.io.dumps(LateFusionClassifier()), "not written by consilience"),
     ):
         path.write_bytes(content)
@@ -86,7 +86,7 @@ def test_foreign_files(tmp_path):
 
 def test_versions_are_told(tmp_path, problem, monkeypatch):
     data, y = problem["dense"]
-    monkeypatch.setattr("consilience.io._versions", lambda: {"scikit-learn": "0.1.0"})
+    monkeypatch.setattr("consilience.io._package_versions", lambda: {"scikit-learn": "0.1.0"})
     save(LateFusionClassifier().fit(data, y), tmp_path / "m.skops")
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.1\.0"):
@@ -127,7 +127,7 @@ def sealed(parts):
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    return _with_manifest(buffer.getvalue())
+    return _add_manifest(buffer.getvalue())
 
 
 def nodes(tree):
@@ -216,9 +216,9 @@ def test_corrupted_files_raise_or_load_allowed_types(tmp_path, problem, monkeypa
         except ModelFileError as error:
             messages.append(str(error))
     assert trap.sprung == []
-    assert all(text.startswith(f"{path} is refused: ") for text in messages)
+    assert all(text.startswith(f"{path} cannot be loaded: ") for text in messages)
     assert len(messages) > len(loaded)
     # what was loaded is of listed types: a forged schema may hold other values of these
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in loaded}
     strange = {n for n in names if not n.startswith(("sklearn.", "builtins.", "numpy."))}
-    assert strange <= set(ALLOWED)
+    assert strange <= set(TRUSTED_TYPES)

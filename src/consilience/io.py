@@ -1,7 +1,7 @@
 """Model files: ``save(model, path)`` and ``load(path)``, without pickle.
 
-A file is an archive of skops (JSON and arrays) with a list of digests. It is loaded only if every
-type in it is on the list below; the list is fixed, and nothing that a file says can add to it.
+A file is a skops archive (JSON and arrays) with a manifest of checksums. It is loaded only if every
+type in it is on the fixed list below; nothing in a file can extend that list.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from zipfile import ZIP_DEFLATED, ZipFile
 __all__ = ["ModelFileError", "load", "save"]
 
 MANIFEST = "consilience.json"
-FORMAT = 1
+FORMAT_VERSION = 1
 PACKAGES = ("consilience", "scikit-learn", "numpy", "scipy")
-MAX_BYTES = 8 * 2**30  # unpacked; a small file can claim to hold anything
+MAX_UNPACKED_BYTES = 8 * 2**30  # a small file may unpack to an arbitrary size
 
-# types of fitted models beside those that skops trusts by itself: public estimators of
-# scikit-learn, NumPy's and SciPy's arrays, and plain values
-OURS = (
+# types in fitted models in addition to those that skops trusts by default, which are public
+# estimators of scikit-learn, arrays of NumPy and SciPy, and plain values
+CONSILIENCE_TYPES = (
     "_binned_tree.BinnedTreeClassifier",
     "_core.binned.Tree",
     "_default._reference_set.ReferenceSet",
@@ -87,18 +87,18 @@ OURS = (
     "vote._voters.EstimatorVoters",
     "vote._voters.TreeVoters",
 )
-THEIRS = (
+EXTERNAL_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
-ALLOWED = (*(f"consilience.{name}" for name in OURS), *THEIRS)
+TRUSTED_TYPES = (*(f"consilience.{name}" for name in CONSILIENCE_TYPES), *EXTERNAL_TYPES)
 
 
 class ModelFileError(ValueError):
-    """A file that is no model of ours, or was changed; the message says what is wrong."""
+    """A file is not a model of consilience, or was modified; the message says what is wrong."""
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -109,7 +109,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
     model : estimator
         Any classifier of this package or of scikit-learn, or a Pipeline of them.
     path : str or path
-        The file, usually ``*.skops``. It is written as a whole or not at all.
+        The file, usually ``*.skops``. It is written completely or not at all.
 
     Examples
     --------
@@ -121,39 +121,40 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> model = LateFusionClassifier().fit(data[:300], y[:300])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/model.skops")
-    ...     again = load(f"{folder}/model.skops")
-    >>> bool((again.predict(data) == model.predict(data)).all())
+    ...     loaded = load(f"{folder}/model.skops")
+    >>> bool((loaded.predict(data) == model.predict(data)).all())
     True
     """
-    skops = _skops()
+    skops = _import_skops()
     try:
         content = skops.dumps(model, compression=ZIP_DEFLATED, compresslevel=6)
     except Exception as error:
         raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from error
-    foreign = set(skops.get_untrusted_types(data=content)) - set(ALLOWED)
-    if foreign:
+    untrusted = set(skops.get_untrusted_types(data=content)) - set(TRUSTED_TYPES)
+    if untrusted:
         raise TypeError(
-            f"{type(model).__name__} cannot be saved: a file may hold types of consilience, "
-            f"scikit-learn, NumPy and SciPy only, and this model has {', '.join(sorted(foreign))}"
+            f"{type(model).__name__} cannot be saved: a file may contain only types of "
+            "consilience, scikit-learn, NumPy and SciPy, but this model has "
+            f"{', '.join(sorted(untrusted))}"
         )
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(beside, "wb") as file:
-            file.write(_with_manifest(content))
+        with open(temporary, "wb") as file:
+            file.write(_add_manifest(content))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Read a model that ``save`` wrote; any other file is refused.
+    """Read a model that was written by ``save``; any other file is rejected.
 
-    Nothing in a file is ever executed: it holds names of types and their values, and a type that
-    is not on the fixed list of this package is an error.
+    Nothing in a file is ever executed: it contains names of types and their values, and a type
+    that is not on the fixed list of this package is an error.
 
     Parameters
     ----------
@@ -169,19 +170,19 @@ def load(path: str | os.PathLike) -> Any:
     try:
         _check_manifest(content)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of values that a changed file may hold
-            return _skops().loads(content, trusted=list(ALLOWED))
+            warnings.simplefilter("ignore")  # about odd values in a modified file
+            return _import_skops().loads(content, trusted=list(TRUSTED_TYPES))
     except ModelFileError as error:
-        raise ModelFileError(f"{path} is refused: {error}") from None
+        raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except ImportError:
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
-        reason = f"it is no model file of consilience ({message})"
-        raise ModelFileError(f"{path} is refused: {reason}") from None
+        reason = f"it is not a model file of consilience ({message})"
+        raise ModelFileError(f"{path} cannot be loaded: {reason}") from None
 
 
-def _skops() -> Any:
+def _import_skops() -> Any:
     try:
         import skops.io
     except ImportError:
@@ -189,60 +190,68 @@ def _skops() -> Any:
     return skops.io
 
 
-def _with_manifest(content: bytes) -> bytes:
+def _add_manifest(content: bytes) -> bytes:
     buffer = io.BytesIO(content)
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
-        manifest = {"format": FORMAT, "packages": _versions(), "sha256": _digests(archive)}
+        manifest = {
+            "format": FORMAT_VERSION,
+            "packages": _package_versions(),
+            "sha256": _checksums(archive),
+        }
         archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
     return buffer.getvalue()
 
 
-def _digests(archive: ZipFile) -> dict[str, str]:
+def _checksums(archive: ZipFile) -> dict[str, str]:
     names = [name for name in archive.namelist() if name != MANIFEST]
     return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
 
 
-def _versions() -> dict[str, str]:
-    result = {}
+def _package_versions() -> dict[str, str]:
+    versions = {}
     for name in PACKAGES:
         try:
-            result[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            result[name] = "unknown"
-    return result
+            versions[name] = "unknown"
+    return versions
 
 
 def _check_manifest(content: bytes) -> None:
-    """The archive is whole and as it was written."""
+    """Check that the archive is complete and unmodified."""
     with ZipFile(io.BytesIO(content)) as archive:
         names = archive.namelist()
         if MANIFEST not in names:
             raise ModelFileError("it was not written by consilience")
         size = sum(entry.file_size for entry in archive.infolist())
-        if size > MAX_BYTES:
-            raise ModelFileError(f"it claims to hold {size / 2**30:.0f} GB")
+        if size > MAX_UNPACKED_BYTES:
+            raise ModelFileError(f"it would unpack to {size / 2**30:.0f} GB")
         manifest = json.loads(archive.read(MANIFEST))
-        if manifest.get("format") != FORMAT:
-            raise ModelFileError(f"its format is {manifest.get('format')!r}, this one is {FORMAT}")
-        digests = manifest["sha256"]
-        if len(set(names)) != len(names) or {*names} != {MANIFEST, *digests}:
-            raise ModelFileError("parts of it were added or taken away")
-        changed = [name for name, digest in _digests(archive).items() if digests[name] != digest]
-    if changed:
-        raise ModelFileError(f"it was changed after it was written ({', '.join(changed)})")
-    _warn_of_versions(manifest["packages"])
+        if manifest.get("format") != FORMAT_VERSION:
+            raise ModelFileError(
+                f"its format version is {manifest.get('format')!r}, expected {FORMAT_VERSION}"
+            )
+        expected = manifest["sha256"]
+        if len(set(names)) != len(names) or {*names} != {MANIFEST, *expected}:
+            raise ModelFileError("parts of it were added or removed")
+        modified = [
+            name for name, sha256 in _checksums(archive).items() if expected[name] != sha256
+        ]
+    if modified:
+        raise ModelFileError(f"it was modified after it was written ({', '.join(modified)})")
+    _warn_about_versions(manifest["packages"])
 
 
-def _warn_of_versions(written: dict[str, str]) -> None:
-    here = _versions()
-    other = [
-        f"{name} {old} (here {here[name]})"
-        for name, old in written.items()
-        if name in here and old.split(".")[:2] != here[name].split(".")[:2]
+def _warn_about_versions(saved: dict[str, str]) -> None:
+    installed = _package_versions()
+    different = [
+        f"{name} {old} (installed: {installed[name]})"
+        for name, old in saved.items()
+        if name in installed and old.split(".")[:2] != installed[name].split(".")[:2]
     ]
-    if other:
+    if different:
         warnings.warn(
-            f"the model was saved with {', '.join(other)}; its answers may differ",
+            f"the model was saved with {', '.join(different)}; its predictions may differ",
             UserWarning,
             stacklevel=4,
         )

@@ -8,10 +8,10 @@ from unittest.mock import patch
 
 import pytest
 
-from consilience.benchmark.problems import Problems
+from consilience.benchmark.problems import ProblemCache
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.tasks import cross_validation, task_hash
-from consilience.benchmark.work import COSTS, execute
+from consilience.benchmark.work import COST_METRICS, execute
 
 FULL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
 SUITE = """
@@ -77,8 +77,8 @@ def count_results(out):
 
 def run_serially(tasks, store, *, problems=None, **_):
     """In the place of ``run_tasks``: no worker processes, no limits."""
-    problems = Problems(problems)
-    store.enter_runner()
+    problems = ProblemCache(problems)
+    store.register_runner()
     for task in tasks:
         problem = problems.get(task.data, task.data_parameters)
         store.add(task, execute(task, problem), 0.0, 0.1)
@@ -94,7 +94,7 @@ def table(records):
     rows = {}
     for record in records:
         outcome = record.outcome
-        metrics = {k: v for k, v in outcome.metrics.items() if k not in COSTS}
+        metrics = {k: v for k, v in outcome.metrics.items() if k not in COST_METRICS}
         assert record.task_hash not in rows
-        rows[record.task_hash] = (record.task, outcome.status, metrics, outcome.chosen)
+        rows[record.task_hash] = (record.task, outcome.status, metrics, outcome.best_params)
     return rows

@@ -101,7 +101,7 @@ def test_interrupt_leaves_a_readable_store(suite, undisturbed, tmp_path):
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does
     _, err = run.communicate(timeout=60)
     assert run.returncode == 1
-    assert "consilience: stopped; the same command goes on from here" in err
+    assert "consilience: stopped; run the same command to continue" in err
     assert "Traceback" not in err
     expected, _ = undisturbed
     result = results(tmp_path)

@@ -12,9 +12,9 @@ from consilience.benchmark.protocol import (
     balanced_subset,
     flip_labels,
     hide_views,
+    make_rng,
     n_splits,
-    rows_of,
-    stream,
+    split_rows,
 )
 from consilience.datasets import make_multiview_classification
 
@@ -29,7 +29,7 @@ def test_folds_partition_the_rows(labels, n, repeats, seed):
     y, split = np.array(labels), Folds(n, repeats)
     tested = []
     for index in range(n_splits(split)):
-        rows = rows_of(split, index, y, seed=seed)
+        rows = split_rows(split, index, y, seed=seed)
         assert sorted([*rows.train, *rows.test]) == list(range(len(y)))
         tested.append(rows.test)
     for repeat in range(repeats):
@@ -43,12 +43,12 @@ def test_holdout_has_the_sizes_asked_for(labels, seed, stratified, validation):
     split = Holdout(3, 0.25, validation, stratified)
     seen = set()
     for index in range(n_splits(split)):
-        rows = rows_of(split, index, y, seed=seed)
+        rows = split_rows(split, index, y, seed=seed)
         assert sorted(np.concatenate(rows)) == list(range(len(y)))
         assert len(rows.test) == round(0.25 * len(y))
         expected = validation if isinstance(validation, int) else round(validation * len(y))
         assert len(rows.validation) == expected
-        again = rows_of(split, index, y, seed=seed)
+        again = split_rows(split, index, y, seed=seed)
         assert all((a == b).all() for a, b in zip(rows, again, strict=True))
         seen.add(tuple(rows.test))
     assert len(seen) > 1
@@ -62,17 +62,17 @@ def test_official_splits_come_round_again():
     }
     split = Official(repeats=2)
     assert n_splits(split, len(official)) == 4
-    tests = [rows_of(split, i, rows, seed=0, official=official).test.tolist() for i in range(4)]
+    tests = [split_rows(split, i, rows, seed=0, official=official).test.tolist() for i in range(4)]
     assert tests == [[1, 2], [6, 7, 8], [1, 2], [6, 7, 8]]
     with pytest.raises(ValueError, match="no official split"):
-        rows_of(split, 0, rows, seed=0, official={})
+        split_rows(split, 0, rows, seed=0, official={})
 
 
 @given(LABELS, st.integers(2, 40), SEEDS)
 def test_subset_is_balanced(labels, size, seed):
     y = np.array(labels)
     rows = np.random.default_rng(seed).permutation(len(y))[: len(y) // 2 + 10]
-    kept = balanced_subset(rows, y[rows], size, stream(seed, 0, "subset"))
+    kept = balanced_subset(rows, y[rows], size, make_rng(seed, 0, "subset"))
     assert set(kept) <= set(rows)
     assert len(set(kept)) == len(kept)
     counts, is_present = (
@@ -89,7 +89,7 @@ def test_subset_is_balanced(labels, size, seed):
 @given(LABELS, st.floats(0, 1), SEEDS)
 def test_flipped_labels_are_other_labels(labels, rate, seed):
     y = np.array(list("abc"))[labels]
-    flipped = flip_labels(y, rate, stream(seed, 0, "labels"))
+    flipped = flip_labels(y, rate, make_rng(seed, 0, "labels"))
     assert (flipped != y).sum() == round(rate * len(y))
     assert set(flipped) <= set(y)
 
@@ -100,9 +100,9 @@ def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
     free = data.present.sum() - len(data)
     if round(rate * 160) > free:
         with pytest.raises(ValueError, match="cannot be hidden"):
-            hide_views(data, rate, stream(seed, 0, "views"))
+            hide_views(data, rate, make_rng(seed, 0, "views"))
         return
-    less = hide_views(data, rate, stream(seed, 0, "views"))
+    less = hide_views(data, rate, make_rng(seed, 0, "views"))
     assert less.present.any(axis=1).all()
     assert data.present.sum() - less.present.sum() == round(rate * 160)
     assert not (less.present & ~data.present).any()
@@ -110,25 +110,25 @@ def test_hidden_views_are_as_many_as_asked_for(rate, missing, seed):
 
 def test_junk_views_are_appended():
     data, _ = make_multiview_classification(40, n_views=2, missing_rate=0.3, random_state=0)
-    more = add_noise_views(data, 3, stream(0, 0, "junk"))
+    more = add_noise_views(data, 3, make_rng(0, 0, "junk"))
     assert more.view_names == (*data.view_names, "junk 1", "junk 2", "junk 3")
     np.testing.assert_array_equal(more.present[:, :2], data.present)
     assert more.present[:, 2:].all()
     np.testing.assert_array_equal(
-        more["junk 2"], add_noise_views(data, 2, stream(0, 0, "junk"))["junk 2"]
+        more["junk 2"], add_noise_views(data, 2, make_rng(0, 0, "junk"))["junk 2"]
     )
     noise = np.hstack([more[f"junk {v}"] for v in (1, 2, 3)])
     assert noise.shape == (40, 300)
     assert abs(noise.mean()) < 0.05
     assert abs(noise.std() - 1) < 0.05
     with pytest.raises(ValueError, match="there is a view 'junk 1' already"):
-        add_noise_views(more, 1, stream(0, 0, "junk"))
+        add_noise_views(more, 1, make_rng(0, 0, "junk"))
 
 
 def test_junk_beside_a_kernel():
     ids = np.arange(20)
     kernel = MultiViewData({"k": np.eye(20)}, sample_ids=ids, kinds={"k": "kernel"})
-    more = add_noise_views(kernel, 1, stream(0, 0, "junk"))
+    more = add_noise_views(kernel, 1, make_rng(0, 0, "junk"))
     assert more.kinds == {"k": "kernel", "junk 1": "features"}
     np.testing.assert_array_equal(more[ids[5:]]["k"], kernel[ids[5:]]["k"])
 
@@ -137,7 +137,7 @@ def test_hidden_kernel_views_still_find_their_columns():
     X = np.random.default_rng(0).normal(size=(20, 3))
     kernels = {"a": X @ X.T, "b": (X @ X.T) ** 2}
     data = MultiViewData(kernels, kinds=dict.fromkeys(kernels, "kernel"))
-    less = hide_views(data, 0.3, stream(0, 0, "views"))
+    less = hide_views(data, 0.3, make_rng(0, 0, "views"))
     train, test = less[:12], less[12:]
     np.testing.assert_allclose(test.against("a", train.reference()), kernels["a"][12:, :12])
 

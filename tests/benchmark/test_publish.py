@@ -6,9 +6,9 @@ import pytest
 
 from benchmark.studies import SUITE
 from consilience.benchmark import plan
-from consilience.benchmark.progress import Forecast, duration
+from consilience.benchmark.progress import Forecast, format_duration
 from consilience.benchmark.publish import raw_csv, summary_csv, write_file, write_results
-from consilience.benchmark.results import Key, collect
+from consilience.benchmark.results import CellKey, collect_results
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import task_hash
@@ -37,11 +37,11 @@ def study(text=SUITE + PAPER, fail=(), leave=0):
     suite = parse_suite(text, "small")
     tasks, _ = plan(suite)
     with Store(":memory:") as store:
-        store.enter_runner()
+        store.register_runner()
         for task in tasks[: len(tasks) - leave]:
             store.add(task, outcome_of(task, fail), 0.0, 1.0)
         environments = list(store.environments().values())
-        return suite, tasks, collect(tasks, store.records()), environments
+        return suite, tasks, collect_results(tasks, store.records()), environments
 
 
 def page(tmp_path, *args, **options):
@@ -70,7 +70,7 @@ def test_page_shows_ours_beside_the_papers(tmp_path):
 
 def test_unreached_paper_number_is_marked(tmp_path):
     text = page(tmp_path, SUITE + PAPER.replace("0.61 }", "[0.75, 0.02] }"))
-    assert "Not reached (1):" in text
+    assert "Worse than reported (1):" in text
     assert "Late fusion, accuracy: 0.60" in text
     assert "paper 0.75 (-0.1" in text
 
@@ -81,7 +81,7 @@ def test_failures_are_listed_and_not_averaged(tmp_path):
     assert "ValueError: a \\| b &lt;script> | 1 |" in text
     assert "<script" not in text
     suite, _, results, _ = study(fail=["MwMvC2"])
-    key = Key("synthetic", results.conditions[0], "MwMvC2")
+    key = CellKey("synthetic", results.conditions[0], "MwMvC2")
     assert np.isnan(results.cell(key, "accuracy").mean)
     rows = list(csv.DictReader(io.StringIO(summary_csv(suite, results))))
     (row,) = [r for r in rows if r["method"] == "MwMvC2" and r["metric"] == "accuracy"]
@@ -90,7 +90,7 @@ def test_failures_are_listed_and_not_averaged(tmp_path):
 
 def test_pending_fits_are_counted(tmp_path):
     text = page(tmp_path, leave=3)
-    assert "| MwMvC2 | 1 of 8 to do |" in text
+    assert "| MwMvC2 | 1 of 8 pending |" in text
     assert "21 of 24 fits done" in text
 
 
@@ -120,7 +120,7 @@ def test_many_data_sets_become_columns_and_ranks(tmp_path):
     assert "| method | set 0 | set 1 | set 2 | set 3 | set 4 |" in text
     assert "(small-ranks.svg)" in text
     assert "over 5 data sets: Early fusion 1.00, MwMvC2 2.00, Late fusion 3.00." in text
-    assert "Friedman's test that they are equal: p = 0.0067" in text
+    assert "Friedman test of equal ranks: p = 0.0067" in text
     figure = (tmp_path / "small-ranks.svg").read_text()
     assert all(method in figure for method in LEVEL)
     again = tmp_path / "again"
@@ -132,13 +132,13 @@ def test_one_vs_rest_is_averaged_within_a_split():
     text = SUITE.replace("[protocol]", '[protocol]\ntargets = "one-vs-rest"')
     suite = parse_suite(text, "small")
     tasks, _ = plan(suite)
-    assert {task.positive for task in tasks} == {0, 1}
+    assert {task.positive_class for task in tasks} == {0, 1}
     with Store(":memory:") as store:
         for task in tasks:
-            metrics = {"accuracy": task.positive + 10.0 * task.index}
+            metrics = {"accuracy": task.positive_class + 10.0 * task.index}
             store.add(task, Outcome(status="done", metrics=metrics), 0.0, 1.0)
-        results = collect(tasks, store.records())
-    cell = results.cell(results.cells[0], "accuracy")
+        results = collect_results(tasks, store.records())
+    cell = results.cell(results.cell_keys[0], "accuracy")
     assert cell.scores.tolist() == [0.5 + 10 * i for i in range(8)]
 
 
@@ -158,6 +158,6 @@ def test_forecast_knows_slow_methods():
     for task in tasks[:3]:
         forecast.add(task, {"Early fusion": 1.0, "Late fusion": 2.0, "MwMvC2": 30.0}[task.method])
     assert forecast.seconds_left() == pytest.approx(7 * 33 / 2)
-    assert duration(forecast.seconds_left()) == "0:01:56"
-    assert duration(None) == "-:--:--"
+    assert format_duration(forecast.seconds_left()) == "0:01:56"
+    assert format_duration(None) == "-:--:--"
     assert len({task_hash(task) for task in tasks}) == len(tasks)

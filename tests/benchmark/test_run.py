@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.misbehaving import register
 from benchmark.studies import FULL, table, tasks_on
 from consilience.benchmark import RECIPES, Problem
-from consilience.benchmark.pool import ProcessPool, Setup
-from consilience.benchmark.results import collect, rank
+from consilience.benchmark.pool import ProcessPool, WorkerSetup
+from consilience.benchmark.results import collect_results, rank_methods
 from consilience.benchmark.run import run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import task_hash
@@ -28,7 +28,7 @@ GROUPS = np.repeat(np.arange(18), 5)
 PROBLEMS = {
     "mine": Problem(DATA, Y),
     "grouped": Problem(DATA, Y, groups=GROUPS),
-    "prepared": Problem(DATA, Y, prepare=ViewTransformer(StandardScaler())),
+    "prepared": Problem(DATA, Y, preprocessor=ViewTransformer(StandardScaler())),
 }
 MEMORY = 2**30 if sys.platform == "linux" else None
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
@@ -57,8 +57,8 @@ METHODS = ["MwMvC2", "rShareBoost", "Stacking fusion", "Early fusion"]
 def calm():
     """Well-behaved tasks, by one worker and by two."""
     tasks = [
-        *tasks_on("mine", METHODS, seed=1, keep=True, probes=("missing_views",)),
-        *tasks_on("grouped", ["Concat"], keep=True),
+        *tasks_on("mine", METHODS, seed=1, keep_predictions=True, diagnostics=("missing_views",)),
+        *tasks_on("grouped", ["Concat"], keep_predictions=True),
         *tasks_on("prepared", ["SVM-2K"]),
     ]
     result = []
@@ -112,7 +112,7 @@ def test_scores_are_those_of_scikit_learn(calm):
     tasks, ((records, _), _) = calm
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
     scores = cross_val_score(RECIPES["Early fusion"].build(1), DATA, Y, cv=cv)
-    places = rank(collect(tasks, records), "mine")
+    places = rank_methods(collect_results(tasks, records), "mine")
     (place,) = [place for place in places if place.method == "Early fusion"]
     assert place.score == pytest.approx(scores.mean())
     assert place.deviation == pytest.approx(scores.std(ddof=1))
@@ -124,7 +124,7 @@ def test_number_of_workers_does_not_matter(calm):
     tasks, ((first, kept), (second, others)) = calm
     assert table(first) == table(second)
     assert len(first) == len(tasks) == 18
-    for key in [task_hash(task) for task in tasks if task.keep]:
+    for key in [task_hash(task) for task in tasks if task.keep_predictions]:
         np.testing.assert_array_equal(kept[key].scores, others[key].scores)
         np.testing.assert_array_equal(kept[key].y_pred, others[key].y_pred)
 
@@ -143,12 +143,12 @@ def test_tested_rows_are_all_rows_once_and_groups_stay_together(calm):
 def test_kept_predictions_give_the_metrics(calm):
     _, ((records, kept), _) = calm
     for record in records:
-        if record.task.keep:
+        if record.task.keep_predictions:
             result = kept[record.task_hash]
             accuracy = np.mean(result.y_true == result.y_pred)
             assert record.outcome.metrics["accuracy"] == pytest.approx(accuracy)
             np.testing.assert_array_equal(result.classes[result.y_true], Y[result.rows])
-    probes = [r.outcome.probes["missing_views"] for r in records if r.task.probes]
+    probes = [r.outcome.diagnostics["missing_views"] for r in records if r.task.diagnostics]
     assert all(set(probe) == {"view0", "view1", "view2"} for probe in probes)
 
 
@@ -176,9 +176,9 @@ def test_an_error_is_stored_with_its_traceback(storm):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("kill", "the worker was ended by SIGKILL"),
-        ("segfault", "the worker was ended by SIGSEGV"),
-        ("exit", "the worker ended with code 7"),
+        ("kill", "the worker was killed by SIGKILL"),
+        ("segfault", "the worker was killed by SIGSEGV"),
+        ("exit", "the worker exited with code 7"),
     ][: 3 if FULL else 1],
 )
 def test_crash_fails_only_its_own_task(storm, how, message):
@@ -202,8 +202,8 @@ def test_task_is_retried_when_its_worker_is_killed_from_outside(storm):
 def test_failures_are_not_averaged_away(storm):
     records = list(storm.values())
     tasks = [record.task for record in records]
-    results = collect(tasks, records)
-    places = {place.method: place for place in rank(results, "mine")}
+    results = collect_results(tasks, records)
+    places = {place.method: place for place in rank_methods(results, "mine")}
     assert places["raise"].failed
     assert np.isnan(places["raise"].score)
     assert places["hang"].failed  # one of two
@@ -237,7 +237,7 @@ def test_invalid_limits_raise(options):
 
 
 def test_close_ends_all_processes():
-    pool = ProcessPool(2, Setup(PROBLEMS, initializer=register))
+    pool = ProcessPool(2, WorkerSetup(PROBLEMS, initializer=register))
     for task in tasks_on("mine", ["hang"], n=2):
         pool.submit(task)
     pool.wait(0.1)

@@ -27,9 +27,9 @@ def path(tmp_path):
 
 
 def test_stored_records_are_read_back(path):
-    outcome = done(chosen={"c": 1.5}, notes=["a note"], probes={"p": {"view": 0.25}})
+    outcome = done(best_params={"c": 1.5}, notes=["a note"], diagnostics={"p": {"view": 0.25}})
     with Store(path) as store:
-        runner = store.enter_runner()
+        runner = store.register_runner()
         assert store.add(TASKS[0], outcome, 0.0, 1.5)
     with Store(path) as store:
         (record,) = store.records()
@@ -47,21 +47,21 @@ def test_the_first_result_stays(path):
         assert one.add(TASKS[0], done(0.25), 0.0, 1.0)
         assert not two.add(TASKS[0], done(0.75), 0.0, 1.0)
         assert two.record(KEYS[0]).outcome.metrics == {"accuracy": 0.25}
-        two.forget([KEYS[0]])
+        two.delete([KEYS[0]])
         assert one.statuses() == {}
 
 
 def test_claims_of_the_living_are_honoured(path):
     with Store(path) as one, Store(path) as two:
-        one.enter_runner()
-        two.enter_runner()
+        one.register_runner()
+        two.register_runner()
         assert one.claim(KEYS) == KEYS[0]
         assert two.claim(KEYS) == KEYS[1]
         assert one.claim(KEYS) == KEYS[2]
         one.add(TASKS[0], done(), 0.0, 1.0)
         assert two.claim(KEYS[:3]) is None
     with Store(path) as three:  # the others are gone, and so are their claims
-        three.enter_runner()
+        three.register_runner()
         assert three.claim(KEYS) == KEYS[1]
 
 
@@ -70,7 +70,7 @@ def test_claims_of_the_dead_are_taken_over(path, monkeypatch):
         import os, sys
         from consilience.benchmark.store import Store
         store = Store({str(path)!r})
-        store.enter_runner()
+        store.register_runner()
         print(store.claim({KEYS[:2]!r}), flush=True)
         os.kill(os.getpid(), 9)
     """
@@ -78,7 +78,7 @@ def test_claims_of_the_dead_are_taken_over(path, monkeypatch):
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.stdout.strip() == KEYS[0]
     with Store(path) as store:
-        store.enter_runner()
+        store.register_runner()
         # its number may have gone to another process: then only silence tells
         monkeypatch.setattr(module.os, "kill", lambda pid, signal: None)
         assert store.claim(KEYS[:1]) is None
@@ -88,7 +88,7 @@ def test_claims_of_the_dead_are_taken_over(path, monkeypatch):
 
 def test_a_full_store_keeps_what_it_has(path):
     with Store(path) as store:
-        store.enter_runner()
+        store.register_runner()
         store.add(TASKS[0], done(), 0.0, 1.0)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count={pages + 1}")
@@ -110,7 +110,7 @@ def test_a_full_disk(tmp_path):
         from consilience.benchmark.store import Store, StoreError
         os.chdir({str(tmp_path)!r})
         store = Store("results.sqlite")
-        store.enter_runner()
+        store.register_runner()
         store.add(TASKS[0], done(), 0.0, 1.0)
         filler = os.open("filler", os.O_CREAT | os.O_WRONLY)
         try:
@@ -157,17 +157,17 @@ def _on_small_disk(folder, script):
 
 def test_other_files_are_not_stores(path, tmp_path, monkeypatch):
     path.write_text("no database at all, but long enough to be looked at " * 20)
-    with pytest.raises(StoreError, match="damaged or no store"):
+    with pytest.raises(StoreError, match="damaged or not a store"):
         Store(path)
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE people (name TEXT)")
     db.close()
-    with pytest.raises(StoreError, match="a database of something else"):
+    with pytest.raises(StoreError, match="some other SQLite database"):
         Store(other)
     newer = tmp_path / "newer.sqlite"
     Store(newer).close()
-    monkeypatch.setattr(module, "SCHEMA", 99)
+    monkeypatch.setattr(module, "SCHEMA_VERSION", 99)
     with pytest.raises(StoreError, match="another version of consilience"):
         Store(newer)
     with pytest.raises(StoreError, match="cannot be opened"):

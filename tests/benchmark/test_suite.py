@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.studies import N_TASKS, SUITE
 from consilience.benchmark import load_suite, plan, suite_names
-from consilience.benchmark.planning import select
+from consilience.benchmark.planning import select_tasks
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import task_hash
 from consilience.datasets import DatasetError, available
@@ -63,16 +63,16 @@ def test_shipped_suite_is_valid(name, monkeypatch):
 def test_the_papers_numbers_are_beside_ours(name, dataset, method, metric, value):
     suite = load_suite(name)
     assert value in [
-        suite.reported(dataset, condition, method, metric)[0]
+        suite.paper_result(dataset, condition, method, metric)[0]
         for condition in suite.protocol.conditions()
-        if suite.reported(dataset, condition, method, metric)
+        if suite.paper_result(dataset, condition, method, metric)
     ]
 
 
 def test_every_number_of_a_paper_has_a_condition_of_its_suite():
     for suite in map(load_suite, SHIPPED):
         conditions = suite.protocol.conditions()
-        assert all(suite.condition_of(entry) in conditions for entry in suite.paper), suite.name
+        assert all(suite.condition_for(entry) in conditions for entry in suite.paper), suite.name
 
 
 def test_plan_goes_split_by_split():
@@ -91,20 +91,20 @@ def test_conditions_beside_the_combinations():
     assert str(last) == "train_size = 9, junk_views = 2"
     tasks, _ = plan(suite)
     assert len(tasks) == 2 * N_TASKS
-    assert len(select(tasks, ["junk_views=2"])) == N_TASKS
+    assert len(select_tasks(tasks, ["junk_views=2"])) == N_TASKS
     fewer, _ = plan(parse_suite(text.replace("junk_views = 2", "junk_views = 2, splits = 3"), "s"))
-    assert {task.index for task in select(fewer, ["junk_views=2"])} == {0, 1, 2}
+    assert {task.index for task in select_tasks(fewer, ["junk_views=2"])} == {0, 1, 2}
     assert len(fewer) == N_TASKS + 3 * 3
 
 
 def test_select():
     tasks, _ = plan(parse_suite(SUITE, "small"))
-    some = select(tasks, ["method=MwMvC2", "split=0", "split=3"])
+    some = select_tasks(tasks, ["method=MwMvC2", "split=0", "split=3"])
     assert [(task.method, task.index) for task in some] == [("MwMvC2", 0), ("MwMvC2", 3)]
     with pytest.raises(ValueError, match="unknown method 'Nobody'; known are Early fusion"):
-        select(tasks, ["method=Nobody"])
-    with pytest.raises(ValueError, match=r"expected one of dataset, .* got 'colour=red'"):
-        select(tasks, ["colour=red"])
+        select_tasks(tasks, ["method=Nobody"])
+    with pytest.raises(ValueError, match=r"KEY one of dataset, .* got 'colour=red'"):
+        select_tasks(tasks, ["colour=red"])
 
 
 def changed(old, new):
@@ -122,7 +122,7 @@ def changed(old, new):
         (changed('kind = "holdout"', 'kind = "guess"'), "Invalid value 'guess'"),
         (changed("repeats = 8", 'repeats = "8"'), r"Expected `int`, got `str`.*repeats"),
         (changed("repeats = 8", "repeats = 0"), "repeats must be at least 1, got 0"),
-        (changed("test = 0.2", "test = 1.5"), "test must be a share below 1"),
+        (changed("test = 0.2", "test = 1.5"), "test must be a fraction below 1"),
         (
             changed("seeded = true", "seeded = true\nseeded = true"),
             "the key 'seeded' is given twice",
@@ -137,7 +137,7 @@ def changed(old, new):
         (changed("[protocol]", "[protocol]\nmore = [{ splits = 0 }]"), "splits must be at least 1"),
         (
             changed("seeded = true", 'split = { kind = "official" }\ncomplete = true'),
-            "'.*': an official split is one of all rows",
+            "'.*': an official split needs all rows",
         ),
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
         (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),

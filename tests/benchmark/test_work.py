@@ -9,7 +9,7 @@ from benchmark.studies import tasks_on
 from consilience import MultiViewData
 from consilience.benchmark import RECIPES, Problem
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.problems import Problems, make_disturbed_views
+from consilience.benchmark.problems import ProblemCache, make_disturbed_views
 from consilience.benchmark.protocol import Holdout
 from consilience.benchmark.tasks import (
     Condition,
@@ -18,7 +18,7 @@ from consilience.benchmark.tasks import (
     task_hash,
     with_estimator_spec,
 )
-from consilience.benchmark.work import COSTS, cut, execute
+from consilience.benchmark.work import COST_METRICS, execute, prepare_task_data
 from consilience.datasets import make_multiview_classification
 
 DATA, Y = make_multiview_classification(120, n_classes=3, strength=2.0, random_state=0)
@@ -32,9 +32,9 @@ def task(method="Concat", **options):
 
 
 def test_metrics_are_those_of_scikit_learn():
-    t = task("Early fusion", positive=2, keep=True)
+    t = task("Early fusion", positive_class=2, keep_predictions=True)
     outcome = execute(t, PROBLEM)
-    parts = cut(t, PROBLEM)
+    parts = prepare_task_data(t, PROBLEM)
     y = (Y == 2).astype(int)
     model = RECIPES["Early fusion"].build(1).fit(DATA[parts.rows.train], y[parts.rows.train])
     test, y_true = DATA[parts.rows.test], y[parts.rows.test]
@@ -44,7 +44,7 @@ def test_metrics_are_those_of_scikit_learn():
     assert result["f1"] == pytest.approx(f1_score(y_true, y_pred))
     assert result["log_loss"] == pytest.approx(log_loss(y_true, shares))
     assert result["roc_auc"] == pytest.approx(roc_auc_score(y_true, shares[:, 1]))
-    assert set(COSTS) - set(result) <= {"tune_seconds", "peak_memory"}
+    assert set(COST_METRICS) - set(result) <= {"tune_seconds", "peak_memory"}
     kept = Predictions.from_bytes(outcome.predictions)
     np.testing.assert_array_equal(kept.rows, parts.rows.test)
     np.testing.assert_array_equal(kept.classes[kept.y_pred], y_pred)
@@ -53,7 +53,9 @@ def test_metrics_are_those_of_scikit_learn():
 
 @pytest.mark.parametrize("labels", [NAMES, NAMES.astype(object), Y * 10 - 5], ids=["U", "O", "int"])
 def test_labels_of_any_kind(labels):
-    outcome = execute(task("MwMvC2", keep=True, probes=("missing_views",)), Problem(DATA, labels))
+    outcome = execute(
+        task("MwMvC2", keep_predictions=True, diagnostics=("missing_views",)), Problem(DATA, labels)
+    )
     assert outcome.status == "done", outcome.trace
     kept = Predictions.from_bytes(outcome.predictions)
     assert (kept.classes[kept.y_true] == labels[kept.rows].astype(kept.classes.dtype)).all()
@@ -63,7 +65,7 @@ def test_labels_of_any_kind(labels):
 def test_a_class_that_training_rows_lack():
     y = Y.copy()
     y[:2] = 7  # balanced_subset keeps both of it or none
-    t = task("Concat", split=Holdout(9, 0.5, stratified=False), keep=True)
+    t = task("Concat", split=Holdout(9, 0.5, stratified=False), keep_predictions=True)
     seen = set()
     for index in range(9):
         outcome = execute(replace(t, index=index), Problem(DATA, y))
@@ -78,27 +80,27 @@ def test_tuning_by_folds_is_grid_search():
     values = [1, 2, 8]
     t = task("Concat", grid={"estimator__max_depth": values})
     outcome = execute(t, PROBLEM)
-    train = cut(t, PROBLEM).rows.train
+    train = prepare_task_data(t, PROBLEM).rows.train
     search = GridSearchCV(
         RECIPES["Concat"].build(1),
         {"estimator__max_depth": values},
         cv=StratifiedKFold(5, shuffle=True, random_state=0),
     ).fit(DATA[train], Y[train])
-    assert outcome.chosen == search.best_params_
+    assert outcome.best_params == search.best_params_
     assert outcome.metrics["tune_seconds"] > 0
 
 
 def test_tuning_by_validation_rows_trains_on_training_rows_only():
     t = task("Concat", split=Holdout(5, 0.25, 0.25), grid={"estimator__max_depth": [1, 2, 3, 8]})
     outcome = execute(t, PROBLEM)
-    rows = cut(t, PROBLEM).rows
+    rows = prepare_task_data(t, PROBLEM).rows
     scores = []
     for depth in (1, 2, 3, 8):
         model = RECIPES["Concat"].build(1).set_params(estimator__max_depth=depth)
         model.fit(DATA[rows.train], Y[rows.train])
         scores.append([model.score(DATA[part], Y[part]) for part in (rows.validation, rows.test)])
     best = max(scores, key=lambda pair: pair[0])[0]
-    chosen = [1, 2, 3, 8].index(outcome.chosen["estimator__max_depth"])
+    chosen = [1, 2, 3, 8].index(outcome.best_params["estimator__max_depth"])
     assert scores[chosen][0] == best
     assert outcome.metrics["accuracy"] == scores[chosen][1]
 
@@ -112,27 +114,33 @@ def test_a_grid_that_fails_fails_the_task():
 def test_alterations():
     condition = Condition(train_size=30, label_noise=0.2, missing=0.3)
     t = task(condition=condition)
-    parts = cut(t, PROBLEM)
+    parts = prepare_task_data(t, PROBLEM)
     assert len(parts.rows.train) == 30
     assert (parts.train_labels != Y[parts.rows.train]).sum() == 6
     assert (~parts.data.present).sum() == round(0.3 * 360)
     np.testing.assert_array_equal(parts.target, Y)  # test labels are never touched
-    again = cut(t, PROBLEM)
+    again = prepare_task_data(t, PROBLEM)
     np.testing.assert_array_equal(parts.train_labels, again.train_labels)
     np.testing.assert_array_equal(parts.data.present, again.data.present)
     assert str(condition) == "train_size = 30, label_noise = 0.2, missing = 0.3"
     # the same rows are tested whatever is done to the others
-    np.testing.assert_array_equal(parts.numbers, cut(task(), PROBLEM).numbers)
+    np.testing.assert_array_equal(
+        parts.test_row_numbers, prepare_task_data(task(), PROBLEM).test_row_numbers
+    )
 
 
 def test_junk_views_leave_the_rest_as_it_is():
-    plain = cut(task(condition=Condition(train_size=30)), PROBLEM)
+    plain = prepare_task_data(task(condition=Condition(train_size=30)), PROBLEM)
     t = task(condition=Condition(train_size=30, junk_views=2))
-    parts = cut(t, PROBLEM)
+    parts = prepare_task_data(t, PROBLEM)
     assert parts.data.n_views == plain.data.n_views + 2
     np.testing.assert_array_equal(parts.rows.train, plain.rows.train)
-    np.testing.assert_array_equal(parts.data["junk 1"], cut(t, PROBLEM).data["junk 1"])
-    assert (parts.data["junk 1"] != cut(replace(t, index=2), PROBLEM).data["junk 1"]).any()
+    np.testing.assert_array_equal(
+        parts.data["junk 1"], prepare_task_data(t, PROBLEM).data["junk 1"]
+    )
+    assert (
+        parts.data["junk 1"] != prepare_task_data(replace(t, index=2), PROBLEM).data["junk 1"]
+    ).any()
     assert execute(t, PROBLEM).status == "done"
 
 
@@ -141,23 +149,23 @@ def test_complete_rows():
     present = PROBLEM.data.present.copy()
     present[lacking, 0] = False
     problem = Problem(MultiViewData(dict(PROBLEM.data.items()), present=present), Y)
-    parts = cut(task(complete=True), problem)
+    parts = prepare_task_data(task(complete=True), problem)
     assert parts.data.present.all()
     assert len(parts.target) == len(Y) - len(lacking)
-    assert not set(parts.numbers) & set(lacking)
-    np.testing.assert_array_equal(Y[parts.numbers], parts.target[parts.rows.test])
-    fewer = cut(task(complete=True, sample=40), problem)
+    assert not set(parts.test_row_numbers) & set(lacking)
+    np.testing.assert_array_equal(Y[parts.test_row_numbers], parts.target[parts.rows.test])
+    fewer = prepare_task_data(task(complete=True, sample=40), problem)
     assert len(fewer.target) == 40
-    assert not set(fewer.numbers) & set(lacking)
+    assert not set(fewer.test_row_numbers) & set(lacking)
 
 
 def test_sample():
     t = task(sample=60)
-    parts = cut(t, PROBLEM)
+    parts = prepare_task_data(t, PROBLEM)
     assert len(parts.target) == 60
-    np.testing.assert_array_equal(Y[parts.numbers], parts.target[parts.rows.test])
-    other = cut(replace(t, index=2), PROBLEM)
-    assert set(parts.numbers) != set(other.numbers)
+    np.testing.assert_array_equal(Y[parts.test_row_numbers], parts.target[parts.rows.test])
+    other = prepare_task_data(replace(t, index=2), PROBLEM)
+    assert set(parts.test_row_numbers) != set(other.test_row_numbers)
 
 
 def test_warnings_are_noted():
@@ -178,9 +186,9 @@ def test_address_is_of_the_content():
         replace(first, settings={"estimator__max_depth": 2}),
         replace(first, condition=Condition(missing=0.1)),
         replace(first, split=Holdout(5, 0.3)),
-        replace(first, positive=0),
-        replace(first, content=PROBLEM.fingerprint()),
-        replace(first, keep=True),
+        replace(first, positive_class=0),
+        replace(first, data_hash=PROBLEM.fingerprint()),
+        replace(first, keep_predictions=True),
         with_estimator_spec(
             replace(first, settings={"estimator": DecisionTreeClassifier(max_depth=2)})
         ),
@@ -207,7 +215,7 @@ def test_short_names_of_parameters():
 
 
 def test_problems_are_loaded_once():
-    problems = Problems({"mine": PROBLEM})
+    problems = ProblemCache({"mine": PROBLEM})
     assert problems.get("mine", {}) is PROBLEM
     first = problems.get("synthetic", {"random_state": 0})
     assert problems.get("synthetic", {"random_state": 0}) is first

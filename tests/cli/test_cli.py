@@ -30,9 +30,9 @@ def test_compare_ranks_methods(capsys):
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
-        (["compare", "digits", "--cv", "1"], "--cv must lie between 2 and 174"),
+        (["compare", "digits", "--cv", "1"], "--cv must be between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
-        (["compare", "digits", "--seed", "-1"], "--seed must lie between 0"),
+        (["compare", "digits", "--seed", "-1"], "--seed must be between 0"),
         (["compare", "digits", "--cv", "many"], "Invalid value for '--cv'"),
         (["compare"], "Missing argument"),
         (["fetch", "nothing"], "unknown data set 'nothing'; known are digits"),
@@ -40,9 +40,12 @@ def test_compare_ranks_methods(capsys):
         (["bench", "nothing"], "unknown suite 'nothing'; known are default, mumbo"),
         (["bench", "nothing.toml"], "there is no file nothing.toml"),
         (["bench", "smoke", "--jobs", "0"], "--jobs must be at least 1"),
-        (["bench", "smoke", "--only", "digits"], "expected one of dataset, method"),
-        (["bench", "smoke", "--out", "/dev/null/x"], "the folder /dev/null/x cannot be made"),
-        (["bench", "smoke", "--out", "{tmp}", "--results", "/dev/null/x"], "cannot be made"),
+        (
+            ["bench", "smoke", "--only", "digits"],
+            "--only must be KEY=VALUE with KEY one of dataset, method",
+        ),
+        (["bench", "smoke", "--out", "/dev/null/x"], "the folder /dev/null/x cannot be created"),
+        (["bench", "smoke", "--out", "{tmp}", "--results", "/dev/null/x"], "cannot be created"),
         (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "the time limit must be positive"),
     ],
 )

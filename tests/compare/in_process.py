@@ -8,8 +8,8 @@ from consilience.benchmark.store import Store
 from consilience.benchmark.work import execute
 from consilience.compare.inputs import _summary
 from consilience.compare.record import Options, Run
-from consilience.compare.study import run_stages
-from consilience.tables import TableView, preparation
+from consilience.compare.study import run_study
+from consilience.tables import TableView, make_preprocessor
 from consilience.views import MultiViewData
 
 
@@ -22,7 +22,7 @@ def problem_of(views, classes, n_each=4, seed=0):
     present = rng.random((len(y), len(data))) < 0.9
     present[:, 0] = True
     data = MultiViewData(data, present=present)
-    return Problem(data, y, prepare=preparation(data))
+    return Problem(data, y, preprocessor=make_preprocessor(data))
 
 
 def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **options):
@@ -33,11 +33,11 @@ def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **opti
     run = Run(version="0", command=["consilience"], options=settings, data=summary, **options)
 
     def run_batch(tasks):
-        store.enter_runner()
+        store.register_runner()
         for task in tasks:
             store.add(task, execute(task, problem), 0.0, 0.1)
 
-    result = run_stages(run, store, run_batch)
+    result = run_study(run, store, run_batch)
     run.best = result.best
     return run, result
 
@@ -46,7 +46,7 @@ def fitted(problem, estimator):
     """The estimator behind the preparation, on all samples."""
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(clone(problem.prepare), estimator).fit(problem.data, problem.target)
+    return make_pipeline(clone(problem.preprocessor), estimator).fit(problem.data, problem.target)
 
 
 __all__ = ["Store", "fitted", "problem_of", "study"]

@@ -9,14 +9,19 @@ from sklearn.pipeline import make_pipeline
 
 from consilience import MultiViewData
 from consilience.benchmark.recipes import RECIPES, get_recipes
-from consilience.benchmark.tasks import Task, build_method, set_settings
+from consilience.benchmark.tasks import Task, apply_settings, build_method
 from consilience.cli import main
-from consilience.compare.defaults import GRIDS, METHODS, disable_scaling, incompatibility
+from consilience.compare.defaults import (
+    DEFAULT_METHODS,
+    TUNING_GRIDS,
+    disable_scaling,
+    incompatibility,
+)
 from consilience.compare.record import read_run
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset
 from consilience.io import load
-from consilience.tables import preparation
+from consilience.tables import make_preprocessor
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], 12)
@@ -43,7 +48,7 @@ def small(estimator):
 
 
 def learns(estimator, data):
-    model = make_pipeline(preparation(data), small(estimator))
+    model = make_pipeline(make_preprocessor(data), small(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data[::2], Y[::2]).predict(data[1::2])
@@ -54,12 +59,12 @@ def learns(estimator, data):
 @pytest.mark.parametrize("method", RECIPES)
 def test_a_method_is_applicable_if_it_can_learn(method, kinds):
     data = views(*kinds)
-    estimator = set_settings(RECIPES[method].build(0), disable_scaling([method]).get(method, {}))
+    estimator = apply_settings(RECIPES[method].build(0), disable_scaling([method]).get(method, {}))
     reason = incompatibility(method, data.kinds, "accuracy")
     if not reason:
         learns(estimator, data)
         return
-    assert "it takes columns of features" in reason
+    assert "only feature columns are supported" in reason
     with pytest.raises(ValueError, match=r"is a (kernel|distance) view"):
         learns(estimator, data)
 
@@ -80,18 +85,18 @@ def test_names_may_be_written_in_other_ways():
 
 
 def test_what_is_tuned():
-    assert set(METHODS) <= set(RECIPES)
-    assert set(RECIPES) - set(GRIDS) == {"Consilience"}  # it chooses for itself
+    assert set(DEFAULT_METHODS) <= set(RECIPES)
+    assert set(RECIPES) - set(TUNING_GRIDS) == {"Consilience"}  # it chooses for itself
 
 
-@pytest.mark.parametrize("method", GRIDS)
+@pytest.mark.parametrize("method", TUNING_GRIDS)
 def test_grids(method):
-    data, grid = views("features", "features"), GRIDS[method]
+    data, grid = views("features", "features"), TUNING_GRIDS[method]
     task = Task(data="d", method=method, split=None, index=0, grid=grid)
     choices = list(product(*grid.values()))
     assert len(choices) > 1
     for values in (choices[0], choices[-1]):
-        learns(set_settings(build_method(task, 0), dict(zip(grid, values, strict=True))), data)
+        learns(apply_settings(build_method(task, 0), dict(zip(grid, values, strict=True))), data)
 
 
 @pytest.mark.parametrize("method", ["Early fusion", "Late fusion", "Stacking fusion", "Best view"])
@@ -99,8 +104,8 @@ def test_what_is_tuned_is_the_method_itself(method):
     data = views("features", "features")
     recipe = RECIPES[method]
     probabilities = [
-        make_pipeline(preparation(data), build(0)).fit(data, Y).predict_proba(data)
-        for build in (recipe.build, recipe.tunable)
+        make_pipeline(make_preprocessor(data), build(0)).fit(data, Y).predict_proba(data)
+        for build in (recipe.build, recipe.build_tunable)
     ]
     # folds inside a method scale anew
     np.testing.assert_allclose(*probabilities, atol=0.01)
@@ -118,12 +123,12 @@ def test_distances(capsys, monkeypatch, tmp_path):
         main(command)
     captured = capsys.readouterr()
     assert end.value.code == 0, captured.err
-    message = "Early fusion, MuMBo, because it takes columns of features, and 'a' is"
+    message = "Early fusion, MuMBo, because the view 'a' is a distance matrix"
     assert f"not applicable: {message}" in captured.out
     assert "failed" not in captured.out + captured.err
     assert list(read_run(tmp_path).not_applicable) == ["Early fusion", "MuMBo"]
     page = (tmp_path / "report.html").read_text()
-    assert "<strong>Early fusion, MuMBo</strong>: it takes columns of features" in page
+    assert "<strong>Early fusion, MuMBo</strong>: the view &#39;a&#39; is a distance matrix" in page
     assert "Failures" not in page
     model = load(tmp_path / "model.skops")
     assert np.mean(model.predict(data) == Y) > 0.8
@@ -134,9 +139,11 @@ def test_distances(capsys, monkeypatch, tmp_path):
         main(["predict", str(tmp_path / "model.skops"), str(tmp_path / "a.npz")])
     captured = capsys.readouterr()
     assert (end.value.code, captured.out) == (2, "")
-    assert "a.npz cannot be a distance matrix, whose columns are the samples of fit" in captured.err
+    assert (
+        "a.npz cannot be a distance matrix, whose columns are the training samples" in captured.err
+    )
 
     with pytest.raises(SystemExit) as end:
         main(["compare", "near", "--methods", "Early fusion"])
     assert end.value.code == 2
-    assert "none of the methods can be compared here" in capsys.readouterr().err
+    assert "none of the methods is applicable" in capsys.readouterr().err

@@ -140,7 +140,7 @@ def test_time_budget(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in command] + ["--time-budget", "0.001s"])
     assert end.value.code == 1  # nothing could be ranked
-    assert "the time was up: 0 of 10 splits" in capsys.readouterr().out
+    assert "time budget exceeded: 0 of 10 splits" in capsys.readouterr().out
     assert "Not finished" in (tmp_path / "study" / "report.html").read_text()
 
 
@@ -156,7 +156,7 @@ def test_groups_stay_together(tmp_path, capsys):
         "--repeats", "1", "--jobs", "1")  # fmt: skip
     clinics = np.arange(len(y)) % 6
     with Store(out / "results.sqlite") as store:
-        tests = [store.predictions(r.task_hash) for r in store.records() if r.task.keep]
+        tests = [store.predictions(r.task_hash) for r in store.records() if r.task.keep_predictions]
     assert sorted(np.concatenate([part.rows for part in tests])) == list(range(60))
     for part in tests:
         assert not set(clinics[part.rows]) & set(np.delete(clinics, part.rows))

@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 from consilience.datasets import DatasetError
-from consilience.datasets._archives import Budget, find_file, unpack
+from consilience.datasets._archives import UnpackLimit, find_file, unpack
 
 MEGABYTE = 1 << 20
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -245,5 +245,5 @@ def test_number_of_members_is_limited(tmp_path):
     packed = tmp_path / "many.tar"
     packed.write_bytes(tar_of(*((f"f{i}", b"") for i in range(20))))
     with pytest.raises(DatasetError, match="too many members"):
-        unpack(packed, tmp_path / "folder", Budget(files=10))
+        unpack(packed, tmp_path / "folder", UnpackLimit(files=10))
     assert len(list((tmp_path / "folder").iterdir())) == 10

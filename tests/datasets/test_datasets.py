@@ -106,15 +106,15 @@ def test_same_seed_same_data():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_samples": 0}, "n_samples must be a whole number >= 1"),
-        ({"n_views": 1.5}, "n_views must be a whole number"),
-        ({"n_classes": 1}, "n_classes must be a whole number >= 2"),
+        ({"n_samples": 0}, "n_samples must be an integer >= 1"),
+        ({"n_views": 1.5}, "n_views must be an integer"),
+        ({"n_classes": 1}, "n_classes must be an integer >= 2"),
         ({"n_features": [1, 2]}, "n_features has 2 entries for 3 views"),
         ({"strength": [1, 2]}, "strength has 2 entries for 3 views"),
-        ({"missing_rate": 1.0}, r"missing_rate must lie in \[0, 1\)"),
-        ({"sparsity": -0.1}, r"sparsity must lie in \[0, 1\)"),
-        ({"label_noise": 2}, r"label_noise must lie in \[0, 1\)"),
-        ({"redundancy": 1.1}, r"redundancy must lie in \[0, 1\]"),
+        ({"missing_rate": 1.0}, r"missing_rate must be in \[0, 1\)"),
+        ({"sparsity": -0.1}, r"sparsity must be in \[0, 1\)"),
+        ({"label_noise": 2}, r"label_noise must be in \[0, 1\)"),
+        ({"redundancy": 1.1}, r"redundancy must be in \[0, 1\]"),
         ({"class_weights": [1, -1]}, "class_weights must be 2 positive numbers"),
     ],
 )

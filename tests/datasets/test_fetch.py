@@ -31,8 +31,8 @@ from consilience.datasets import _reuters as reuters
 from consilience.datasets import _source as source_module
 from consilience.datasets import _ujiindoorloc as ujiindoorloc
 from consilience.datasets import _uwave as uwave
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, fetch, load
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, fetch, load
 from consilience.datasets._store import read_arrays
 from reference import originals, small_sets
 
@@ -259,8 +259,8 @@ def numbers_source(urls, known_hash=None, **settings):
         values = np.loadtxt(source_module.find_file(folder, "numbers.txt"))
         yield "numbers", {"y": values}
 
-    remote = Remote("numbers.txt", tuple(urls), known_hash, max_bytes=1 << 20)
-    return Source("numbers", (Route((remote,), convert),), **settings)
+    remote = RemoteFile("numbers.txt", tuple(urls), known_hash, max_bytes=1 << 20)
+    return DatasetSource("numbers", (DownloadRoute((remote,), convert),), **settings)
 
 
 def numbers(home, source, **settings):
@@ -306,13 +306,13 @@ def test_wrong_checksum_inside_the_archive(server, home):
     ("name", "message"),
     [
         ("absent", r"absent \(HTTP 404\)"),
-        ("cut", "broken off"),
+        ("cut", "interrupted"),
         ("endless", "larger than it should be"),
         ("silent", "no answer within 0.3 s"),
     ],
 )
 def test_servers_that_fail(name, message, server, home, monkeypatch):
-    monkeypatch.setattr(downloading, "TIMEOUT", 0.3)
+    monkeypatch.setattr(downloading, "TIMEOUT_SECONDS", 0.3)
     with pytest.raises(DatasetError, match=message):
         numbers(home, numbers_source([f"{server.url}/{name}"]))
     assert nothing_left(home)
@@ -346,15 +346,15 @@ def test_changed_by_the_publisher(server, home):
     (server.folder / "numbers.txt").write_bytes(b"1 2 3")
     with pytest.raises(DatasetError, match="has 3 samples instead of 4"):
         numbers(home, numbers_source(urls, rows={"numbers": 4}))
-    with pytest.raises(DatasetError, match="values of y are not the known ones"):
+    with pytest.raises(DatasetError, match="values of y have an unexpected checksum"):
         numbers(home, numbers_source(urls, digests={"numbers": {"y": "0" * 64}}))
     assert nothing_left(home)
 
 
 def test_no_download_wanted_or_possible(home):
-    with pytest.raises(DatasetError, match="not there, and download_if_missing is False"):
+    with pytest.raises(DatasetError, match="does not exist, and download_if_missing is False"):
         numbers(home, numbers_source(["http://127.0.0.1:9/x"]), download_if_missing=False)
-    with pytest.raises(DatasetError, match="cannot be downloaded: point data_home="):
+    with pytest.raises(DatasetError, match="cannot be downloaded: set data_home="):
         datasets.fetch_reuters_multilingual(subset="600", data_home=home)
     for settings in ({"kind": "descriptors"},):
         with pytest.raises(DatasetError, match="cannot be downloaded"):
@@ -410,18 +410,18 @@ import resource
 import numpy as np
 from pathlib import Path
 from consilience.datasets import DatasetError
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, fetch
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DownloadRoute, DatasetSource, fetch
 
 def convert(folder):
     print("converting")
     yield "numbers", {{"y": np.random.default_rng(0).random(100_000)}}
 
-remote = Remote("numbers.txt", ("{server.url}/numbers.txt",))
+remote = RemoteFile("numbers.txt", ("{server.url}/numbers.txt",))
 for limit in (2_000, 300_000):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        fetch(Source("numbers", (Route((remote,), convert),)), Path({str(home)!r}))
+        fetch(DatasetSource("numbers", (DownloadRoute((remote,), convert),)), Path({str(home)!r}))
     except DatasetError as error:
         print(error)
 """
@@ -456,9 +456,9 @@ def test_interrupted(server, home):
     def convert(folder):
         raise KeyboardInterrupt
 
-    remote = Remote("numbers.txt", (f"{server.url}/numbers.txt",))
+    remote = RemoteFile("numbers.txt", (f"{server.url}/numbers.txt",))
     with pytest.raises(KeyboardInterrupt):
-        fetch(Source("numbers", (Route((remote,), convert),)), home)
+        fetch(DatasetSource("numbers", (DownloadRoute((remote,), convert),)), home)
     assert nothing_left(home)
     assert list(home.iterdir()) == []
 

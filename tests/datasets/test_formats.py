@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from consilience.datasets._archives import unpack
-from consilience.datasets._course import words_of
+from consilience.datasets._course import extract_words
 from consilience.datasets._formats import (
     has_word_zero,
     read_arff,
@@ -15,7 +15,7 @@ from consilience.datasets._formats import (
     read_labelled_words,
     read_ts,
 )
-from consilience.datasets._rdata import factor, named, read_rda, table
+from consilience.datasets._rdata import as_dict, read_factor, read_rda, read_table
 from reference import originals as r
 
 
@@ -108,7 +108,7 @@ def test_invalid_labelled_words_raise(tmp_path, text):
 
 def test_words_of_a_page():
     page = "<B>CS-414</b>&amp;Na\xefve a b2 <!-- no <i> --> <SCRIPT>x=1</script >ok &lt;done&gt;"
-    assert words_of(page) == ["cs", "na", "ve", "b2", "ok", "done"]
+    assert extract_words(page) == ["cs", "na", "ve", "b2", "ok", "done"]
 
 
 # -- R -------------------------------------------------------------------------------------------
@@ -128,17 +128,17 @@ def test_r_list_matrix_factor(tmp_path):
             "f": r.r_factor(np.array([1, 0, 1]), ["no", "yes"]),
         }
     )
-    members = named(read_back(tmp_path, item, gzip.compress))
-    matrix, rows, columns = table(members["m"])
+    members = as_dict(read_back(tmp_path, item, gzip.compress))
+    matrix, rows, columns = read_table(members["m"])
     np.testing.assert_array_equal(matrix, values)
     assert (rows.tolist(), columns.tolist()) == (["a", "b"], ["x", "y", "ü"])
-    codes, levels = factor(members["f"])
+    codes, levels = read_factor(members["f"])
     assert (codes.tolist(), levels.tolist()) == ([1, 0, 1], ["no", "yes"])
 
 
 def test_r_data_frame(tmp_path):
     values = np.arange(6.0).reshape(2, 3)
-    matrix, rows, columns = table(read_back(tmp_path, r.r_frame(values, ["x", "y", "z"])))
+    matrix, rows, columns = read_table(read_back(tmp_path, r.r_frame(values, ["x", "y", "z"])))
     np.testing.assert_array_equal(matrix, values)
     assert (rows.tolist(), columns.tolist()) == (["1", "2"], ["x", "y", "z"])
 
@@ -149,8 +149,8 @@ def test_r_symbols_are_written_once(tmp_path):
     again += r.number(0x402) + r.number(0x2FF) + r.r_strings(["b"]) + r.number(254)
     outer = r.number(19) + r.number(2) + r.r_list({"a": r.r_reals([1.0])}) + again
     first, second = read_back(tmp_path, outer).values
-    assert named(first)["a"].values.tolist() == [1.0]
-    assert named(second)["b"].values.tolist() == [2.0]
+    assert as_dict(first)["a"].values.tolist() == [1.0]
+    assert as_dict(second)["b"].values.tolist() == [2.0]
 
 
 def test_r_compact_and_wrapped_vectors(tmp_path):
@@ -187,7 +187,7 @@ def test_invalid_r_files_raise(tmp_path, content, message):
         (r.number(14) + r.number(2**31 - 1), "ends too early"),
         (r.number(14) + r.number(-5), "ends too early"),
         (r.number(19) + r.number(2**31 - 1), "ends too early"),
-        (r.number(0x5FF), "a symbol that is not there"),
+        (r.number(0x5FF), "a symbol that does not exist"),
         (r.number(19) + r.number(1), "ends too early"),
         ((r.number(19) + r.number(1)) * 5000, "nested too deeply"),
         (r.r_factor(np.array([0, 5]), ["a", "b"]), "without a level"),
@@ -195,4 +195,4 @@ def test_invalid_r_files_raise(tmp_path, content, message):
 )
 def test_unknown_r_items_raise(tmp_path, item, message):
     with pytest.raises(ValueError, match=message):
-        factor(read_back(tmp_path, item))
+        read_factor(read_back(tmp_path, item))

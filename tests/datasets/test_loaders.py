@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from consilience import ViewTransformer, datasets
 from consilience.datasets import DatasetError, available, load_dataset
-from consilience.datasets._store import VARIABLE, data_folder, write_arrays
+from consilience.datasets._store import DATA_HOME_VARIABLE, data_folder, write_arrays
 from reference import small_sets
 
 # -- settings, on small sets ---------------------------------------------------------------------
@@ -100,7 +100,11 @@ def test_nutrimouse_targets(home):
 @pytest.mark.parametrize(
     ("loader", "settings", "message"),
     [
-        (datasets.fetch_mnist_views, {"windows": "halves"}, "'quarters' or a side from 1 to 28"),
+        (
+            datasets.fetch_mnist_views,
+            {"windows": "halves"},
+            "'quarters' or a side length from 1 to 28",
+        ),
         (datasets.fetch_mnist_views, {"windows": 29}, "got 29"),
         (datasets.fetch_mnist_views, {"windows": True}, "got True"),
         (datasets.fetch_reuters_multilingual, {"subset": "some"}, "subset must be"),
@@ -108,8 +112,8 @@ def test_nutrimouse_targets(home):
         (datasets.fetch_reuters_multilingual, {"subset": 600, "source": "FR"}, "English"),
         (datasets.fetch_flower17, {"kind": "images"}, "'distances' or 'descriptors'"),
         (datasets.fetch_course, {"kind": "words"}, "kind must be one of reduced"),
-        (datasets.fetch_course, {"widths": (500,)}, "two numbers"),
-        (datasets.fetch_course, {"widths": (500, 0)}, "two numbers"),
+        (datasets.fetch_course, {"widths": (500,)}, "two integers"),
+        (datasets.fetch_course, {"widths": (500, 0)}, "two integers"),
         (datasets.fetch_ads, {"views": "three"}, "'paper' or 'groups'"),
         (datasets.fetch_ujiindoorloc, {"task": "room"}, "task must be one of indoor"),
         (datasets.fetch_nutrimouse, {"target": "age"}, "'genotype' or 'diet'"),
@@ -188,17 +192,17 @@ def test_damaged_file(home, damage):
 
 
 def test_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "variable"))
+    monkeypatch.setenv(DATA_HOME_VARIABLE, str(tmp_path / "variable"))
     assert data_folder() == tmp_path / "variable"
     assert data_folder(tmp_path / "given") == tmp_path / "given"
     assert data_folder("~/data") == Path.home() / "data"
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(DATA_HOME_VARIABLE, "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert data_folder().name == "data"
     assert "consilience" in data_folder().parts
 
 
 def test_variable_is_a_mirror(home, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(home))
+    monkeypatch.setenv(DATA_HOME_VARIABLE, str(home))
     assert "nutrimouse" in available()
     assert len(load_dataset("nutrimouse-diet", download_if_missing=False).target) == 10

@@ -13,7 +13,7 @@ from consilience.boosting import MuMBoClassifier
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.inspection import view_permutation_importance, view_shapley
-from consilience.inspection._shapley import exact_values, sampled_gains
+from consilience.inspection._shapley import exact_shapley_values, sampled_gains
 
 
 def shapley_by_orders(worth, n):
@@ -36,14 +36,16 @@ def random_game(n, seed):
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_exact_values_are_the_mean_over_all_orders(n):
     game = random_game(n, n)
-    np.testing.assert_allclose(exact_values(game, n), shapley_by_orders(game, n), atol=1e-12)
+    np.testing.assert_allclose(
+        exact_shapley_values(game, n), shapley_by_orders(game, n), atol=1e-12
+    )
 
 
 def test_values_of_null_and_equal_players_and_their_sum():
     def game(kept):
         return float(kept[0] or kept[1]) + 3.0 * kept[3]  # 0 and 1 alike, 2 adds nothing
 
-    np.testing.assert_allclose(exact_values(game, 4), [0.5, 0.5, 0, 3], atol=1e-12)
+    np.testing.assert_allclose(exact_shapley_values(game, 4), [0.5, 0.5, 0, 3], atol=1e-12)
 
 
 def test_sampled_values_come_near_the_exact_ones():
@@ -51,7 +53,7 @@ def test_sampled_values_come_near_the_exact_ones():
     gains = sampled_gains(game, n, 4000, np.random.RandomState(0))
     pairs = gains.reshape(-1, 2, n).mean(axis=1)
     errors = pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))
-    assert (np.abs(pairs.mean(axis=0) - exact_values(game, n)) < 4 * errors).all()
+    assert (np.abs(pairs.mean(axis=0) - exact_shapley_values(game, n)) < 4 * errors).all()
     np.testing.assert_allclose(gains.sum(axis=1), game(np.ones(n)) - game(np.zeros(n)))
 
 

@@ -13,10 +13,10 @@ from pyarrow import parquet
 
 from compare.in_process import Store, fitted, problem_of, study
 from consilience.benchmark.publish import raw_csv
-from consilience.benchmark.work import PROBES
-from consilience.compare.inputs import FileChoice, read_tables
+from consilience.benchmark.work import DIAGNOSTICS
+from consilience.compare.inputs import FileArgument, read_tables
 from consilience.compare.predict import predict_files
-from consilience.compare.record import Input
+from consilience.compare.record import InputFile
 from consilience.fusion import LateFusionClassifier
 from consilience.report import build_page
 from consilience.tables import TableModel, TableView
@@ -77,7 +77,7 @@ def some_numbers(model, test, y_true):
 
 def page_of(views, classes, name, files, columns):
     # any numbers will do here
-    cheap = patch.dict(PROBES, {"shapley": some_numbers, "permutation": some_numbers})
+    cheap = patch.dict(DIAGNOSTICS, {"shapley": some_numbers, "permutation": some_numbers})
     with Store(":memory:") as store, cheap:
         problem = problem_of(views, classes)
         run, result = study(
@@ -85,7 +85,7 @@ def page_of(views, classes, name, files, columns):
             store,
             name=name,
             methods=["Concat"],
-            inputs=[Input(file, "0" * 64) for file in files],
+            inputs=[InputFile(file, "0" * 64) for file in files],
         )
         run.data.notes = [f"columns are in no view: {', '.join(columns)}"]
         run.notes = list(columns)
@@ -140,7 +140,7 @@ def test_predictions(tmp_path, name):
     )
     table = pa.table({"id": [name, "plain"], name: [0.0, 1.0], "b": [0.0, 1.0]})
     parquet.write_table(table, tmp_path / "v.parquet")
-    result = predict_files(model, [FileChoice(tmp_path / "v.parquet", None)], on="id")
+    result = predict_files(model, [FileArgument(tmp_path / "v.parquet", None)], on="id")
     text = result.to_csv()
     safe_cells(text)
     rows = list(csv.reader(io.StringIO(text)))
@@ -160,7 +160,7 @@ def test_names_of_files_and_columns_are_read(tmp_path):
             writer.writerow([*columns, "label"])
             for i in range(12):
                 writer.writerow([*rng.normal(size=len(columns)).round(3), "ab"[i % 2]])
-    files = [FileChoice(path, None) for path in sorted(tmp_path.iterdir())]
+    files = [FileArgument(path, None) for path in sorted(tmp_path.iterdir())]
     read = read_tables(files, target="label")
     assert read.views["$x^2$"].columns == columns
     assert set(read.problem.data.view_names) == {names[2], "$x^2$"}

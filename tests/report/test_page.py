@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from consilience.report.summaries import MIN_BIN_SAMPLES, calibration, corrected_interval
 
 from compare.in_process import Store, problem_of, study
 from consilience.benchmark.predictions import Predictions
 from consilience.report import build_page
-from consilience.report.tables import BIN_SAMPLES, calibration, corrected_interval
 
 
 def predictions(confidence, right):
@@ -31,7 +31,7 @@ def test_calibration_bins_hold_enough(seed):
     result = calibration([predictions(confidence[: n // 2], right[: n // 2]),
                          predictions(confidence[n // 2 :], right[n // 2 :])])  # fmt: skip
     assert result.samples.sum() == n
-    assert len(result.samples) == 1 or result.samples.min() >= BIN_SAMPLES
+    assert len(result.samples) == 1 or result.samples.min() >= MIN_BIN_SAMPLES
     assert (np.diff(result.confidence) > 0).all()
     # as if counted by hand: each bin is a run of samples in the order of their confidence
     order, start, gap = np.argsort(confidence), 0, 0.0
@@ -60,6 +60,6 @@ def test_the_command_that_predicts_has_the_names_of_the_run():
             "consilience predict model.skops rna=NEW_FILE &#39;my view=NEW_FILE&#39; c=NEW_FILE "
         )
         assert f"{start}... --on &#39;patient id&#39; --out predictions.csv" in page
-        run.one_file, run.on = True, ""
+        run.single_file, run.on = True, ""
         command = "consilience predict model.skops NEW_FILE --out predictions.csv"
         assert command in build_page(run, result, store)

@@ -37,35 +37,35 @@ NESTED = parquet_bytes(pa.table({"y": ["a", "b"], "x": [[1], [2]]}))
 # name: files, arguments after them, part of the sentence
 BAD = {
     "no such file": ({}, ["a.csv", "--target", "y"], "there is no file 'a.csv'"),
-    "no target": ({"a.csv": A}, ["a.csv"], "--target COLUMN is needed"),
+    "no target": ({"a.csv": A}, ["a.csv"], "--target COLUMN is required"),
     "target absent": ({"a.csv": A}, ["a.csv", "--target", "w"], "no file has a column 'w'"),
-    "key absent": ({"a.csv": A, "b.csv": "k,z\n1,2\n"}, ["a.csv", "b.csv", "--on", "id", "--target", "y"], "b.csv has no column 'id' to join by"),
+    "key absent": ({"a.csv": A, "b.csv": "k,z\n1,2\n"}, ["a.csv", "b.csv", "--on", "id", "--target", "y"], "b.csv has no column 'id' to join on"),
     "key nowhere": ({"a.csv": A}, ["a.csv", "--on", "key", "--target", "y"], "no file has a column 'key'"),
     "key empty": ({"a.csv": A + ",1,a\n"}, ["a.csv", "--on", "id", "--target", "y"], "a.csv has no 'id' in row 5"),
     "duplicate ids": ({"a.csv": A + "2,1,a\n"}, ["a.csv", "--on", "id", "--target", "y"], "several rows with 'id' = '2'"),
     "no common ids": ({"a.csv": A, "b.csv": "id,z\n7,3\n8,4\n"}, ["a.csv", "b.csv", "--on", "id", "--target", "y"], "no 'id' of"),
     "different lengths": ({"a.csv": A, "b.csv": "z\n1\n"}, ["a.csv", "b.csv", "--target", "y"], "different numbers of rows (a.csv has 4, b.csv has 1)"),
     "labels that disagree": ({"a.csv": A, "b.csv": "id,z,y\n1,3,b\n2,4,b\n"}, ["a.csv", "b.csv", "--on", "id", "--target", "y"], "the files disagree"),
-    "one class": ({"a.csv": "x,y\n1,a\n2,a\n"}, ["a.csv", "--target", "y"], "has one class only, 'a'"),
+    "one class": ({"a.csv": "x,y\n1,a\n2,a\n"}, ["a.csv", "--target", "y"], "has only one class, 'a'"),
     "no labels": ({"a.csv": "x,y\n1,\n2,\n"}, ["a.csv", "--target", "y"], "no sample has both a view and a label"),
-    "a number to predict": ({"a.csv": "x,y\n" + "".join(f"{i},{i}.5\n" for i in range(30))}, ["a.csv", "--target", "y"], "different numbers; this is classification"),
-    "rare class": ({"a.csv": A + "5,1,c\n"}, ["a.csv", "--target", "y"], "class 'c' has one sample only"),
-    "more folds than samples": ({"a.csv": A}, ["a.csv", "--target", "y"], "--cv must lie between 2 and 2"),
+    "a number to predict": ({"a.csv": "x,y\n" + "".join(f"{i},{i}.5\n" for i in range(30))}, ["a.csv", "--target", "y"], "different fractional numbers; labels must be"),
+    "rare class": ({"a.csv": A + "5,1,c\n"}, ["a.csv", "--target", "y"], "class 'c' has only one sample"),
+    "more folds than samples": ({"a.csv": A}, ["a.csv", "--target", "y"], "--cv must be between 2 and 2"),
     "empty file": ({"a.csv": ""}, ["a.csv", "--target", "y"], "a.csv is empty"),
     "header only": ({"a.csv": "x,y\n"}, ["a.csv", "--target", "y"], "a.csv has no rows"),
     "no header": ({"a.csv": ",,\n1,2,3\n"}, ["a.csv", "--target", "y"], "has no header"),
     "unnamed column": ({"a.csv": "x,,y\n1,2,3\n"}, ["a.csv", "--target", "y"], "no name for column 2"),
     "repeated column": ({"a.csv": "x,x,y\n1,2,3\n"}, ["a.csv", "--target", "y"], "several columns named 'x'"),
-    "wrong delimiter": ({"a.csv": A.replace(",", ";")}, ["a.csv", "--target", "y"], "is it separated by ';'"),
+    "wrong delimiter": ({"a.csv": A.replace(",", ";")}, ["a.csv", "--target", "y"], "if it is separated by ';'"),
     "bad delimiter": ({"a.csv": A}, ["a.csv", "--target", "y", "--delimiter", "::"], "must be one character"),
     "ragged": ({"a.csv": A + "5,1\n"}, ["a.csv", "--target", "y"], "Expected 3 columns, got 2"),
     "huge header": ({"a.csv": "x" * 200_000 + ",y\n1,2\n"}, ["a.csv", "--target", "y"], "field larger than field limit"),
-    "mixed types": ({"a.csv": A + "5,much,a\n"}, ["a.csv", "--target", "y"], "column 'x' holds numbers, but 'much' in row 5"),
+    "mixed types": ({"a.csv": A + "5,much,a\n"}, ["a.csv", "--target", "y"], "column 'x' contains numbers, but 'much' in row 5"),
     "infinite": ({"a.csv": A + "5,inf,a\n"}, ["a.csv", "--target", "y"], "column 'x' is infinite in row 5"),
-    "not UTF-8": ({"a.csv": A.encode() + b"5,1,\xff\xfe\n"}, ["a.csv", "--target", "y"], "not written in UTF-8"),
-    "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y"], "not written in UTF-8"),
+    "not UTF-8": ({"a.csv": A.encode() + b"5,1,\xff\xfe\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
+    "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
     "nothing but the target": ({"a.csv": "y\na\nb\n"}, ["a.csv", "--target", "y"], "no file has a column besides"),
-    "unknown kind": ({"a.xlsx": "x"}, ["a.xlsx", "--target", "y"], "of no known kind"),
+    "unknown kind": ({"a.xlsx": "x"}, ["a.xlsx", "--target", "y"], "has an unknown format"),
     "broken parquet": ({"a.parquet": b"PAR1garbage"}, ["a.parquet", "--target", "y"], "a.parquet cannot be read"),
     "nested parquet": ({"a.parquet": NESTED}, ["a.parquet", "--target", "y"], "neither numbers nor text"),
     "broken npz": ({"a.npz": b"PK\x03\x04"}, ["a.npz", "--target", "y"], "a.npz cannot be read"),
@@ -73,27 +73,27 @@ BAD = {
     "two views of one name": ({"d/a.csv": A, "a.csv": A}, ["a.csv", "d/a.csv", "--on", "id", "--target", "y"], "two views are called 'a'"),
     "view range": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v=x:nope"], "no column or range 'x:nope'"),
     "view without name": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "x"], "before the first name"),
-    "view with the target": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v=x:y"], "which is no feature"),
+    "view with the target": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v=x:y"], "which is not a feature"),
     "column in two views": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v=x,w=x"], "more than once"),
     "views of two files": ({"a.csv": A, "b.csv": B}, ["a.csv", "b.csv", "--target", "y", "--views", "v=x"], "--views divides the columns of one table"),
     "groups absent": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "g"], "no file has a column 'g'"),
-    "too few groups": ({"a.csv": "x,y,g\n" + "1,a,u\n2,b,v\n" * 3}, ["a.csv", "--target", "y", "--groups", "g", "--cv", "3"], "needs as many groups"),
-    "decimal commas": ({"a.csv": "x;y\n1,5;a\n2,5;b\n3,5;a\n4,5;b\n"}, ["a.csv", "--target", "y", "--delimiter", ";"], "column 'x' has numbers with a comma, such as '1,5' in row 1"),
-    "same keys in another order": ({"a.csv": A, "b.csv": "id,z\n2,3\n1,4\n3,5\n4,6\n"}, ["a.csv", "b.csv", "--target", "y"], "have the same 'id' in another order; join them by --on id"),
+    "too few groups": ({"a.csv": "x,y,g\n" + "1,a,u\n2,b,v\n" * 3}, ["a.csv", "--target", "y", "--groups", "g", "--cv", "3"], "needs at least 3 groups"),
+    "decimal commas": ({"a.csv": "x;y\n1,5;a\n2,5;b\n3,5;a\n4,5;b\n"}, ["a.csv", "--target", "y", "--delimiter", ";"], "column 'x' has numbers with a decimal comma, such as '1,5' in row 1"),
+    "same keys in another order": ({"a.csv": A, "b.csv": "id,z\n2,3\n1,4\n3,5\n4,6\n"}, ["a.csv", "b.csv", "--target", "y"], "have the same 'id' in a different order; join them with --on id"),
     "constant": ({"a.csv": "x,z,y\n" + "1,,a\n1,,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
     "constant text": ({"a.csv": "x,y\n" + "u,a\nu,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
     "constant sparse": ({"a.svm": "1 1:2\n0 1:2\n" * 5}, ["a.svm", "--target", "label"], "no column of view 'a' has two different values"),
     "a view without a cell": ({"a.csv": "x,z,y\n" + ",1,a\n,2,b\n" * 5}, ["a.csv", "--target", "y", "--views", "v=x,w=z"], "no column of view 'v'"),
     "the target as key": ({"a.csv": A}, ["a.csv", "--target", "y", "--on", "y"], "--target y cannot be the key or the groups"),
     "the target as groups": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "y"], "--target y cannot be the key or the groups"),
-    "a view without columns": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v="], "is followed by no column"),
+    "a view without columns": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v="], "is not followed by a column"),
     "a data set among files": ({"a.csv": A}, ["digits", "a.csv", "--target", "y"], "digits is a data set; give either that name or files"),
     "a folder": ({"d/a.csv": A}, ["d", "--target", "y"], "d is a folder, not a file"),
     "metric": ({"a.csv": A}, ["a.csv", "--target", "y", "--metric", "luck"], "--metric must be one of"),
-    "auc of three": ({"a.csv": A + "5,1,c\n6,1,c\n"}, ["a.csv", "--target", "y", "--cv", "2", "--metric", "roc_auc"], "roc_auc is for two classes"),
+    "auc of three": ({"a.csv": A + "5,1,c\n6,1,c\n"}, ["a.csv", "--target", "y", "--cv", "2", "--metric", "roc_auc"], "roc_auc needs two classes"),
     "budget": ({"a.csv": A}, ["a.csv", "--target", "y", "--time-budget", "soon"], "must be like 90s"),
     "repeats": ({"a.csv": A}, ["a.csv", "--target", "y", "--cv", "2", "--repeats", "0"], "--repeats must be at least 1"),
-    "a data set with a target": ({}, ["digits", "--target", "y"], "--target is for files"),
+    "a data set with a target": ({}, ["digits", "--target", "y"], "--target can be used with files only"),
 }  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_folders_and_files_that_cannot_be_used(capsys, tmp_path):
     good = [str(path), "--target", "y"]
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        one_sentence(*compare(capsys, tmp_path, [*good, "--out", str(out)]), "cannot be made")
+        one_sentence(*compare(capsys, tmp_path, [*good, "--out", str(out)]), "cannot be created")
     folder = tmp_path / "b.csv"
     folder.mkdir()
     one_sentence(*compare(capsys, tmp_path, [str(folder), "--target", "y"]), "is a folder")
@@ -187,12 +187,12 @@ def model(tmp_path_factory):
     (folder / "two.csv").write_text("id,z\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
     from sklearn.pipeline import make_pipeline
 
-    from consilience.compare.inputs import FileChoice, read_tables
+    from consilience.compare.inputs import FileArgument, read_tables
     from consilience.tables import TableModel
 
-    files = [FileChoice(folder / f"{name}.csv", None) for name in ("one", "two")]
+    files = [FileArgument(folder / f"{name}.csv", None) for name in ("one", "two")]
     read = read_tables(files, target="y", on="id")
-    pipeline = make_pipeline(read.problem.prepare, LateFusionClassifier())
+    pipeline = make_pipeline(read.problem.preprocessor, LateFusionClassifier())
     pipeline.fit(read.problem.data, read.problem.target)
     model = TableModel(pipeline, read.views, "Late fusion", "y", key="id")
     save(model, folder / "model.skops")
@@ -206,8 +206,8 @@ PREDICT = {
     "unknown view": ({"new.csv": "id,x\n1,2\n"}, ["three=new.csv"], "the model has no view 'three'"),
     "several views": ({"new.csv": "id,x,c,z\n1,2,u,3\n"}, ["new.csv"], "has the columns of several views"),
     "twice the same view": ({"new.csv": "id,z\n1,2\n", "two.csv": "id,z\n1,2\n"}, ["new.csv", "two.csv"], "are both view 'two'"),
-    "a word for a number": ({"two.csv": "id,z\n1,much\n"}, ["two.csv"], "column 'z' holds numbers, but 'much'"),
-    "no key": ({"two.csv": "z\n1\n"}, ["two.csv", "--on", "id"], "has no column 'id' to join by"),
+    "a word for a number": ({"two.csv": "id,z\n1,much\n"}, ["two.csv"], "column 'z' contains numbers, but 'much'"),
+    "no key": ({"two.csv": "z\n1\n"}, ["two.csv", "--on", "id"], "has no column 'id' to join on"),
     "not there": ({}, ["two.csv"], "there is no file"),
     "one file without the key": ({"one.csv": "id,x,c\n1,2,u\n", "two.csv": "z\n1\n"}, ["one.csv", "two.csv"], "two.csv has no column 'id', by which the files of the comparison were joined"),
     "no rows": ({"two.csv": "z\n"}, ["two.csv"], "two.csv has no rows"),
@@ -245,7 +245,7 @@ def test_predictions_need_a_file(capsys, tmp_path, model):
     with pytest.raises(SystemExit) as end:
         main(["predict", str(model), str(tmp_path / "two.csv"), "--out", str(tmp_path)])
     captured = capsys.readouterr()
-    one_sentence(end.value.code, captured.out, captured.err, "is a folder; --out names the file")
+    one_sentence(end.value.code, captured.out, captured.err, "is a folder; --out must be a file")
 
 
 def test_unknown_columns_are_named(capsys, tmp_path, model):
@@ -254,7 +254,7 @@ def test_unknown_columns_are_named(capsys, tmp_path, model):
         main(["predict", str(model), str(tmp_path / "two.csv"), "--on", "id"])
     captured = capsys.readouterr()
     assert end.value.code == 0
-    assert "columns that the model does not know: 'more'" in captured.err
+    assert "ignored columns, unknown to the model: 'more'" in captured.err
     assert captured.out.startswith("id,predicted,p(a),p(b)\n1,")
 
 
@@ -262,9 +262,9 @@ def test_unknown_columns_are_named(capsys, tmp_path, model):
     ("arguments", "part"),
     [
         (["predict", "none.skops", "x.csv"], "none.skops cannot be read: No such file"),
-        (["predict", "text.skops", "x.csv"], "text.skops is refused: it is no model file"),
+        (["predict", "text.skops", "x.csv"], "text.skops cannot be loaded: it is not a model file"),
         (["predict", "plain.skops", "x.csv"], "without the tables it was fitted on"),
-        (["report", "nowhere"], "nowhere holds no comparison"),
+        (["report", "nowhere"], "nowhere contains no comparison"),
         (["report", "damaged"], "run.toml is damaged"),
     ],
 )

@@ -1,7 +1,7 @@
 """Comparison of methods: named recipes, suites, and the engine that runs them.
 
-Recipes need nothing but the core; the engine is loaded when it is first asked for and needs the
-extra ``cli``.
+Recipes need only the core dependencies. The engine is imported on first use and needs the extra
+``cli``.
 """
 
 from importlib import import_module

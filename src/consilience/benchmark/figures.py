@@ -17,11 +17,11 @@ def critical_difference_diagram(ranking: Ranking, names: list[str], ax: Any = No
     Parameters
     ----------
     ranking : Ranking
-        From ``compare_many``.
+        From ``compare_methods``.
     names : list of str
-        Names of the methods, as the columns of the scores.
+        Names of the methods, in the order of the columns of the scores.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
 
     Returns
     -------
@@ -44,20 +44,20 @@ def critical_difference_diagram(ranking: Ranking, names: list[str], ax: Any = No
     cd = ranking.critical_difference
     ax.plot([1, 1 + cd], [top + 1.5, top + 1.5], color="black", lw=2)
     ax.text(1 + cd / 2, top + 1.6, f"critical difference {cd:.2f}", ha="center", fontsize=9)
-    for place, group in enumerate(ranking.groups):
+    for level, group in enumerate(ranking.groups):
         ends = ranking.mean_ranks[[group[0], group[-1]]]
-        y = top - bar_gap * (place + 1)
+        y = top - bar_gap * (level + 1)
         ax.plot([ends[0] - 0.05, ends[1] + 0.05], [y, y], color="black", lw=3)
     start = top - bar_gap * (depth + 1)
-    for place, method in enumerate(order):
-        left = place < half
-        row = place if left else k - 1 - place
+    for position, method in enumerate(order):
+        left = position < half
+        row = position if left else k - 1 - position
         rank, y = ranking.mean_ranks[method], start - 0.6 * (row + 0.5)
         edge = 1 - 0.04 * k if left else k + 0.04 * k
         ax.plot([rank, rank, edge], [top, y, y], color="0.35", lw=0.8)
         text = f"{names[method]}  {rank:.2f}" if left else f"{rank:.2f}  {names[method]}"
         side = "right" if left else "left"
-        # a dollar sign in a name is no mathematics
+        # a dollar sign in a name does not start a formula
         ax.text(edge, y, text, ha=side, va="center", fontsize=9, parse_math=False)
     ax.set_xlim(1 - 0.35 * k, k + 0.35 * k)
     return ax

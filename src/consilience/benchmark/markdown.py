@@ -1,4 +1,4 @@
-"""A study as a page of Markdown, the paper's numbers beside ours."""
+"""The results of a suite as a Markdown page, with the paper's numbers next to ours."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.benchmark.results import LOWER_IS_BETTER, Cell, Key, Results, compare_with_best
+from consilience.benchmark.results import LOWER_IS_BETTER, Cell, CellKey, Results, compare_with_best
 from consilience.benchmark.statistics import Ranking
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
-__all__ = ["MANY_COLUMNS", "Ranked", "format_cell", "format_paper_cell", "study_page"]
+__all__ = [
+    "MIN_DATASETS_AS_COLUMNS",
+    "MethodRanking",
+    "format_cell",
+    "format_paper_cell",
+    "study_page",
+]
 
-MANY_COLUMNS = 4  # data sets from which on they become the columns of one table
-DIGITS = {**dict.fromkeys(COSTS, 3), "peak_memory": 1}
+MIN_DATASETS_AS_COLUMNS = 4  # this many data sets share one table, one column each
+METRIC_DIGITS = {**dict.fromkeys(COST_METRICS, 3), "peak_memory": 1}
 MIB = 2**20
 
 
-class Ranked(NamedTuple):
-    """Methods ranked over all data sets, and the file of the diagram."""
+class MethodRanking(NamedTuple):
+    """Methods ranked over all data sets, and the file name of the diagram."""
 
     ranking: Ranking
     methods: list[str]
@@ -34,62 +40,63 @@ def study_page(
     results: Results,
     environments: Iterable[dict[str, Any]],
     notes: Sequence[str] = (),
-    rankings: dict[Condition, Ranked] | None = None,
+    rankings: dict[Condition, MethodRanking] | None = None,
 ) -> str:
-    """The whole page."""
+    """Write the whole page."""
     blocks = [f"# {suite.title}", suite.description.strip()]
     if suite.reference:
         blocks.append(f"Reference: {suite.reference}.")
-    blocks += [_how(suite, results, list(environments)), _legend(suite)]
+    blocks += [_run_summary(suite, results, list(environments)), _legend(suite)]
     blocks.append("\n".join(f"- {note}" for note in notes))
     blocks += _tables(suite, results, rankings or {})
-    blocks += _against_paper(suite, results)
-    blocks += _elsewhere(suite, results)
+    blocks += _comparison_with_paper(suite, results)
+    blocks += _paper_only(suite, results)
     blocks += _failures(results)
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _how(suite: Suite, results: Results, runs: list[dict[str, Any]]) -> str:
-    done = sum(record.done for record in results.records)
+def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]]) -> str:
+    n_done = sum(record.done for record in results.records)
     hours = sum(record.seconds for record in results.records) / 3600
     dates = sorted({run["started"][:10] for run in runs}) or [datetime.now(UTC).date().isoformat()]
     period = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     lines = [
-        f"Run on {period} by `consilience bench {suite.name}`, seed {suite.seed}: {done} of "
-        f"{results.n_tasks} fits done, {len(results.failures)} failed, {hours:.2f} hours of work."
+        f"Run on {period} with `consilience bench {suite.name}`, seed {suite.seed}: {n_done} of "
+        f"{results.n_tasks} fits done, {len(results.failures)} failed, {hours:.2f} hours of "
+        "computation."
     ]
-    kinds = {tuple((k, v) for k, v in run.items() if k != "started") for run in runs}
-    for kind in sorted(kinds, key=str):
-        lines.append("Versions and machine: " + ", ".join(f"{k} {v}" for k, v in kind) + ".")
+    machines = {tuple((k, v) for k, v in run.items() if k != "started") for run in runs}
+    for machine in sorted(machines, key=str):
+        lines.append("Versions and machine: " + ", ".join(f"{k} {v}" for k, v in machine) + ".")
     return "\n".join(lines)
 
 
 def _legend(suite: Suite) -> str:
     return (
-        "Means ± standard deviation over splits; **bold** is best, ↓ marks what is worse than the "
-        f"best by a {suite.test} test with p < {suite.significance:g}. Times are processor seconds "
-        "of one thread, those of fitting with the settings that tuning chose; memory is in MiB "
-        "above what the data take."
+        "Mean ± standard deviation over splits. **Bold** marks the best method, ↓ those that are "
+        f"worse than the best according to a {suite.test} test (p < {suite.significance:g}). Times "
+        "are CPU seconds of one thread; fitting times exclude tuning. Memory is in MiB, in "
+        "addition to the data."
     )
 
 
 # -- tables ----------------------------------------------------------------------------------
 
 
-def _tables(suite: Suite, results: Results, rankings: dict[Condition, Ranked]) -> list[str]:
-    """Many data sets or several conditions become columns; otherwise the metrics do."""
+def _tables(suite: Suite, results: Results, rankings: dict[Condition, MethodRanking]) -> list[str]:
+    """Tables whose columns are data sets if there are many, else conditions, else metrics."""
     blocks: list[str] = []
-    if len(results.datasets) >= MANY_COLUMNS:
+    if len(results.datasets) >= MIN_DATASETS_AS_COLUMNS:
         for condition in results.conditions:
             blocks.append(f"## {str(condition) or 'All rows'}")
             for metric in suite.metrics:
                 columns = {d: (d, condition, metric) for d in results.datasets}
                 blocks += [f"### {metric}", _table(suite, results, columns)]
             if condition in rankings:
-                blocks += _ranks(suite, results, rankings[condition])
+                blocks += _ranking_text(suite, results, rankings[condition])
         return blocks
     for dataset in results.datasets:
-        blocks.append(f"## {_text(dataset)}")
+        blocks.append(f"## {_escape(dataset)}")
         if len(results.conditions) == 1:
             (condition,) = results.conditions
             blocks.append(str(condition))
@@ -97,148 +104,150 @@ def _tables(suite: Suite, results: Results, rankings: dict[Condition, Ranked]) -
             blocks.append(_table(suite, results, columns))
             continue
         for metric in suite.metrics:
-            columns = {str(c) or "as it is": (dataset, c, metric) for c in results.conditions}
+            columns = {str(c) or "unaltered": (dataset, c, metric) for c in results.conditions}
             blocks += [f"### {metric}", _table(suite, results, columns)]
     return blocks
 
 
-def _ranks(suite: Suite, results: Results, ranked: Ranked) -> list[str]:
-    ranking, names = ranked.ranking, ranked.methods
+def _ranking_text(suite: Suite, results: Results, method_ranking: MethodRanking) -> list[str]:
+    ranking, names = method_ranking.ranking, method_ranking.methods
     order = ranking.mean_ranks.argsort(kind="stable")
-    listed = ", ".join(f"{_text(names[m])} {ranking.mean_ranks[m]:.2f}" for m in order)
+    ranks = ", ".join(f"{_escape(names[m])} {ranking.mean_ranks[m]:.2f}" for m in order)
     return [
-        f"Mean ranks by {suite.metrics[0]} over {len(results.datasets)} data sets: {listed}.",
-        f"Friedman's test that they are equal: p = {ranking.friedman.p_value:.2g}. By Nemenyi's "
-        f"test mean ranks that differ by less than {ranking.critical_difference:.2f} do not differ "
-        f"at {suite.significance:g}.",
-        f"![mean ranks and critical difference]({ranked.figure})",
+        f"Mean ranks by {suite.metrics[0]} over {len(results.datasets)} data sets: {ranks}.",
+        f"Friedman test of equal ranks: p = {ranking.friedman.p_value:.2g}. According to the "
+        f"Nemenyi test, mean ranks that differ by less than {ranking.critical_difference:.2f} do "
+        f"not differ significantly at level {suite.significance:g}.",
+        f"![mean ranks and critical difference]({method_ranking.figure})",
     ]
 
 
 def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Condition, str]]) -> str:
-    """Methods against columns of (data set, condition, metric), each with the paper's if known."""
-    head, parts = ["method"], []
+    """Methods by columns of (data set, condition, metric), with the paper's numbers if known."""
+    header, cell_formatters = ["method"], []
     for title, (dataset, condition, metric) in columns.items():
         marks = compare_with_best(results, suite, dataset, condition, metric)
-        parts.append(_our_column(results, dataset, condition, metric, marks))
-        head.append(title)
-        if any(suite.reported(dataset, condition, m, metric) for m in results.methods):
-            parts.append(_paper_column(suite, dataset, condition, metric))
-            head.append(f"{title}, paper")
-    rows = [[method, *(part(method) for part in parts)] for method in results.methods]
-    return _grid(head, [row for row in rows if any(row[1:])])
+        cell_formatters.append(_our_column(results, dataset, condition, metric, marks))
+        header.append(title)
+        if any(suite.paper_result(dataset, condition, m, metric) for m in results.methods):
+            cell_formatters.append(_paper_column(suite, dataset, condition, metric))
+            header.append(f"{title}, paper")
+    rows = [
+        [method, *(format_(method) for format_ in cell_formatters)] for method in results.methods
+    ]
+    return _markdown_table(header, [row for row in rows if any(row[1:])])
 
 
 def _our_column(
     results: Results, dataset: str, condition: Condition, metric: str, marks: dict[str, str]
 ) -> Callable[[str], str]:
-    def column(method: str) -> str:
-        text = format_cell(results.cell(Key(dataset, condition, method), metric), metric)
-        mark = "" if metric in COSTS else marks.get(method, "")
+    def format_method(method: str) -> str:
+        text = format_cell(results.cell(CellKey(dataset, condition, method), metric), metric)
+        mark = "" if metric in COST_METRICS else marks.get(method, "")
         return f"**{text}**" if mark == "best" else f"{text} ↓" if mark == "worse" else text
 
-    return column
+    return format_method
 
 
 def _paper_column(
     suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> Callable[[str], str]:
-    return lambda method: format_paper_cell(suite, Key(dataset, condition, method), metric)
+    return lambda method: format_paper_cell(suite, CellKey(dataset, condition, method), metric)
 
 
 def format_cell(cell: Cell, metric: str) -> str:
-    """Mean ± deviation, or what is wrong with the cell; nothing for a cell without tasks."""
+    """Mean ± deviation, or what is missing from the cell; empty for a cell without tasks."""
     if cell.n_failed:
         return f"{cell.n_failed} of {cell.n_tasks} failed"
     if cell.n_missing:
-        return f"{cell.n_missing} of {cell.n_tasks} to do"
+        return f"{cell.n_missing} of {cell.n_tasks} pending"
     if cell.n_tasks == 0:
         return ""
     if np.isnan(cell.mean):
         return "–"
-    digits, scale = DIGITS.get(metric, 4), MIB if metric == "peak_memory" else 1
+    digits, scale = METRIC_DIGITS.get(metric, 4), MIB if metric == "peak_memory" else 1
     text = f"{cell.mean / scale:.{digits}f}"
     return text + ("" if np.isnan(cell.deviation) else f" ± {cell.deviation / scale:.{digits}f}")
 
 
-def format_paper_cell(suite: Suite, key: Key, metric: str) -> str:
-    """The paper's number, if it has one."""
-    lines = suite.reported(key.dataset, key.condition, key.method, metric)
-    if lines is None:
+def format_paper_cell(suite: Suite, key: CellKey, metric: str) -> str:
+    """The paper's number, or an empty string if it reports none."""
+    reported = suite.paper_result(key.dataset, key.condition, key.method, metric)
+    if reported is None:
         return ""
-    mean, deviation = lines
+    mean, deviation = reported
     return f"{mean:g}" + ("" if deviation is None else f" ± {deviation:g}")
 
 
 # -- the paper -------------------------------------------------------------------------------
 
 
-def _against_paper(suite: Suite, results: Results) -> list[str]:
-    """Where ours and the paper's differ by more than one standard deviation, either way."""
-    below: list[str] = []
-    above: list[str] = []
-    within = 0
-    for key in results.cells:
-        for metric in [m for m in suite.metrics if m not in COSTS]:
-            result = suite.reported(key.dataset, key.condition, key.method, metric)
+def _comparison_with_paper(suite: Suite, results: Results) -> list[str]:
+    """List where we differ from the paper by more than one standard deviation, either way."""
+    worse: list[str] = []
+    better: list[str] = []
+    n_within = 0
+    for key in results.cell_keys:
+        for metric in [m for m in suite.metrics if m not in COST_METRICS]:
+            reported = suite.paper_result(key.dataset, key.condition, key.method, metric)
             cell = results.cell(key, metric)
-            if result is None or np.isnan(cell.mean):
+            if reported is None or np.isnan(cell.mean):
                 continue
-            mean, deviation = result
-            width = max(deviation or 0.0, float(np.nan_to_num(cell.deviation)))
+            mean, deviation = reported
+            tolerance = max(deviation or 0.0, float(np.nan_to_num(cell.deviation)))
             difference = cell.mean - mean
             gain = -difference if metric in LOWER_IS_BETTER else difference
-            place = ", ".join(filter(None, [key.dataset, str(key.condition), key.method, metric]))
-            line = f"- {_text(place)}: {cell.mean:.4f}, paper {mean:g} ({difference:+.4f})"
-            if abs(gain) <= width:
-                within += 1
+            name = ", ".join(filter(None, [key.dataset, str(key.condition), key.method, metric]))
+            line = f"- {_escape(name)}: {cell.mean:.4f}, paper {mean:g} ({difference:+.4f})"
+            if abs(gain) <= tolerance:
+                n_within += 1
             else:
-                (below if gain < 0 else above).append(line)
-    total = within + len(below) + len(above)
+                (worse if gain < 0 else better).append(line)
+    total = n_within + len(worse) + len(better)
     if total == 0:
         return []
     blocks = [
-        "## Against the paper",
-        f"{within} of {total} numbers lie within one standard deviation (the larger of both) of "
-        "the paper's.",
+        "## Comparison with the paper",
+        f"{n_within} of {total} numbers lie within one standard deviation (the larger of the two) "
+        "of the paper's.",
     ]
-    for title, lines in (("Not reached", below), ("Better than reported", above)):
+    for title, lines in (("Worse than reported", worse), ("Better than reported", better)):
         if lines:
             blocks.append(f"{title} ({len(lines)}):\n\n" + "\n".join(lines))
     return blocks
 
 
-def _elsewhere(suite: Suite, results: Results) -> list[str]:
-    """Numbers of the paper that have nothing beside them here."""
+def _paper_only(suite: Suite, results: Results) -> list[str]:
+    """List the paper's numbers that have no counterpart here."""
     rows = []
     for entry in suite.paper:
         for method, metrics in entry.results.items():
-            key = Key(entry.dataset, suite.condition_of(entry), method)
+            key = CellKey(entry.dataset, suite.condition_for(entry), method)
             for metric in metrics:
                 if metric not in suite.metrics or not results.cell(key, metric).n_tasks:
                     number = format_paper_cell(suite, key, metric)
                     rows.append([entry.dataset, str(key.condition), method, metric, number])
     if not rows:
         return []
-    title = "## Reported by the paper, not run here"
-    return [title, _grid(["data set", "condition", "method", "metric", "paper"], rows)]
+    title = "## Reported in the paper, not run here"
+    return [title, _markdown_table(["data set", "condition", "method", "metric", "paper"], rows)]
 
 
 def _failures(results: Results) -> list[str]:
     if not results.failures:
         return []
-    rows = [[str(value)[:200] for value in kind] for kind in results.kinds_of_failure()]
-    return ["## Failures", _grid(["data set", "method", "how", "error", "fits"], rows)]
+    rows = [[str(value)[:200] for value in failure] for failure in results.failure_summary()]
+    return ["## Failures", _markdown_table(["data set", "method", "status", "error", "fits"], rows)]
 
 
-def _grid(head: list[str], rows: list[list[str]]) -> str:
-    lines = [[_text(cell) for cell in row] for row in [head, *rows]]
-    rule = ["---"] * len(head)
+def _markdown_table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [[_escape(cell) for cell in row] for row in [header, *rows]]
+    rule = ["---"] * len(header)
     return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
 
 
-def _text(value: str) -> str:
-    """Text that cannot break a table or bring in HTML."""
+def _escape(value: str) -> str:
+    """Escape text so that it can neither break a table nor inject HTML."""
     for old, new in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("\n", " ")):
         value = value.replace(old, new)
     return value

@@ -9,87 +9,91 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from consilience.benchmark.problems import GENERATORS, Problems
+from consilience.benchmark.problems import GENERATORS, ProblemCache
 from consilience.benchmark.protocol import Official, n_splits
-from consilience.benchmark.suite import DataChoice, Suite, check_known_names
+from consilience.benchmark.suite import DatasetEntry, Suite, check_known_names
 from consilience.benchmark.tasks import Task, with_estimator_spec
 from consilience.datasets import DATASETS, DatasetError
 
-__all__ = ["plan", "select"]
+__all__ = ["plan", "select_tasks"]
 
 
 def plan(suite: Suite) -> tuple[list[Task], list[str]]:
-    """All tasks, those of one split together, and a note for every data set that is left out."""
-    tasks, notes, problems = [], [], Problems()
-    for choice in suite.datasets:
-        if not _is_available(choice):
-            if not choice.optional:
+    """Return all tasks, grouped by split, and a note for each data set that is left out."""
+    tasks, notes, problems = [], [], ProblemCache()
+    for entry in suite.datasets:
+        if not _is_available(entry):
+            if not entry.optional:
                 raise DatasetError(
-                    f"the data set {choice.name!r} is not on this machine; "
-                    f"get it by 'consilience fetch {choice.name}'"
+                    f"the data set {entry.name!r} is not on this machine; "
+                    f"download it with 'consilience fetch {entry.name}'"
                 )
-            notes.append(f"{choice.title} is left out: it is not on this machine")
+            notes.append(f"{entry.title} is left out: it is not on this machine")
             continue
-        tasks += _tasks_on(suite, choice, problems)
+        tasks += _dataset_tasks(suite, entry, problems)
     return tasks, notes
 
 
-def _is_available(choice: DataChoice) -> bool:
-    return choice.name in GENERATORS or DATASETS[choice.name].is_available()
+def _is_available(entry: DatasetEntry) -> bool:
+    return entry.name in GENERATORS or DATASETS[entry.name].is_available()
 
 
-def _tasks_on(suite: Suite, choice: DataChoice, problems: Problems) -> list[Task]:
-    protocol, split = suite.protocol, choice.split or suite.protocol.split
-    official = 1
-    positives: list[int | None] = [None]
+def _dataset_tasks(suite: Suite, entry: DatasetEntry, problems: ProblemCache) -> list[Task]:
+    protocol, split = suite.protocol, entry.split or suite.protocol.split
+    n_official = 1
+    positive_classes: list[int | None] = [None]
     if isinstance(split, Official) or protocol.targets == "one-vs-rest":
-        problem = problems.get(choice.name, _parameters(choice, suite.seed, 0))
-        official = max(1, len(problem.splits))
+        problem = problems.get(entry.name, _loader_parameters(entry, suite.seed, 0))
+        n_official = max(1, len(problem.splits))
         if protocol.targets == "one-vs-rest":
-            positives = list(range(len(np.unique(problem.target))))
-    patterns = [
+            positive_classes = list(range(len(np.unique(problem.target))))
+    templates = [
         with_estimator_spec(
             Task(
-                data=choice.name,
+                data=entry.name,
                 method=method.recipe,
                 split=split,
                 index=0,
                 seed=suite.seed,
-                complete=choice.complete,
-                sample=choice.sample,
+                complete=entry.complete,
+                sample=entry.sample,
                 settings=method.settings,
                 grid=method.grid,
                 tuning_folds=protocol.tuning_folds,
-                dataset_label=choice.label,
+                dataset_label=entry.label,
                 method_label=method.label,
             )
         )
         for method in suite.methods
-        if method.applies(choice.title)
+        if method.applies_to(entry.title)
     ]
     tasks = []
-    for index in range(n_splits(split, official)):
-        for condition, positive in product(protocol.conditions_of(index), positives):
-            for pattern in patterns:
-                task = replace(pattern, index=index, condition=condition, positive=positive)
-                drawn = _parameters(choice, suite.seed, task.repeat)
-                tasks.append(replace(task, data_parameters=drawn))
+    for index in range(n_splits(split, n_official)):
+        conditions = protocol.conditions_for_split(index)
+        for condition, positive_class, template in product(conditions, positive_classes, templates):
+            task = replace(
+                template, index=index, condition=condition, positive_class=positive_class
+            )
+            parameters = _loader_parameters(entry, suite.seed, task.repeat)
+            tasks.append(replace(task, data_parameters=parameters))
     return tasks
 
 
-def _parameters(choice: DataChoice, seed: int, repeat: int) -> dict[str, Any]:
-    """Parameters of the loader; a seeded one draws anew for every repeat."""
-    drawn: Mapping[str, Any] = {"random_state": seed + repeat} if choice.seeded else {}
-    return {**choice.parameters, **drawn}
+def _loader_parameters(entry: DatasetEntry, seed: int, repeat: int) -> dict[str, Any]:
+    """Parameters of the loader; a seeded one draws new data for every repeat."""
+    seeded: Mapping[str, Any] = {"random_state": seed + repeat} if entry.seeded else {}
+    return {**entry.parameters, **seeded}
 
 
-def select(tasks: list[Task], only: Iterable[str]) -> list[Task]:
-    """The tasks that agree with every key=value; values of the same key are alternatives."""
+def select_tasks(tasks: list[Task], only: Iterable[str]) -> list[Task]:
+    """Return the tasks that match every key=value; values of the same key are alternatives."""
     wanted: dict[str, set[str]] = {}
     for text in only:
         key, sign, value = text.partition("=")
         if not sign or key not in SELECTORS:
-            raise ValueError(f"expected one of {', '.join(SELECTORS)} = value, got {text!r}")
+            raise ValueError(
+                f"--only must be KEY=VALUE with KEY one of {', '.join(SELECTORS)}, got {text!r}"
+            )
         wanted.setdefault(key, set()).add(value)
     for key, values in wanted.items():
         known = {SELECTORS[key](task) for task in tasks}

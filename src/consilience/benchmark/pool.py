@@ -1,7 +1,7 @@
 """The pool of worker processes that runs tasks.
 
-A worker that is killed, crashes, or takes too long loses its own task only; a fresh one takes its
-place.
+A worker that is killed, crashes or exceeds the time limit loses only its own task and is replaced
+by a fresh one.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
-from consilience.benchmark import memory
+from consilience.benchmark.memory import can_limit_memory
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 from consilience.benchmark.worker import pack, read_frame, write_frame
 
-__all__ = ["Finished", "Pool", "ProcessPool", "Setup"]
+__all__ = ["FinishedTask", "Pool", "ProcessPool", "WorkerSetup"]
 
-GRACE_SECONDS = 0.5  # seconds for a worker to write down where it was
-MAX_ATTEMPTS = 2  # a crash may come from outside: one more try
+GRACE_SECONDS = 0.5  # for a worker to write its traceback before it is killed
+MAX_ATTEMPTS = 2  # a crash may have an external cause, so the task is tried once more
 STDERR_TAIL_BYTES = 20_000
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What every worker is told: data in memory, limits, and a function to call first."""
+class WorkerSetup:
+    """What every worker receives: data in memory, limits, and a function to call first."""
 
     problems: Mapping[str, Problem] = field(default_factory=dict)
     timeout: float | None = None
@@ -47,13 +47,13 @@ class Setup:
         if self.memory is not None:
             if self.memory <= 0:
                 raise ValueError(f"the memory limit must be positive, got {self.memory}")
-            if not memory.can_limit():
-                raise ValueError("a memory limit can be kept on Linux only; leave it out")
+            if not can_limit_memory():
+                raise ValueError("a memory limit is supported on Linux only; leave it out")
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A task that is over, how it went, and when it began (seconds since the epoch)."""
+class FinishedTask:
+    """A task that has ended, its outcome, start (seconds since the epoch) and duration."""
 
     task: Task
     outcome: Outcome
@@ -62,51 +62,51 @@ class Finished:
 
 
 class Pool(Protocol):
-    """Where tasks run."""
+    """A place where tasks run."""
 
-    def free(self) -> int:
-        """How many more tasks can be taken."""
+    def n_free_slots(self) -> int:
+        """Number of further tasks that can be submitted."""
 
     def submit(self, task: Task) -> None:
-        """Take a task; never called when none is free."""
+        """Start a task; called only while a slot is free."""
 
-    def wait(self, seconds: float) -> list[Finished]:
-        """Tasks that ended, after at most this time."""
+    def wait(self, seconds: float) -> list[FinishedTask]:
+        """Return the tasks that have ended, waiting at most this long for the first."""
 
     def close(self) -> None:
-        """End all work at once."""
+        """Stop all work immediately."""
 
 
 class ProcessPool:
-    """Worker processes of this machine, started when they are first needed."""
+    """Worker processes on this machine, started when they are first needed."""
 
-    def __init__(self, jobs: int, setup: Setup) -> None:
+    def __init__(self, jobs: int, setup: WorkerSetup) -> None:
         if jobs < 1:
             raise ValueError(f"jobs must be at least 1, got {jobs}")
         self._jobs, self._timeout = jobs, setup.timeout
-        self._setup = pack(setup)  # here, where an error is the caller's
+        self._setup = pack(setup)  # packed here so that the caller sees any error
         self._events: queue.SimpleQueue = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._closed = False
 
-    def free(self) -> int:
-        """How many workers have nothing to do or could still be started."""
+    def n_free_slots(self) -> int:
+        """Number of workers that are idle or could still be started."""
         return self._jobs - sum(worker.task is not None for worker in self._workers)
 
     def submit(self, task: Task, attempt: int = 1) -> None:
-        """Give a task to the idle worker that last used its data, or to a new worker."""
+        """Give a task to an idle worker that has its data loaded, or to a new worker."""
         idle = [worker for worker in self._workers if worker.task is None]
-        same = [worker for worker in idle if worker.data == (task.data, task.data_parameters)]
-        if same or (idle and len(self._workers) == self._jobs):
-            worker = (same or idle)[0]
+        has_data = [worker for worker in idle if worker.data == (task.data, task.data_parameters)]
+        if has_data or (idle and len(self._workers) == self._jobs):
+            worker = (has_data or idle)[0]
         else:
             worker = _Worker(self._setup, self._timeout, self._events)
             self._workers.append(worker)
         worker.start(task, attempt)
 
-    def wait(self, seconds: float) -> list[Finished]:
-        """Tasks that ended; a crashed one is tried once more before it counts."""
-        done = []
+    def wait(self, seconds: float) -> list[FinishedTask]:
+        """Return the tasks that have ended; a crashed one is first tried once more."""
+        finished = []
         if self._closed:
             raise RuntimeError("the pool is closed")
         deadlines = [w.deadline for w in self._workers if w.deadline is not None]
@@ -114,28 +114,27 @@ class ProcessPool:
         with contextlib.suppress(queue.Empty):
             worker, message = self._events.get(timeout=max(0.0, until - time.monotonic()))
             while True:
-                done += self._take(worker, message)
+                finished += self._handle(worker, message)
                 worker, message = self._events.get_nowait()
         now = time.monotonic()
         for worker in [w for w in self._workers if w.deadline is not None and w.deadline < now]:
-            limit = f"stopped after {self._timeout:g} seconds"
-            done.append(
-                worker.finish(Outcome(status="timeout", error=limit, trace=worker.last_words()))
-            )
-            self._drop(worker)
-        return done
+            error = f"stopped after {self._timeout:g} seconds"
+            timeout = Outcome(status="timeout", error=error, trace=worker.stderr_tail())
+            finished.append(worker.finish(timeout))
+            self._remove(worker)
+        return finished
 
-    def _take(self, worker: _Worker, message: Any) -> list[Finished]:
+    def _handle(self, worker: _Worker, message: Any) -> list[FinishedTask]:
         if worker not in self._workers:
-            return []  # killed for its time limit, and now it says goodbye
+            return []  # a late message of a worker that exceeded its time limit
         if message == "ready":
-            worker.begin()
+            worker.mark_ready()
             return []
         if isinstance(message, Outcome):
             return [worker.finish(message)]
-        # the worker is gone
-        crash = Outcome(status="crashed", error=worker.ended(), trace=worker.last_words())
-        self._drop(worker)
+        # the worker process has exited
+        crash = Outcome(status="crashed", error=worker.exit_reason(), trace=worker.stderr_tail())
+        self._remove(worker)
         if worker.task is None or self._closed:
             return []
         if worker.attempt < MAX_ATTEMPTS:
@@ -143,19 +142,19 @@ class ProcessPool:
             return []
         return [worker.finish(crash)]
 
-    def _drop(self, worker: _Worker) -> None:
+    def _remove(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         worker.kill()
 
     def close(self) -> None:
-        """Kill all workers; what they were doing is lost, nothing else."""
+        """Kill all workers; only the tasks they were running are lost."""
         self._closed = True
         while self._workers:
-            self._drop(self._workers[-1])
+            self._remove(self._workers[-1])
 
 
 class _Worker:
-    """One worker process, with a thread that talks and one that listens to it."""
+    """One worker process, with one thread that sends to it and one that receives from it."""
 
     def __init__(self, setup: bytes, timeout: float | None, events: queue.SimpleQueue) -> None:
         self.task: Task | None = None
@@ -163,86 +162,90 @@ class _Worker:
         self.data: tuple[str, dict] | None = None
         self.deadline: float | None = None
         self._timeout, self._ready = timeout, False
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (kept for a crash)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (read after a crash)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "consilience.benchmark.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._log,
+            stderr=self._stderr,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            start_new_session=True,  # an interrupt from the terminal is for the parent alone
+            start_new_session=True,  # only the parent handles an interrupt from the terminal
         )
         sink, source = self.process.stdin, self.process.stdout
         assert sink is not None
         assert source is not None
-        # data may be large and the worker takes its time to start: nobody waits for it
+        # sent by a thread: data may be large, and the worker takes a while to start
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._talk, args=(sink,), daemon=True),
-            threading.Thread(target=self._listen, args=(source, events), daemon=True),
+            threading.Thread(target=self._send, args=(sink,), daemon=True),
+            threading.Thread(target=self._receive, args=(source, events), daemon=True),
         ]
         for thread in self._threads:
             thread.start()
         self._outbox.put(setup)
 
-    def _talk(self, sink: IO[bytes]) -> None:
-        # a worker that is gone is noticed by the thread that listens
+    def _send(self, sink: IO[bytes]) -> None:
+        # the receiving thread notices when the worker has exited
         with contextlib.suppress(OSError):
             while (packed := self._outbox.get()) is not None:
                 write_frame(sink, packed)
 
-    def _listen(self, source: IO[bytes], events: queue.SimpleQueue) -> None:
+    def _receive(self, source: IO[bytes], events: queue.SimpleQueue) -> None:
         try:
             while True:
                 events.put((self, read_frame(source)))
-        except Exception:  # closed, or a last message cut short
+        except Exception:  # closed, or the last message was truncated
             events.put((self, None))
 
     def start(self, task: Task, attempt: int) -> None:
-        """Send a task; the clock starts when the worker is up."""
+        """Send a task; its time limit counts from when the worker is ready."""
         self.task, self.attempt = task, attempt
         self.data = (task.data, task.data_parameters)
-        self._log.seek(0)
-        self._log.truncate()
+        self._stderr.seek(0)
+        self._stderr.truncate()
         self._outbox.put(pack(task))
-        self.began, self._clock = time.time(), time.monotonic()
+        self._start_clock()
         if self._ready:
-            self.begin()
+            self.mark_ready()
 
-    def begin(self) -> None:
-        """The worker is up, and at work if it has a task."""
+    def mark_ready(self) -> None:
+        """Note that the worker is up and, if it has a task, working on it."""
         self._ready = True
-        self.began, self._clock = time.time(), time.monotonic()
+        self._start_clock()
         if self.task is not None and self._timeout is not None:
-            self.deadline = self._clock + self._timeout + GRACE_SECONDS
+            self.deadline = self._start_monotonic + self._timeout + GRACE_SECONDS
 
-    def finish(self, outcome: Outcome) -> Finished:
-        """The task is over."""
+    def _start_clock(self) -> None:
+        self.started, self._start_monotonic = time.time(), time.monotonic()
+
+    def finish(self, outcome: Outcome) -> FinishedTask:
+        """Return the current task with its outcome; the worker is idle afterwards."""
         assert self.task is not None
-        ended = Finished(self.task, outcome, self.began, time.monotonic() - self._clock)
+        seconds = time.monotonic() - self._start_monotonic
+        finished = FinishedTask(self.task, outcome, self.started, seconds)
         self.task = self.deadline = None
-        return ended
+        return finished
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what the process wrote to standard error."""
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - STDERR_TAIL_BYTES))
-        lines = self._log.read().decode(errors="replace").splitlines()
-        # the interpreter's list of everything that is imported tells nothing
+        self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, self._stderr.tell() - STDERR_TAIL_BYTES))
+        lines = self._stderr.read().decode(errors="replace").splitlines()
+        # the interpreter's list of imported extension modules is no help
         return "\n".join(line for line in lines if not line.startswith("Extension modules:"))
 
-    def ended(self) -> str:
+    def exit_reason(self) -> str:
         """How the process ended."""
         code = self.process.wait()
         if code >= 0:
-            return f"the worker ended with code {code}"
+            return f"the worker exited with code {code}"
         try:
-            return f"the worker was ended by {signal.Signals(-code).name}"
+            return f"the worker was killed by {signal.Signals(-code).name}"
         except ValueError:
-            return f"the worker was ended by signal {-code}"
+            return f"the worker was killed by signal {-code}"
 
     def kill(self) -> None:
-        """End the process, and any that it started."""
+        """Kill the process and any processes that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -252,7 +255,7 @@ class _Worker:
         self._outbox.put(None)
         for thread in self._threads:
             thread.join()
-        for file in (self.process.stdin, self.process.stdout, self._log):
+        for file in (self.process.stdin, self.process.stdout, self._stderr):
             assert file is not None
             with contextlib.suppress(OSError):
                 file.close()

@@ -1,4 +1,4 @@
-"""Out-of-sample predictions of one task, packed for the store without pickle."""
+"""Out-of-sample predictions of one task, serialised without pickle."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Predictions"]
 
 @dataclass(frozen=True)
 class Predictions:
-    """Test rows with their true and predicted classes (codes into ``classes``) and scores.
+    """Test rows with their true and predicted classes (indices into ``classes``) and scores.
 
-    ``kind`` says what the scores are: "probability", "decision" or "none". A true class that the
-    training rows did not have is coded −1.
+    ``kind`` says what the scores are: "probability", "decision" or "none". A true class that does
+    not occur in the training rows is encoded as −1.
     """
 
     rows: np.ndarray
@@ -30,19 +30,17 @@ class Predictions:
     def from_labels(
         cls, rows: Any, y_true: Any, y_pred: Any, scores: Any, kind: str, classes: np.ndarray
     ) -> Predictions:
-        """From labels to codes."""
+        """Encode labels as indices into ``classes``."""
 
-        def codes(labels: np.ndarray) -> np.ndarray:
-            codes_ = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-            return np.where(classes[codes_] == labels, codes_, -1).astype(np.int32)
+        def encode(labels: np.ndarray) -> np.ndarray:
+            indices = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+            return np.where(classes[indices] == labels, indices, -1).astype(np.int32)
 
-        none = np.empty(0)
-        return cls(
-            rows, codes(y_true), codes(y_pred), classes, none if scores is None else scores, kind
-        )
+        scores = np.empty(0) if scores is None else scores
+        return cls(rows, encode(y_true), encode(y_pred), classes, scores, kind)
 
     def to_bytes(self) -> bytes:
-        """A compressed archive of arrays."""
+        """Serialise to a compressed archive of arrays."""
         classes = self.classes.astype(str) if self.classes.dtype == object else self.classes
         buffer = io.BytesIO()
         np.savez_compressed(
@@ -58,7 +56,7 @@ class Predictions:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Predictions:
-        """What ``to_bytes`` packed."""
+        """Read what ``to_bytes`` wrote."""
         with np.load(io.BytesIO(packed), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         return cls(**{**arrays, "kind": str(arrays["kind"])})

@@ -1,6 +1,6 @@
-"""Problems: the data sets that tasks work on, by name or given in memory.
+"""Problems: the data sets that tasks use, loaded by name or given in memory.
 
-A worker keeps the last one it loaded, since tasks on the same data come one after the other.
+A worker keeps the last problem it loaded, since tasks on the same data follow one another.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from sklearn.utils import check_random_state
 from consilience.datasets import DATASETS, make_multiview_classification
 from consilience.views import MultiViewData
 
-__all__ = ["GENERATORS", "Problem", "Problems", "known_names", "make_disturbed_views"]
+__all__ = ["GENERATORS", "Problem", "ProblemCache", "dataset_names", "make_disturbed_views"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Views and labels, with what a protocol may need beside them.
+    """Views and labels, with the groups and official splits that a protocol may need.
 
-    ``prepare`` is an unfitted transformer that every method gets as its first step, so that
-    encoding, scaling and imputation see training rows only.
+    ``preprocessor`` is an unfitted transformer that becomes the first step of every method, so
+    that encoding, scaling and imputation see training rows only.
     """
 
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None = None
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    prepare: Any = None
+    preprocessor: Any = None
 
     def fingerprint(self) -> str:
-        """A hash of everything in it; part of the address of a task on data in memory."""
-        views = list(self.data.items())  # their order decides ties
+        """Hash all contents; the hash is part of the identity of tasks on data in memory."""
+        views = list(self.data.items())  # their order breaks ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
-        return joblib.hash((*parts, self.groups, dict(self.splits), self.prepare))
+        return joblib.hash((*parts, self.groups, dict(self.splits), self.preprocessor))
 
 
 def make_disturbed_views(
@@ -49,9 +49,9 @@ def make_disturbed_views(
     disturbed: list[float] | float = 0.25,
     random_state: Any = None,
 ) -> tuple[MultiViewData, np.ndarray]:
-    """Two classes; in a share ``disturbed`` of the rows a view shows a sample of the other class.
+    """Draw two classes; in a fraction ``disturbed`` of its rows, a view shows the other class.
 
-    The views are disturbed in rows of their own, so each knows some samples that others miss.
+    Each view is disturbed in different rows, so each classifies some samples that others cannot.
     """
     rng = check_random_state(random_state)
     data, y = make_multiview_classification(
@@ -62,16 +62,15 @@ def make_disturbed_views(
         redundancy=0.0,
         random_state=rng,
     )
-    shares = disturbed if isinstance(disturbed, list) else [disturbed] * n_views
-    if len(shares) != n_views:
-        raise ValueError(f"disturbed has {len(shares)} entries for {n_views} views")
+    fractions = disturbed if isinstance(disturbed, list) else [disturbed] * n_views
+    if len(fractions) != n_views:
+        raise ValueError(f"disturbed has {len(fractions)} entries for {n_views} views")
     views = {}
-    for (name, X), share in zip(data.items(), shares, strict=True):
-        rows = rng.permutation(n_samples)[: round(share * n_samples)]
-        other = [rng.choice(np.flatnonzero(y != y[row])) for row in rows]
-        format_list = np.arange(n_samples)
-        format_list[rows] = other
-        views[name] = X[format_list]
+    for (name, X), fraction in zip(data.items(), fractions, strict=True):
+        rows = rng.permutation(n_samples)[: round(fraction * n_samples)]
+        source_rows = np.arange(n_samples)
+        source_rows[rows] = [rng.choice(np.flatnonzero(y != y[row])) for row in rows]
+        views[name] = X[source_rows]
     return MultiViewData(views), y
 
 
@@ -81,25 +80,25 @@ GENERATORS: dict[str, Callable] = {
 }
 
 
-def known_names() -> list[str]:
-    """Names that a suite may give to data: data sets and generators."""
+def dataset_names() -> list[str]:
+    """Names of data that a suite may use: data sets and generators."""
     return [*DATASETS, *GENERATORS]
 
 
-class Problems:
-    """Problems by name and parameters; those in memory go first, the last one loaded is kept."""
+class ProblemCache:
+    """Problems by name and parameters: those in memory first, then the last one loaded."""
 
-    def __init__(self, given: Mapping[str, Problem] | None = None) -> None:
-        self.given = dict(given or {})
+    def __init__(self, in_memory: Mapping[str, Problem] | None = None) -> None:
+        self.in_memory = dict(in_memory or {})
         self._last: tuple[Any, Problem] | None = None
 
     def get(self, name: str, parameters: Mapping[str, Any]) -> Problem:
-        """The problem, loaded unless it was the last one asked for."""
-        if name in self.given:
-            return self.given[name]
+        """Return a problem, loading it unless it is in memory."""
+        if name in self.in_memory:
+            return self.in_memory[name]
         key = (name, sorted(parameters.items()))
         if self._last is None or self._last[0] != key:
-            self._last = None  # never two large sets at once
+            self._last = None  # never hold two large data sets at once
             self._last = key, _load(name, parameters)
         return self._last[1]
 
@@ -109,8 +108,8 @@ def _load(name: str, parameters: Mapping[str, Any]) -> Problem:
         data, target = GENERATORS[name](**parameters)
         return Problem(data, target)
     if name not in DATASETS:
-        raise ValueError(f"unknown data set {name!r}; known are {', '.join(known_names())}")
+        raise ValueError(f"unknown data set {name!r}; known are {', '.join(dataset_names())}")
     dataset = DATASETS[name]
-    # what a suite asks for beyond the settings of the name, such as the seed of a random deal
+    # a suite may override the settings, such as the seed of a random assignment of columns
     bunch = dataset.loader(**{**dataset.settings, **parameters})
     return Problem(bunch.data, bunch.target, splits=bunch.splits)

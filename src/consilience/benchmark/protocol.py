@@ -1,8 +1,8 @@
-"""Protocols: which rows train, tune and test, and what is done to them before a method sees them.
+"""Protocols: which rows are for training, validation and test, and how the data are altered.
 
-``rows_of(split, index, ...)`` gives the parts of one split; ``balanced_subset``, ``flip_labels``,
-``add_noise_views`` and ``hide_views`` are the alterations. All are pure functions of their
-arguments and a seed, so a task comes out the same wherever and whenever it runs.
+``split_rows(split, index, ...)`` returns the rows of one split; ``balanced_subset``,
+``flip_labels``, ``add_noise_views`` and ``hide_views`` alter the data. All are pure functions of
+their arguments and a seed, so a task gives the same result wherever and whenever it runs.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ import numpy as np
 from msgspec import Struct
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
+from consilience.inspection._scoring import with_presence
 from consilience.views import MultiViewData
 
 __all__ = [
     "Folds",
     "Holdout",
     "Official",
-    "Rows",
     "Split",
+    "SplitRows",
     "add_noise_views",
     "balanced_subset",
     "flip_labels",
     "hide_views",
+    "make_rng",
     "n_splits",
-    "rows_of",
-    "stream",
+    "split_rows",
+    "with_presence",
 ]
 
-# one stream of random numbers for every purpose, so that adding one changes no other
-PURPOSES = ("split", "sample", "subset", "labels", "views", "junk")
-JUNK_COLUMNS = 100
+# each purpose has its own random numbers, so that adding one does not change the others
+RNG_PURPOSES = ("split", "sample", "subset", "labels", "views", "junk")
+NOISE_VIEW_COLUMNS = 100
 
 
 class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="folds"):
-    """Repeated stratified cross-validation; whole groups stay together where a problem has any."""
+    """Repeated stratified cross-validation; groups, if any, are never split."""
 
     n: int = 5
     repeats: int = 1
@@ -48,7 +50,7 @@ class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
 
 
 class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="holdout"):
-    """Random test rows (share or number), ``repeats`` times; tuning rows may be set apart too."""
+    """Random test rows (fraction or number), ``repeats`` times, and optionally validation rows."""
 
     repeats: int
     test: float | int
@@ -58,14 +60,19 @@ class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind",
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}")
-        for name, value, least in (("test", self.test, True), ("validation", self.validation, 0)):
-            share = isinstance(value, float)
-            if value < 0 or (least and value == 0) or (share and value >= 1):
-                raise ValueError(f"{name} must be a share below 1 or a number of rows, got {value}")
+        for name, value, required in (
+            ("test", self.test, True),
+            ("validation", self.validation, False),
+        ):
+            is_fraction = isinstance(value, float)
+            if value < 0 or (required and value == 0) or (is_fraction and value >= 1):
+                raise ValueError(
+                    f"{name} must be a fraction below 1 or a number of rows, got {value}"
+                )
 
 
 class Official(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="official"):
-    """The splits that come with the data set; repeats differ in the seeds of the methods."""
+    """The splits that come with the data set; repeats differ only in the methods' seeds."""
 
     repeats: int = 1
 
@@ -77,27 +84,27 @@ class Official(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
 Split = Folds | Holdout | Official
 
 
-class Rows(NamedTuple):
-    """Row numbers of one split; ``validation`` may be empty."""
+class SplitRows(NamedTuple):
+    """Row indices of one split; ``validation`` may be empty."""
 
     train: np.ndarray
     validation: np.ndarray
     test: np.ndarray
 
 
-def stream(seed: int, index: int, purpose: str) -> np.random.Generator:
-    """Random numbers for one purpose in one split."""
-    return np.random.default_rng([seed, index, PURPOSES.index(purpose)])
+def make_rng(seed: int, index: int, purpose: str) -> np.random.Generator:
+    """Return the random number generator for one purpose in one split."""
+    return np.random.default_rng([seed, index, RNG_PURPOSES.index(purpose)])
 
 
 def n_splits(split: Split, official: int = 1) -> int:
-    """How many splits there are; ``official`` is the number that the data set brings."""
+    """Number of splits; ``official`` is the number of those that come with the data set."""
     if isinstance(split, Folds):
         return split.n * split.repeats
     return split.repeats * (official if isinstance(split, Official) else 1)
 
 
-def rows_of(
+def split_rows(
     split: Split,
     index: int,
     target: np.ndarray,
@@ -105,8 +112,8 @@ def rows_of(
     seed: int,
     groups: np.ndarray | None = None,
     official: Mapping[str, Mapping[str, np.ndarray]] | None = None,
-) -> Rows:
-    """Rows of split ``index``; the test rows keep the shares that the classes have."""
+) -> SplitRows:
+    """Return the rows of split ``index``; test rows are stratified by class unless told not to."""
     if isinstance(split, Folds):
         return _fold(split, index, target, seed, groups)
     if isinstance(split, Holdout):
@@ -114,55 +121,56 @@ def rows_of(
     if not official:
         raise ValueError("the data set has no official split; use 'holdout' or 'folds'")
     parts = official[sorted(official)[index % len(official)]]
-    none = np.empty(0, dtype=np.intp)
-    return Rows(parts["train"], parts.get("validation", none), parts["test"])
+    no_rows = np.empty(0, dtype=np.intp)
+    return SplitRows(parts["train"], parts.get("validation", no_rows), parts["test"])
 
 
 def _fold(
     split: Folds, index: int, target: np.ndarray, seed: int, groups: np.ndarray | None
-) -> Rows:
+) -> SplitRows:
     repeat, fold = divmod(index, split.n)
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    folds = kind(split.n, shuffle=True, random_state=seed + repeat)
-    train, test = list(folds.split(np.zeros(len(target)), target, groups))[fold]
-    return Rows(train, np.empty(0, dtype=np.intp), test)
+    splitter_class = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = splitter_class(split.n, shuffle=True, random_state=seed + repeat)
+    train, test = list(splitter.split(np.zeros(len(target)), target, groups))[fold]
+    return SplitRows(train, np.empty(0, dtype=np.intp), test)
 
 
-def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Rows:
-    state = int(stream(seed, index, "split").integers(2**31))
+def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> SplitRows:
+    state = int(make_rng(seed, index, "split").integers(2**31))
     rest = np.arange(len(target))
     parts = {}
     for name, size in (("test", split.test), ("validation", split.validation)):
         if not size:
             parts[name] = np.empty(0, dtype=np.intp)
             continue
-        # a share is one of all rows, whatever was set apart before
+        # a fraction refers to all rows, not to those that are left
         count = round(size * len(target)) if isinstance(size, float) else size
         labels = target[rest] if split.stratified else None
         rest, parts[name] = train_test_split(
             rest, test_size=count, random_state=state, stratify=labels
         )
-    return Rows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
+    return SplitRows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
 
 
 def balanced_subset(
     rows: np.ndarray, labels: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """``size`` of the rows in all, equally many of each class (at least two).
+    """Draw ``size`` rows in total, the same number of each class (at least two).
 
-    What a division leaves goes to random classes, one each; a class too small gives all it has.
+    The remainder of the division is spread over random classes; a class that is too small
+    contributes all of its rows.
     """
     classes = np.unique(labels)
-    orders = [rng.permutation(rows[labels == k]) for k in classes]
-    each, rest = divmod(size, len(classes))
-    counts = np.full(len(classes), max(2, each))
-    if each >= 2:
-        counts[rng.permutation(len(classes))[:rest]] += 1
-    return np.concatenate([order[:count] for order, count in zip(orders, counts, strict=True)])
+    shuffled = [rng.permutation(rows[labels == k]) for k in classes]
+    per_class, remainder = divmod(size, len(classes))
+    counts = np.full(len(classes), max(2, per_class))
+    if per_class >= 2:
+        counts[rng.permutation(len(classes))[:remainder]] += 1
+    return np.concatenate([part[:count] for part, count in zip(shuffled, counts, strict=True)])
 
 
 def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """The labels with a share ``rate`` of them replaced by another class, drawn evenly."""
+    """Replace a fraction ``rate`` of the labels by another class, drawn uniformly."""
     classes, codes = np.unique(labels, return_inverse=True)
     flipped = rng.permutation(len(codes))[: round(rate * len(codes))]
     shift = rng.integers(1, len(classes), size=len(flipped))
@@ -171,14 +179,14 @@ def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np
 
 
 def add_noise_views(data: MultiViewData, n_views: int, rng: np.random.Generator) -> MultiViewData:
-    """The container with so many more views, all rows of standard normal noise."""
+    """Add ``n_views`` views of standard normal noise, present in all rows."""
     names = [f"junk {v}" for v in range(1, n_views + 1)]
     taken = [name for name in names if name in data.view_names]
     if taken:
         raise ValueError(f"there is a view {taken[0]!r} already")
-    junk = {name: rng.standard_normal((len(data), JUNK_COLUMNS)) for name in names}
+    noise = {name: rng.standard_normal((len(data), NOISE_VIEW_COLUMNS)) for name in names}
     return MultiViewData(
-        {**dict(data.items()), **junk},
+        {**dict(data.items()), **noise},
         present=np.hstack([data.present, np.ones((len(data), n_views), dtype=bool)]),
         sample_ids=data.sample_ids,
         kinds={**data.kinds, **dict.fromkeys(names, "features")},
@@ -187,31 +195,19 @@ def add_noise_views(data: MultiViewData, n_views: int, rng: np.random.Generator)
 
 
 def hide_views(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:
-    """The container without a share ``rate`` of all (row, view) pairs; every row keeps one view."""
+    """Hide a fraction ``rate`` of all (row, view) pairs; every row keeps at least one view."""
     present = data.present.copy()
     n, n_views = present.shape
-    # a random view of each row is safe; the others are drawn from all pairs alike
-    order = np.where(present, rng.random((n, n_views)), -1.0)
-    safe = order.argmax(axis=1)
-    free = present.copy()
-    free[np.arange(n), safe] = False
-    pairs = np.flatnonzero(free)
-    wanted = round(rate * n * n_views)
-    if wanted > len(pairs):
+    # one random view of each row is kept; those to hide are drawn uniformly from the other pairs
+    priority = np.where(present, rng.random((n, n_views)), -1.0)
+    can_hide = present.copy()
+    can_hide[np.arange(n), priority.argmax(axis=1)] = False
+    candidates = np.flatnonzero(can_hide)
+    n_hidden = round(rate * n * n_views)
+    if n_hidden > len(candidates):
         raise ValueError(
-            f"{rate:.0%} of the views cannot be hidden: every row keeps one of its views, "
-            f"so that at most {len(pairs) / (n * n_views):.0%} can"
+            f"{rate:.0%} of the views cannot be hidden, since every row keeps at least one: the "
+            f"maximum is {len(candidates) / (n * n_views):.0%}"
         )
-    present.reshape(-1)[rng.permutation(pairs)[:wanted]] = False
+    present.reshape(-1)[rng.permutation(candidates)[:n_hidden]] = False
     return with_presence(data, present)
-
-
-def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
-    """The same views with another mask of what is there."""
-    return MultiViewData(
-        dict(data.items()),
-        present=present,
-        sample_ids=data.sample_ids,
-        kinds=data.kinds,
-        column_ids=data.column_ids,
-    )

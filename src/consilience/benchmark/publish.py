@@ -1,6 +1,6 @@
-"""Write a study down: a page of Markdown, csv, and diagrams of ranks.
+"""Write the results of a suite: a Markdown page, csv files and diagrams of ranks.
 
-Files are written beside their place and then moved, so that none is ever half there.
+Every file is first written under a temporary name and then moved, so that it is never incomplete.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from consilience.benchmark.markdown import MANY_COLUMNS, Ranked, study_page
-from consilience.benchmark.results import LOWER_IS_BETTER, Key, Results
-from consilience.benchmark.statistics import Ranking, compare_many
+from consilience.benchmark.markdown import (
+    MIN_DATASETS_AS_COLUMNS,
+    MethodRanking,
+    study_page,
+)
+from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
+from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
 __all__ = ["csv_text", "raw_csv", "summary_csv", "write_file", "write_results"]
 
-ALTERATIONS = Condition.__struct_fields__
+CONDITION_FIELDS = Condition.__struct_fields__
 
 
 def write_results(
@@ -35,72 +39,73 @@ def write_results(
 ) -> list[Path]:
     """Write ``<suite>.md``, ``<suite>.csv`` and, for many data sets, diagrams; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    files, ranked = {}, {}
+    files, rankings = {}, {}
     for number, (condition, ranking, names) in enumerate(_rankings(suite, results), start=1):
-        which = f"-{number}" if len(results.conditions) > 1 else ""
-        figure = f"{suite.name}{which}-ranks.svg"
+        suffix = f"-{number}" if len(results.conditions) > 1 else ""
+        figure = f"{suite.name}{suffix}-ranks.svg"
         files[figure] = _diagram(ranking, names)
-        ranked[condition] = Ranked(ranking, names, figure)
+        rankings[condition] = MethodRanking(ranking, names, figure)
     files[f"{suite.name}.csv"] = summary_csv(suite, results)
-    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, ranked)
+    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, rankings)
     for name, content in files.items():
         write_file(folder / name, content)
     return [folder / name for name in files]
 
 
 def write_file(path: Path, content: str) -> None:
-    """Write a text file as a whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a text file completely or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(beside, "w", encoding="utf-8", newline="") as file:
+        with open(temporary, "w", encoding="utf-8", newline="") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def summary_csv(suite: Suite, results: Results) -> str:
-    """One row for each data set, condition, method and metric."""
-    head = ["dataset", *ALTERATIONS, "method", "metric", "mean", "deviation", "splits", "failed"]
+    """Summarise as csv: one row for each data set, condition, method and metric."""
+    keys = ["dataset", *CONDITION_FIELDS, "method", "metric"]
+    header = [*keys, "mean", "deviation", "splits", "failed", "paper_mean", "paper_deviation"]
     rows = []
-    for key in results.cells:
-        altered = [getattr(key.condition, name) for name in ALTERATIONS]
+    for key in results.cell_keys:
+        condition = [getattr(key.condition, name) for name in CONDITION_FIELDS]
         for metric in suite.metrics:
             cell = results.cell(key, metric)
-            paper = suite.reported(key.dataset, key.condition, key.method, metric) or ("", "")
+            paper = suite.paper_result(key.dataset, key.condition, key.method, metric) or ("", "")
             numbers = [_number(cell.mean), _number(cell.deviation), len(cell.scores), cell.n_failed]
-            rows.append([key.dataset, *altered, key.method, metric, *numbers, *paper])
-    return csv_text([*head, "paper_mean", "paper_deviation"], rows)
+            rows.append([key.dataset, *condition, key.method, metric, *numbers, *paper])
+    return csv_text(header, rows)
 
 
 def raw_csv(results: Results) -> str:
-    """One row for each task."""
+    """Export as csv: one row for each task."""
     metrics = sorted({name for record in results.records for name in record.outcome.metrics})
-    head = ["dataset", *ALTERATIONS, "positive", "split", "method", "status", *metrics, "error"]
+    keys = ["dataset", *CONDITION_FIELDS, "positive", "split", "method", "status"]
     rows = []
     for record in results.records:
         task, outcome = record.task, record.outcome
-        altered = [getattr(task.condition, name) for name in ALTERATIONS]
+        condition = [getattr(task.condition, name) for name in CONDITION_FIELDS]
         values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
-        place = [task.positive, task.index, task.method_name, outcome.status]
-        rows.append([task.dataset_name, *altered, *place, *values, outcome.error])
-    return csv_text(head, rows)
+        position = [task.positive_class, task.index, task.method_name, outcome.status]
+        rows.append([task.dataset_name, *condition, *position, *values, outcome.error])
+    return csv_text([*keys, *metrics, "error"], rows)
 
 
-def csv_text(head: list[str], rows: Iterable[list]) -> str:
-    """A csv file in which no cell is a formula."""
+def csv_text(header: list[str], rows: Iterable[list]) -> str:
+    """Format a csv file in which no cell can be taken for a formula."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([_harmless(value) for value in head])
-    writer.writerows([_harmless(value) for value in row] for row in rows)
+    writer.writerow([_escape_formula(value) for value in header])
+    writer.writerows([_escape_formula(value) for value in row] for row in rows)
     return buffer.getvalue()
 
 
-def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula is marked as text."""
+def _escape_formula(value: Any) -> Any:
+    """Mark as text what a spreadsheet would interpret as a formula."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return f"'{value}"
     return value
@@ -111,21 +116,21 @@ def _number(value: float) -> str | float:
 
 
 def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
-    """Friedman and Nemenyi over data sets, of the methods that did all of them."""
+    """Rank the methods that have results on all data sets (Friedman and Nemenyi tests)."""
     metric = suite.metrics[0]
-    if len(results.datasets) < MANY_COLUMNS or metric in COSTS:
+    if len(results.datasets) < MIN_DATASETS_AS_COLUMNS or metric in COST_METRICS:
         return
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     for condition in results.conditions:
         means = {}
         for method in results.methods:
-            cells = [results.cell(Key(d, condition, method), metric) for d in results.datasets]
+            cells = [results.cell(CellKey(d, condition, method), metric) for d in results.datasets]
             row = [sign * cell.mean for cell in cells]
             if not np.isnan(row).any():
                 means[method] = row
         if len(means) >= 3:
             scores = np.array(list(means.values())).T
-            yield condition, compare_many(scores, suite.significance), list(means)
+            yield condition, compare_methods(scores, suite.significance), list(means)
 
 
 def _diagram(ranking: Ranking, names: list[str]) -> str:
@@ -134,7 +139,7 @@ def _diagram(ranking: Ranking, names: list[str]) -> str:
     from consilience.benchmark.figures import critical_difference_diagram
 
     buffer = io.StringIO()
-    # the same study gives the same file
+    # a fixed salt and no date: the same results give the same file
     with rc_context({"svg.hashsalt": "consilience", "svg.fonttype": "none"}):
         figure = critical_difference_diagram(ranking, names).figure
         figure.savefig(buffer, format="svg", metadata={"Date": None})

@@ -1,6 +1,6 @@
-"""Named methods: an estimator with the settings a paper or a plain comparison gives it.
+"""Named methods: an estimator with the settings of a paper or of a simple baseline.
 
-A baseline is a role, not a class. Each recipe says what it builds and where it comes from, and
+A baseline is a role, not a class. Each recipe states what it builds and its source, and
 ``build(seed)`` returns a fresh estimator.
 """
 
@@ -68,29 +68,29 @@ ZANTEDESCHI = "Zantedeschi et al. 2018"
 class Recipe:
     """A method with its settings.
 
-    ``tunable`` builds the same on prepared views with an estimator whose parameters a grid can
-    name, where ``build`` leaves the estimator to the method.
+    Where ``build`` leaves the choice of the inner estimator to the method, ``build_tunable``
+    passes one explicitly, so that a tuning grid can refer to its parameters.
     """
 
     name: str
     summary: str
     source: str
     build: Callable[[int | None], Any]
-    tunable: Callable[[int | None], Any] | None = None
+    build_tunable: Callable[[int | None], Any] | None = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of views that it takes; estimators inside it take features only."""
-        model = _method(self.build(None))
+        """Kinds of views that the method accepts; inner estimators accept features only."""
+        model = _last_step(self.build(None))
         return ("features",) if "estimator" in model.get_params(deep=False) else model._kinds
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether it has ``predict_proba``."""
+        """Whether the method has ``predict_proba``."""
         return hasattr(self.build(None), "predict_proba")
 
 
-def _method(model: Any) -> Any:
+def _last_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
@@ -103,17 +103,17 @@ def _logistic() -> Any:
 
 
 def _svm() -> Any:
-    # centring would not change this kernel, and sparse views cannot be centred
+    # not centred: it would not change this kernel, and sparse views cannot be centred
     return make_pipeline(StandardScaler(with_mean=False), SVC(gamma="auto"))
 
 
-def _scaled(model: Any) -> Any:
-    # the margin methods measure all columns by one yardstick; sparse views cannot be centred
+def _with_scaled_views(model: Any) -> Any:
+    # the margin methods assume columns of similar scale; sparse views cannot be centred
     return make_pipeline(ViewTransformer(StandardScaler(with_mean=False)), model)
 
 
-def _mapped(model: Any) -> Any:
-    # what the default does to views before it compares them
+def _with_mapped_views(model: Any) -> Any:
+    # the same transformation of the views as in the default classifier
     return make_pipeline(ViewTransformer(ViewMapper()), model)
 
 
@@ -126,105 +126,107 @@ def _as_dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
-def _on_dense(model: Any) -> Any:
+def _with_dense_input(model: Any) -> Any:
     return make_pipeline(FunctionTransformer(_as_dense, accept_sparse=True), model)
 
 
-_ALL = [
+_RECIPE_LIST = [
     Recipe(
         "Consilience",
-        "the default: kernel ridge and forests on all views, pooled by left-out log loss",
+        "the default: kernel ridge and forests on all views, weighted by out-of-sample log loss",
         "consilience",
         lambda seed: ConsilienceClassifier(random_state=seed),
     ),
     Recipe(
         "Best view",
-        "logistic regression on the view that does best in cross-validation",
-        "plain comparison",
+        "logistic regression on the view that is best in cross-validation",
+        "baseline",
         lambda seed: BestViewClassifier(random_state=seed),
         lambda seed: BestViewClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Early fusion",
-        "logistic regression on all views side by side",
-        "plain comparison",
+        "logistic regression on the concatenated views",
+        "baseline",
         lambda seed: EarlyFusionClassifier(random_state=seed),
         lambda seed: EarlyFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Late fusion",
         "logistic regression per view, mean of the probabilities",
-        "plain comparison",
+        "baseline",
         lambda seed: LateFusionClassifier(random_state=seed),
         lambda seed: LateFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "Stacking fusion",
         "logistic regression per view, combined by another one",
-        "plain comparison",
+        "baseline",
         lambda seed: StackingFusionClassifier(random_state=seed),
         lambda seed: StackingFusionClassifier(_logistic(), random_state=seed),
     ),
     Recipe(
         "ExtraTrees",
-        "200 extremely randomised trees on all views side by side",
-        "plain comparison",
+        "200 extremely randomised trees on the concatenated views",
+        "baseline",
         lambda seed: EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
     ),
     Recipe(
         "RandomForest",
-        "random forest of 200 trees on all views side by side",
-        "plain comparison",
+        "random forest of 200 trees on the concatenated views",
+        "baseline",
         lambda seed: EarlyFusionClassifier(RandomForestClassifier(200), random_state=seed),
     ),
     Recipe(
         "RandomForest votes",
         "random forest of 200 trees per view, mean of the probabilities",
-        "plain comparison",
+        "baseline",
         lambda seed: LateFusionClassifier(RandomForestClassifier(200), random_state=seed),
     ),
     Recipe(
         "ExtraTrees votes",
         "200 extremely randomised trees per view, mean of the probabilities",
-        "plain comparison",
+        "baseline",
         lambda seed: LateFusionClassifier(ExtraTreesClassifier(200), random_state=seed),
     ),
     Recipe(
         "Mapped early fusion",
-        "logistic regression on all views side by side, mapped as by the default",
-        "plain comparison",
-        lambda seed: _mapped(EarlyFusionClassifier(_logistic(), random_state=seed)),
+        "logistic regression on the concatenated views, mapped as by the default",
+        "baseline",
+        lambda seed: _with_mapped_views(EarlyFusionClassifier(_logistic(), random_state=seed)),
     ),
     Recipe(
         "Mapped late fusion",
         "logistic regression per view, mapped as by the default, mean of the probabilities",
-        "plain comparison",
-        lambda seed: _mapped(LateFusionClassifier(_logistic(), random_state=seed)),
+        "baseline",
+        lambda seed: _with_mapped_views(LateFusionClassifier(_logistic(), random_state=seed)),
     ),
     Recipe(
         "Mapped SVM",
-        "RBF SVM on all views side by side, mapped as by the default",
-        "plain comparison",
-        lambda seed: _mapped(EarlyFusionClassifier(SVC(), random_state=seed)),
+        "RBF SVM on the concatenated views, mapped as by the default",
+        "baseline",
+        lambda seed: _with_mapped_views(EarlyFusionClassifier(SVC(), random_state=seed)),
     ),
     Recipe(
         "Mapped ExtraTrees",
-        "200 extremely randomised trees on all views side by side, mapped as by the default",
-        "plain comparison",
-        lambda seed: _mapped(EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed)),
+        "200 extremely randomised trees on the concatenated views, mapped as by the default",
+        "baseline",
+        lambda seed: _with_mapped_views(
+            EarlyFusionClassifier(ExtraTreesClassifier(200), random_state=seed)
+        ),
     ),
     Recipe(
         "Mapped sum of kernels",
         "SVM on the mean of the RBF kernels of the views, mapped as by the default",
-        "plain comparison",
-        lambda seed: _mapped(MKLClassifier("mean", C=10.0)),
+        "baseline",
+        lambda seed: _with_mapped_views(MKLClassifier("mean", C=10.0)),
     ),
     Recipe(
         "HistGradientBoosting",
-        "gradient boosting on binned columns of all views side by side",
-        "plain comparison",
+        "gradient boosting on binned columns of the concatenated views",
+        "baseline",
         lambda seed: EarlyFusionClassifier(
-            _on_dense(HistGradientBoostingClassifier()), random_state=seed
+            _with_dense_input(HistGradientBoostingClassifier()), random_state=seed
         ),
     ),
     Recipe(
@@ -235,13 +237,13 @@ _ALL = [
     ),
     Recipe(
         "Concat",
-        "decision tree on all views side by side",
+        "decision tree on the concatenated views",
         GOYAL,
         lambda seed: EarlyFusionClassifier(_tree(), random_state=seed),
     ),
     Recipe(
         "Fusion",
-        "decision tree per view on 60 % of the rows, another on their answers for the rest",
+        "decision tree per view on 60 % of the rows, another on their predictions for the rest",
         GOYAL,
         lambda seed: StackingFusionClassifier(
             _tree(), final_estimator=_tree(), cv=0.4, random_state=seed
@@ -255,7 +257,7 @@ _ALL = [
     ),
     Recipe(
         "SVMs",
-        "RBF SVM per view with gamma = 1 / width, majority vote",
+        "RBF SVM per view with gamma = 1 / number of columns, majority vote",
         ZANTEDESCHI,
         lambda seed: LateFusionClassifier(SVC(gamma="auto"), voting="hard", random_state=seed),
     ),
@@ -273,7 +275,7 @@ _ALL = [
     ),
     Recipe(
         "Early+SVM",
-        "RBF SVM on all scaled views side by side",
+        "RBF SVM on the concatenated scaled views",
         KOCO,
         lambda seed: EarlyFusionClassifier(_svm(), random_state=seed),
     ),
@@ -285,13 +287,13 @@ _ALL = [
     ),
     Recipe(
         "Early+AdaBoost",
-        "100 rounds of AdaBoost with stumps on all views side by side",
+        "100 rounds of AdaBoost with stumps on the concatenated views",
         KOCO,
         lambda seed: EarlyFusionClassifier(_adaboost(100), random_state=seed),
     ),
     Recipe(
         "AdaBoost-Ca",
-        "150 rounds of AdaBoost with stumps on all views side by side",
+        "150 rounds of AdaBoost with stumps on the concatenated views",
         PENG,
         lambda seed: EarlyFusionClassifier(_adaboost(150), random_state=seed),
     ),
@@ -306,7 +308,7 @@ _ALL = [
         "150 rounds of ShareBoost with naive Bayes",
         PENG,
         lambda seed: ShareBoostClassifier(
-            _on_dense(GaussianNB()), n_estimators=150, random_state=seed
+            _with_dense_input(GaussianNB()), n_estimators=150, random_state=seed
         ),
     ),
     Recipe(
@@ -314,14 +316,16 @@ _ALL = [
         "150 rounds of rShareBoost with naive Bayes",
         PENG,
         lambda seed: RShareBoostClassifier(
-            _on_dense(GaussianNB()), n_estimators=150, random_state=seed
+            _with_dense_input(GaussianNB()), n_estimators=150, random_state=seed
         ),
     ),
     Recipe(
         "iBoost-NB",
         "150 rounds of iBoost with naive Bayes",
         PENG,
-        lambda seed: IBoostClassifier(_on_dense(GaussianNB()), n_estimators=150, random_state=seed),
+        lambda seed: IBoostClassifier(
+            _with_dense_input(GaussianNB()), n_estimators=150, random_state=seed
+        ),
     ),
     Recipe(
         "MwMvC2",
@@ -349,13 +353,13 @@ _ALL = [
     ),
     Recipe(
         "rBoost.SH",
-        "rShareBoost with full decision trees, as it was compared with",
+        "rShareBoost with full decision trees, as in the comparison of the MwMvC2 paper",
         GOYAL,
         lambda seed: RShareBoostClassifier(_tree(), random_state=seed),
     ),
     Recipe(
         "iBoost",
-        "100 rounds of boosting with weights of their own for each view, trees of depth 3",
+        "100 rounds of boosting with separate weights for each view, trees of depth 3",
         PENG,
         lambda seed: IBoostClassifier(random_state=seed),
     ),
@@ -367,75 +371,75 @@ _ALL = [
     ),
     Recipe(
         "SMVMED",
-        "linear machines on scaled views whose slacks agree (alpha = 0.5)",
+        "linear classifiers on scaled views whose slacks agree (alpha = 0.5)",
         MAO,
-        lambda seed: _scaled(SMVMEDClassifier(0.1)),
+        lambda seed: _with_scaled_views(SMVMEDClassifier(0.1)),
     ),
     Recipe(
         "MVMED",
-        "linear machines on scaled views, the worst view of a sample sets its slack",
+        "linear classifiers on scaled views, the worst view of a sample determines its slack",
         SUN,
-        lambda seed: _scaled(MVMEDClassifier(0.1)),
+        lambda seed: _with_scaled_views(MVMEDClassifier(0.1)),
     ),
     Recipe(
         "AMVMED",
-        "as MVMED, the views weighted (equally, unless rho says otherwise)",
+        "MVMED with weighted views (equal weights unless rho is given)",
         CHAO,
-        lambda seed: _scaled(AMVMEDClassifier(0.1)),
+        lambda seed: _with_scaled_views(AMVMEDClassifier(0.1)),
     ),
     Recipe(
         "SVM-2K",
-        "linear machines on scaled views whose decisions agree",
+        "linear SVMs on scaled views whose decisions agree",
         FARQUHAR,
-        lambda seed: _scaled(SVM2KClassifier(0.1, D=0.1)),
+        lambda seed: _with_scaled_views(SVM2KClassifier(0.1, D=0.1)),
     ),
     Recipe(
         "MVL-SVM",
-        "linear machine on similarities of scaled views to 100 landmarks each",
+        "linear SVM on similarities of scaled views to 100 landmarks each",
         ZANTEDESCHI,
-        lambda seed: _scaled(MVLSVMClassifier(random_state=seed)),
+        lambda seed: _with_scaled_views(MVLSVMClassifier(random_state=seed)),
     ),
     Recipe(
         "Sum of kernels",
         "SVM on the mean of the scaled views' RBF kernels",
-        "plain comparison",
-        lambda seed: _scaled(MKLClassifier("mean", C=10.0)),
+        "baseline",
+        lambda seed: _with_scaled_views(MKLClassifier("mean", C=10.0)),
     ),
     Recipe(
         "MKL",
         "SVM on a learned sum of the scaled views' RBF kernels, weights of norm 1",
         LANCKRIET,
-        lambda seed: _scaled(MKLClassifier(1, C=10.0)),
+        lambda seed: _with_scaled_views(MKLClassifier(1, C=10.0)),
     ),
     Recipe(
         "MVML",
         "least squares on RBF features of scaled views with a metric learned between them",
         HUUSARI,
-        lambda seed: _scaled(MVMLClassifier(random_state=seed)),
+        lambda seed: _with_scaled_views(MVMLClassifier(random_state=seed)),
     ),
     Recipe(
         "MVMLsp",
         "MVML whose metric leaves out views that do not help",
         HUUSARI,
-        lambda seed: _scaled(MVMLClassifier("sparse", tol=1e-3, random_state=seed)),
+        lambda seed: _with_scaled_views(MVMLClassifier("sparse", tol=1e-3, random_state=seed)),
     ),
 ]
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _RECIPE_LIST}
 
 
 def get_recipes(names: list[str] | None = None) -> list[Recipe]:
-    """Recipes by name (case, spaces and hyphens do not matter), all of them for None."""
+    """Return recipes by name (ignoring case, spaces and hyphens), or all of them for None."""
     if names is None:
         return list(RECIPES.values())
-    by_name = {_plain(name): recipe for name, recipe in RECIPES.items()}
-    unknown = [name for name in names if _plain(name) not in by_name]
+    by_name = {_normalize(name): recipe for name, recipe in RECIPES.items()}
+    unknown = [name for name in names if _normalize(name) not in by_name]
     if unknown:
         raise ValueError(
             f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(RECIPES)}"
         )
-    return list(dict.fromkeys(by_name[_plain(name)] for name in names))
+    return list(dict.fromkeys(by_name[_normalize(name)] for name in names))
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.casefold().translate(str.maketrans("", "", " -_"))

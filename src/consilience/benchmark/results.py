@@ -1,6 +1,6 @@
-"""From stored results to tables: means over splits, beside the paper's numbers where it has any.
+"""From stored results to tables of means over splits.
 
-A failed task is never averaged away: the mean of its cell is NaN, and the failure is shown.
+A failed task is never averaged away: the mean of its cell is NaN, and the failure is reported.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from consilience.benchmark.statistics import (
 from consilience.benchmark.store import Record
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition, Task, task_hash
-from consilience.benchmark.work import COSTS
+from consilience.benchmark.work import COST_METRICS
 
 __all__ = [
     "LOWER_IS_BETTER",
     "Cell",
-    "Key",
-    "Place",
+    "CellKey",
+    "RankedMethod",
     "Results",
-    "collect",
+    "collect_results",
     "compare_with_best",
-    "rank",
+    "rank_methods",
 ]
 
-LOWER_IS_BETTER = ("log_loss", *COSTS)
+LOWER_IS_BETTER = ("log_loss", *COST_METRICS)
 TESTS = {"rank-sum": rank_sum, "signed-rank": signed_rank, "paired-t": paired_t}
 
 
-class Key(NamedTuple):
+class CellKey(NamedTuple):
     """One cell of the study: a method on a data set under a condition."""
 
     dataset: str
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 @dataclass
 class Cell:
-    """Scores of a cell for one metric, one for each split; NaN where a task failed."""
+    """Scores of a cell for one metric, one per split; NaN where a task failed."""
 
     scores: np.ndarray
     n_tasks: int
@@ -57,53 +57,52 @@ class Cell:
 
     @property
     def complete(self) -> bool:
-        """Whether every task of the cell was done."""
+        """Whether every task of the cell succeeded."""
         return self.n_tasks > 0 and not self.n_failed and not self.n_missing
 
     @property
     def mean(self) -> float:
-        """Mean over splits; NaN if anything is missing from it."""
+        """Mean over splits; NaN unless the cell is complete."""
         return mean_and_deviation(self.scores)[0] if self.complete else np.nan
 
     @property
     def deviation(self) -> float:
-        """Standard deviation over splits."""
+        """Standard deviation over splits; NaN unless the cell is complete."""
         return mean_and_deviation(self.scores)[1] if self.complete else np.nan
 
 
 @dataclass
 class Results:
-    """All cells of a study, in the order of its plan, and its failures."""
+    """All cells of a study, in the order in which they were planned, and its failures."""
 
     datasets: list[str]
     conditions: list[Condition]
     methods: list[str]
     records: list[Record]
     n_tasks: int
-    _tasks: dict[Key, list[tuple[Task, Record | None]]] = field(default_factory=dict)
+    _tasks: dict[CellKey, list[tuple[Task, Record | None]]] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[Record]:
-        """Tasks that did not end well."""
+        """Results of the tasks that failed."""
         return [record for record in self.records if not record.done]
 
-    def kinds_of_failure(self) -> list[tuple[str, str, str, str, int]]:
-        """Data set, method, how it ended, first line of the error, and how many fits ended so."""
-        kinds: Counter[tuple[str, str, str, str]] = Counter()
+    def failure_summary(self) -> list[tuple[str, str, str, str, int]]:
+        """Data set, method, status, first line of the error, and number of fits it occurred in."""
+        counts: Counter[tuple[str, str, str, str]] = Counter()
         for record in self.failures:
-            first = (record.outcome.error.splitlines() or [""])[0]
-            kinds[
-                record.task.dataset_name, record.task.method_name, record.outcome.status, first
-            ] += 1
-        return [(*kind, count) for kind, count in kinds.items()]
+            task, outcome = record.task, record.outcome
+            first_line = (outcome.error.splitlines() or [""])[0]
+            counts[task.dataset_name, task.method_name, outcome.status, first_line] += 1
+        return [(*failure, count) for failure, count in counts.items()]
 
     @property
-    def cells(self) -> list[Key]:
-        """All cells that have tasks."""
+    def cell_keys(self) -> list[CellKey]:
+        """Keys of all cells that have tasks."""
         return list(self._tasks)
 
-    def cell(self, key: Key, metric: str) -> Cell:
-        """Scores of a cell: the mean over one-vs-rest problems for every split."""
+    def cell(self, key: CellKey, metric: str) -> Cell:
+        """Return the scores of a cell; one-vs-rest problems are averaged within each split."""
         tasks = self._tasks.get(key, [])
         by_split: dict[int, list[float]] = {}
         for task, record in tasks:
@@ -111,23 +110,23 @@ class Results:
                 score = record.outcome.metrics.get(metric, np.nan)
                 by_split.setdefault(task.index, []).append(score)
         scores = np.array([np.mean(by_split[split]) for split in sorted(by_split)])
-        missing = sum(record is None for _, record in tasks)
-        failed = sum(record is not None and not record.done for _, record in tasks)
-        return Cell(scores, len(tasks), failed, missing)
+        n_missing = sum(record is None for _, record in tasks)
+        n_failed = sum(record is not None and not record.done for _, record in tasks)
+        return Cell(scores, len(tasks), n_failed, n_missing)
 
 
-def collect(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
-    """Sort the results of these tasks into cells."""
+def collect_results(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
+    """Group the results of these tasks into cells."""
     tasks = list(tasks)
-    result = {record.task_hash: record for record in records}
+    by_hash = {record.task_hash: record for record in records}
     results = Results([], [], [], [], len(tasks))
     for task in tasks:
-        record = result.get(task_hash(task))
+        record = by_hash.get(task_hash(task))
         if record is not None:
             results.records.append(record)
-        key = Key(task.dataset_name, task.condition, task.method_name)
+        key = CellKey(task.dataset_name, task.condition, task.method_name)
         results._tasks.setdefault(key, []).append((task, record))
-    keys = results.cells
+    keys = results.cell_keys
     results.datasets = list(dict.fromkeys(key.dataset for key in keys))
     results.conditions = list(dict.fromkeys(key.condition for key in keys))
     results.methods = list(dict.fromkeys(key.method for key in keys))
@@ -137,11 +136,11 @@ def collect(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
 def compare_with_best(
     results: Results, suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> dict[str, str]:
-    """For every method "best", "worse" (significantly) or "" (not so), where it has all results."""
+    """Mark each method with a complete cell as "best", "worse" (significantly) or ""."""
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     scores = {}
     for method in results.methods:
-        cell = results.cell(Key(dataset, condition, method), metric)
+        cell = results.cell(CellKey(dataset, condition, method), metric)
         if not np.isnan(cell.mean):
             scores[method] = sign * cell.scores
     if not scores:
@@ -149,16 +148,16 @@ def compare_with_best(
     best = max(scores, key=lambda method: scores[method].mean())
     test = TESTS[suite.test]
     marks = {}
-    for method, own in scores.items():
-        comparable = len(own) == len(scores[best]) and len(own) > 1
-        significant = comparable and test(scores[best], own).p_value < suite.significance
+    for method, method_scores in scores.items():
+        comparable = len(method_scores) == len(scores[best]) and len(method_scores) > 1
+        significant = comparable and test(scores[best], method_scores).p_value < suite.significance
         marks[method] = "best" if method == best else "worse" if significant else ""
     return marks
 
 
 @dataclass(frozen=True)
-class Place:
-    """A method in a ranking; ``failed`` if any of its fits did."""
+class RankedMethod:
+    """A method in a ranking; ``failed`` if any of its fits failed or is missing."""
 
     method: str
     score: float
@@ -167,13 +166,13 @@ class Place:
     failed: bool
 
 
-def rank(results: Results, dataset: str, metric: str = "accuracy") -> list[Place]:
-    """Methods on one data set by their mean, the best first; those that failed last."""
+def rank_methods(results: Results, dataset: str, metric: str = "accuracy") -> list[RankedMethod]:
+    """Rank methods on one data set by mean score, best first; those that failed come last."""
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
-    places = []
+    ranked = []
     for method in results.methods:
-        key = Key(dataset, results.conditions[0], method)
+        key = CellKey(dataset, results.conditions[0], method)
         cell, times = results.cell(key, metric), results.cell(key, "fit_seconds")
         seconds = float(times.scores.sum())
-        places.append(Place(method, cell.mean, cell.deviation, seconds, not cell.complete))
-    return sorted(places, key=lambda p: (np.isnan(p.score), -sign * p.score, p.method))
+        ranked.append(RankedMethod(method, cell.mean, cell.deviation, seconds, not cell.complete))
+    return sorted(ranked, key=lambda r: (np.isnan(r.score), -sign * r.score, r.method))

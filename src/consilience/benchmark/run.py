@@ -1,4 +1,4 @@
-"""Run tasks: give those that are not in the store to a pool, and store each result as it comes."""
+"""Run tasks: give those without a stored result to a pool, and store each result as it arrives."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from consilience.benchmark.cluster import DaskPool
-from consilience.benchmark.pool import Finished, Pool, ProcessPool, Setup
+from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import Task, task_hash
 
-__all__ = ["pending", "run_tasks"]
+__all__ = ["pending_tasks", "run_tasks"]
 
-TICK = 1.0  # seconds between signs of life and looks at other runners
+POLL_SECONDS = 1.0  # between heartbeats and checks for results of other runners
 
 
-def pending(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
-    """Tasks by address that the store has no result for, or, with ``retry``, no good one."""
-    wanted = {task_hash(task): task for task in tasks}
+def pending_tasks(tasks: Iterable[Task], store: Store, *, retry: bool = False) -> dict[str, Task]:
+    """Tasks by hash that have no stored result; with ``retry``, also those that failed."""
+    by_hash = {task_hash(task): task for task in tasks}
     statuses = store.statuses()
     if retry:
-        store.forget([key for key in wanted if statuses.get(key, "done") != "done"])
+        store.delete([key for key in by_hash if statuses.get(key, "done") != "done"])
         statuses = store.statuses()
-    return {key: task for key, task in wanted.items() if key not in statuses}
+    return {key: task for key, task in by_hash.items() if key not in statuses}
 
 
 def run_tasks(
@@ -41,14 +41,14 @@ def run_tasks(
     budget: float | None = None,
     initializer: Callable[[], None] | None = None,
 ) -> Iterator[Record | None]:
-    """Do all tasks that the store has no result for; yield each result once it is stored.
+    """Run all tasks that have no stored result; yield each result once it is stored.
 
     Parameters
     ----------
     tasks : iterable of Task
-        In the order in which they should be done.
+        In the order in which they should be run.
     store : Store
-        Where results are and go. Other runners may work on it at the same time.
+        Holds the results. Other runners may use it at the same time.
     problems : dict of name -> Problem, optional
         Data in memory that tasks refer to by name.
     jobs : int, default=1
@@ -56,60 +56,58 @@ def run_tasks(
     client : dask.distributed.Client, optional
         Run on this cluster instead.
     timeout : float, optional
-        Seconds after which a task is stopped, loading of data included.
+        Seconds after which a task is stopped, including the loading of its data.
     memory : int, optional
-        Bytes that a task may take beyond its data (Linux).
+        Bytes that a task may use beyond its data (Linux only).
     retry : bool, default=False
-        Do tasks again that failed before.
+        Run tasks again that failed before.
     budget : float, optional
-        Seconds after which no further task is begun; those under way are finished.
+        Seconds after which no further task is started; running ones are finished.
     initializer : callable, optional
         Called first in every worker.
 
     Yields
     ------
     Record or None
-        A result; None from time to time, when nothing has ended.
+        A result, or None about once a second while no task has ended.
     """
-    setup = Setup(dict(problems or {}), timeout, memory, initializer)
-    waiting = pending(tasks, store, retry=retry)
-    end = None if budget is None else time.monotonic() + budget
+    setup = WorkerSetup(dict(problems or {}), timeout, memory, initializer)
+    pending = pending_tasks(tasks, store, retry=retry)
+    deadline = None if budget is None else time.monotonic() + budget
     pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
-    store.enter_runner()
+    store.register_runner()
     with contextlib.closing(pool):
-        yield from _drive(pool, store, waiting, end)
+        yield from _run_pending(pool, store, pending, deadline)
 
 
-def _drive(pool: Pool, store: Store, waiting: dict[str, Task], end: float | None) -> Iterator:
-    """Until nothing is waiting: claim, submit, wait, store."""
+def _run_pending(
+    pool: Pool, store: Store, pending: dict[str, Task], deadline: float | None
+) -> Iterator[Record | None]:
+    """Claim, submit, wait and store until nothing is pending."""
     running: set[str] = set()
-    last_beat = time.monotonic()
+    last_heartbeat = time.monotonic()
     while True:
-        over = end is not None and time.monotonic() >= end
-        while not over and pool.free() > 0:
-            key = store.claim(key for key in waiting if key not in running)
+        out_of_time = deadline is not None and time.monotonic() >= deadline
+        while not out_of_time and pool.n_free_slots() > 0:
+            key = store.claim(key for key in pending if key not in running)
             if key is None:
                 break
             running.add(key)
-            pool.submit(waiting[key])
-        if not running and (over or not waiting):
+            pool.submit(pending[key])
+        if not running and (out_of_time or not pending):
             return
-        finished = pool.wait(TICK)
-        for done in finished:
-            yield _keep(store, done, waiting, running)
-        if time.monotonic() - last_beat >= TICK:
-            store.beat()
-            last_beat = time.monotonic()
-            # results of other runners
-            for key in set(store.statuses()) & set(waiting) - running:
-                del waiting[key]
+        finished = pool.wait(POLL_SECONDS)
+        for result in finished:
+            key = task_hash(result.task)
+            store.add(result.task, result.outcome, result.started, result.seconds)
+            running.discard(key)
+            del pending[key]
+            yield store.record(key)
+        if time.monotonic() - last_heartbeat >= POLL_SECONDS:
+            store.heartbeat()
+            last_heartbeat = time.monotonic()
+            # other runners may have stored results in the meantime
+            for key in set(store.statuses()) & set(pending) - running:
+                del pending[key]
         if not finished:
             yield None
-
-
-def _keep(store: Store, done: Finished, waiting: dict[str, Task], running: set[str]) -> Record:
-    key = task_hash(done.task)
-    store.add(done.task, done.outcome, done.started, done.seconds)
-    running.discard(key)
-    del waiting[key]
-    return store.record(key)

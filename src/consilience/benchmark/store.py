@@ -1,10 +1,10 @@
-"""The store: results of tasks in one SQLite file, one commit for each.
+"""The store: results of tasks in one SQLite file, one transaction per result.
 
-A result is written once, under the address of its task; whoever writes a second one changes
-nothing. So any number of runners may share a store, and one that is killed loses only what it had
-not finished. Claims keep runners from doing the same work twice: they are honoured as long as the
-runner that made them is alive, and nothing but time is lost where that cannot be told. The file
-must lie on a disk of this machine: SQLite's write-ahead log does not work over a network.
+A result is written once, under the hash of its task; a second write has no effect. Any number of
+runners may therefore share a store, and a runner that is killed loses only unfinished tasks.
+Claims keep runners from doing the same work twice. A claim holds as long as its runner is alive;
+where that cannot be determined, only time is lost. The file must be on a local disk, since SQLite's
+write-ahead log does not work over a network.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from consilience.benchmark.work import Outcome
 
 __all__ = ["Record", "Store", "StoreError", "environment"]
 
-SCHEMA = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 30.0
-STALE_SECONDS = 60.0  # a runner silent for so long counts as gone
-TABLES = """
+STALE_SECONDS = 60.0  # a runner without a heartbeat for this long is considered dead
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS runners (
-  id INTEGER PRIMARY KEY, host TEXT, pid INTEGER, process TEXT, beat REAL, started TEXT,
+  id INTEGER PRIMARY KEY, host TEXT, pid INTEGER, process_uuid TEXT, heartbeat REAL, started TEXT,
   environment TEXT);
 CREATE TABLE IF NOT EXISTS results (
-  task TEXT PRIMARY KEY, spec TEXT NOT NULL, status TEXT NOT NULL, runner INTEGER,
+  task_hash TEXT PRIMARY KEY, task TEXT NOT NULL, status TEXT NOT NULL, runner INTEGER,
   started TEXT, seconds REAL, outcome TEXT NOT NULL, predictions BLOB);
-CREATE TABLE IF NOT EXISTS claims (task TEXT PRIMARY KEY, runner INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS claims (task_hash TEXT PRIMARY KEY, runner INTEGER NOT NULL);
 """
-COLUMNS = "task, spec, outcome, started, seconds, runner"
-PROCESS = uuid4().hex  # a process number comes back, this does not
+RECORD_COLUMNS = "task_hash, task, outcome, started, seconds, runner"
+PROCESS_UUID = uuid4().hex  # process ids are reused, this is not
 PACKAGES = ("consilience", "numpy", "scipy", "scikit-learn")
 
 
 class StoreError(Exception):
-    """The store cannot be used; the message says why and what to do."""
+    """The store cannot be used; the message explains why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -66,31 +66,31 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """Whether the task ended well."""
+        """Whether the task succeeded."""
         return self.outcome.status == "done"
 
 
 def environment() -> dict[str, Any]:
-    """Versions and machine, recorded with every run."""
-    result: dict[str, Any] = {"python": platform.python_version()}
+    """Describe versions and machine, which are recorded with every run."""
+    info: dict[str, Any] = {"python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
-            result[name] = version(name)
-    result["system"] = f"{platform.system()} {platform.machine()}"
-    result["cores"] = os.cpu_count()
+            info[name] = version(name)
+    info["system"] = f"{platform.system()} {platform.machine()}"
+    info["cores"] = os.cpu_count()
     with contextlib.suppress(AttributeError, ValueError, OSError):
         pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-        result["memory_gb"] = round(pages * size / 2**30, 1)
-    return result
+        info["memory_gb"] = round(pages * size / 2**30, 1)
+    return info
 
 
 class Store:
-    """Results of tasks; a context manager that closes the file."""
+    """Results of tasks; as a context manager it closes the file."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._runner: int | None = None
-        with self._errors():
+        with self._database_errors():
             self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._open()
@@ -99,26 +99,26 @@ class Store:
                 raise
 
     def _open(self) -> None:
-        self._write_ahead()
+        self._enable_write_ahead_log()
         self._db.execute("PRAGMA synchronous=FULL")
-        (result,) = self._db.execute("PRAGMA user_version").fetchone()
-        if result not in (0, SCHEMA):
+        (schema_version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if schema_version not in (0, SCHEMA_VERSION):
             raise StoreError(
-                f"{self.path} was written by another version of consilience (layout {result}, this "
-                f"one has {SCHEMA}); use a new folder"
+                f"{self.path} was written by another version of consilience (schema "
+                f"{schema_version}, expected {SCHEMA_VERSION}); use a new folder"
             )
-        if result == 0:
-            (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if schema_version == 0:
+            (n_tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             known = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'results'")
-            if tables and known.fetchone() is None:
-                raise StoreError(f"{self.path} is a database of something else; use a new folder")
+            if n_tables and known.fetchone() is None:
+                raise StoreError(f"{self.path} is some other SQLite database; use a new folder")
             with self._transaction():
-                for statement in TABLES.split(";"):
+                for statement in SCHEMA.split(";"):
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={SCHEMA}")
+                self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
-    def _write_ahead(self) -> None:
-        """Switch to a write-ahead log; SQLite does not wait for another process that does so."""
+    def _enable_write_ahead_log(self) -> None:
+        """Enable the log, retrying since SQLite does not wait for a process that does the same."""
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -137,7 +137,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Give back claims and close the file."""
+        """Release claims and close the file."""
         with contextlib.suppress(sqlite3.Error):
             if self._runner is not None:
                 self._db.execute("DELETE FROM claims WHERE runner = ?", [self._runner])
@@ -147,107 +147,110 @@ class Store:
     # -- results -----------------------------------------------------------------------------
 
     def add(self, task: Task, outcome: Outcome, started: float, seconds: float) -> bool:
-        """Write a result in one commit; False if another runner was first."""
+        """Write a result in one transaction; return False if another runner was first."""
         key = task_hash(task)
-        plain = msgspec.to_builtins(outcome)
-        predictions = outcome.predictions
-        del plain["predictions"]
-        when = datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds")
+        plain_outcome = msgspec.to_builtins(outcome)
+        del plain_outcome["predictions"]
         row = (
             key,
             msgspec.json.encode(task, order="sorted").decode(),
             outcome.status,
             self._runner,
-            when,
+            datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
             seconds,
-            json.dumps(plain, default=_plain),
-            predictions,
+            json.dumps(plain_outcome, default=_to_builtin),
+            outcome.predictions,
         )
-        with self._errors(), self._transaction():
-            self._db.execute("DELETE FROM claims WHERE task = ?", [key])
+        with self._database_errors(), self._transaction():
+            self._db.execute("DELETE FROM claims WHERE task_hash = ?", [key])
             written = self._db.execute(
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row
             )
         return written.rowcount == 1
 
-    def forget(self, addresses: Iterable[str]) -> None:
-        """Remove results, so that their tasks are done again."""
-        with self._errors(), self._transaction():
-            rows = [(key,) for key in addresses]
-            self._db.executemany("DELETE FROM results WHERE task = ?", rows)
+    def delete(self, task_hashes: Iterable[str]) -> None:
+        """Delete results, so that their tasks are run again."""
+        with self._database_errors(), self._transaction():
+            rows = [(key,) for key in task_hashes]
+            self._db.executemany("DELETE FROM results WHERE task_hash = ?", rows)
 
     def statuses(self) -> dict[str, str]:
-        """Status by address of everything that is stored."""
-        with self._errors():
-            return dict(self._db.execute("SELECT task, status FROM results"))
+        """Return the status of every stored result by task hash."""
+        with self._database_errors():
+            return dict(self._db.execute("SELECT task_hash, status FROM results"))
 
-    def records(self, addresses: Iterable[str] | None = None) -> Iterator[Record]:
-        """Stored results, all or those of these tasks, in the order they were written."""
-        wanted = None if addresses is None else set(addresses)
-        with self._errors():
-            rows = self._db.execute(f"SELECT {COLUMNS} FROM results ORDER BY rowid").fetchall()
-        return (_record(row) for row in rows if wanted is None or row[0] in wanted)
+    def records(self, task_hashes: Iterable[str] | None = None) -> Iterator[Record]:
+        """Return stored results, all or those of these tasks, in the order they were written."""
+        wanted = None if task_hashes is None else set(task_hashes)
+        query = f"SELECT {RECORD_COLUMNS} FROM results ORDER BY rowid"
+        with self._database_errors():
+            rows = self._db.execute(query).fetchall()
+        return (_to_record(row) for row in rows if wanted is None or row[0] in wanted)
 
     def record(self, key: str) -> Record:
-        """The result of one task."""
-        with self._errors():
-            rows = self._db.execute(f"SELECT {COLUMNS} FROM results WHERE task = ?", [key])
-            return _record(rows.fetchone())
+        """Return the result of one task."""
+        query = f"SELECT {RECORD_COLUMNS} FROM results WHERE task_hash = ?"
+        with self._database_errors():
+            return _to_record(self._db.execute(query, [key]).fetchone())
 
     def predictions(self, key: str) -> Predictions | None:
-        """Predictions of a task that kept them."""
-        with self._errors():
-            rows = self._db.execute("SELECT predictions FROM results WHERE task = ?", [key])
-            result = rows.fetchone()
-        return None if result is None or result[0] is None else Predictions.from_bytes(result[0])
+        """Return the predictions of a task, or None if they were not kept."""
+        query = "SELECT predictions FROM results WHERE task_hash = ?"
+        with self._database_errors():
+            row = self._db.execute(query, [key]).fetchone()
+        return None if row is None or row[0] is None else Predictions.from_bytes(row[0])
 
     # -- runners -----------------------------------------------------------------------------
 
-    def enter_runner(self) -> int:
-        """Register this process as one that works on the store."""
+    def register_runner(self) -> int:
+        """Register this process as a runner and return its number."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         machine = json.dumps(environment())
-        row = (socket.gethostname(), os.getpid(), PROCESS, time.time(), now, machine)
-        with self._errors(), self._transaction():
-            columns = "host, pid, process, beat, started, environment"
+        row = (socket.gethostname(), os.getpid(), PROCESS_UUID, time.time(), now, machine)
+        with self._database_errors(), self._transaction():
+            columns = "host, pid, process_uuid, heartbeat, started, environment"
             insert = f"INSERT INTO runners ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
             added = self._db.execute(insert, row)
         self._runner = added.lastrowid
         assert self._runner is not None
         return self._runner
 
-    def beat(self) -> None:
-        """Say that this runner is alive."""
-        with self._errors():
-            update = "UPDATE runners SET beat = ? WHERE id = ?"
+    def heartbeat(self) -> None:
+        """Record that this runner is alive."""
+        with self._database_errors():
+            update = "UPDATE runners SET heartbeat = ? WHERE id = ?"
             self._db.execute(update, [time.time(), self._runner])
 
     def environments(self) -> dict[int, dict[str, Any]]:
-        """Versions, machine and date of every run."""
-        with self._errors():
+        """Return versions, machine and start time of every runner."""
+        with self._database_errors():
             rows = self._db.execute("SELECT id, started, environment FROM runners").fetchall()
-        return {key: {"started": started, **json.loads(text)} for key, started, text in rows}
+        return {runner: {"started": started, **json.loads(text)} for runner, started, text in rows}
 
     def claim(self, keys: Iterable[str]) -> str | None:
-        """The first of these tasks that is neither done nor claimed by a living runner."""
-        with self._errors(), self._transaction():
-            taken = self._living_claims()
+        """Claim and return the first task that is neither done nor claimed by a live runner."""
+        with self._database_errors(), self._transaction():
+            claimed = self._active_claims()
             for key in keys:
-                if key in taken:
+                if key in claimed:
                     continue
-                done = self._db.execute("SELECT 1 FROM results WHERE task = ?", [key]).fetchone()
-                if done is None:
-                    claimed = "INSERT OR REPLACE INTO claims VALUES (?, ?)"
-                    self._db.execute(claimed, [key, self._runner])
+                query = "SELECT 1 FROM results WHERE task_hash = ?"
+                if self._db.execute(query, [key]).fetchone() is None:
+                    insert = "INSERT OR REPLACE INTO claims VALUES (?, ?)"
+                    self._db.execute(insert, [key, self._runner])
                     return key
         return None
 
-    def _living_claims(self) -> set[str]:
-        claims = self._db.execute("SELECT task, runner FROM claims").fetchall()
-        runners = self._db.execute("SELECT id, host, pid, process, beat FROM runners").fetchall()
+    def _active_claims(self) -> set[str]:
+        claims = self._db.execute("SELECT task_hash, runner FROM claims").fetchall()
+        query = "SELECT id, host, pid, process_uuid, heartbeat FROM runners"
         claiming = {runner for _, runner in claims}
-        alive = {row[0] for row in runners if row[0] in claiming and _is_alive(*row[1:])}
-        return {task for task, runner in claims if runner in alive}
+        alive = {
+            runner
+            for runner, *process in self._db.execute(query).fetchall()
+            if runner in claiming and _is_alive(*process)
+        }
+        return {key for key, runner in claims if runner in alive}
 
     # -- errors ------------------------------------------------------------------------------
 
@@ -258,12 +261,13 @@ class Store:
             yield
             self._db.execute("COMMIT")
         except BaseException:
-            with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back by itself
+            with contextlib.suppress(sqlite3.Error):  # on a full disk SQLite has rolled back itself
                 self._db.execute("ROLLBACK")
             raise
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _database_errors(self) -> Iterator[None]:
+        """Turn errors of SQLite into a StoreError that explains them."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -273,26 +277,26 @@ class Store:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
             return (
-                f"no space left for {self.path}; what is stored is safe, make room and run the "
-                "same command again"
+                f"no space left for {self.path}; stored results are safe, so free some space and "
+                "run the same command again"
             )
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return f"{self.path} is locked by another process for more than {BUSY_SECONDS:g} s"
+            return f"{self.path} has been locked by another process for over {BUSY_SECONDS:g} s"
         if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
             return f"{self.path} cannot be opened for writing: {error}"
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return f"{self.path} is damaged or no store of results: {error}; use a new folder"
+            return f"{self.path} is damaged or not a store of results: {error}; use a new folder"
         return f"{self.path}: {error}"
 
 
-def _is_alive(host: str, pid: int, process: str, beat: float) -> bool:
-    """Whether a runner is still there, as far as that can be told from here."""
-    if process == PROCESS:
+def _is_alive(host: str, pid: int, process_uuid: str, heartbeat: float) -> bool:
+    """Whether a runner is still running, as far as this process can tell."""
+    if process_uuid == PROCESS_UUID:
         return True
-    if time.time() - beat > STALE_SECONDS:
+    if time.time() - heartbeat > STALE_SECONDS:
         return False
     if host != socket.gethostname() or not hasattr(os, "killpg"):
-        return True  # elsewhere, or on a system where asking would end the process
+        return True  # on another machine, or on a system where signal 0 would kill the process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -302,15 +306,15 @@ def _is_alive(host: str, pid: int, process: str, beat: float) -> bool:
     return pid != os.getpid()
 
 
-def _record(row: tuple) -> Record:
-    key, spec, outcome, started, seconds, runner = row
-    task = msgspec.json.decode(spec, type=Task)
-    result = msgspec.convert(json.loads(outcome), type=Outcome)
-    return Record(key, task, result, started, seconds, runner)
+def _to_record(row: tuple) -> Record:
+    key, task_json, outcome_json, started, seconds, runner = row
+    task = msgspec.json.decode(task_json, type=Task)
+    outcome = msgspec.convert(json.loads(outcome_json), type=Outcome)
+    return Record(key, task, outcome, started, seconds, runner)
 
 
-def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays as plain values."""
+def _to_builtin(value: Any) -> Any:
+    """Convert NumPy scalars and arrays to built-in types."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"cannot store {type(value).__name__}")

@@ -1,6 +1,6 @@
-"""Suites: data sets × methods × protocol, written as TOML and checked before anything runs.
+"""Suites: data sets × methods × protocol, written in TOML and checked before anything runs.
 
-``load_suite`` reads a shipped suite by name or a file by path.
+``load_suite`` reads a bundled suite by name or a file by path.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from consilience.benchmark.problems import known_names
+from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.benchmark.work import METRICS
 
 __all__ = [
-    "DataChoice",
-    "MethodChoice",
-    "Reported",
+    "DatasetEntry",
+    "MethodEntry",
+    "PaperResults",
     "Suite",
     "check_known_names",
     "load_suite",
@@ -37,26 +37,26 @@ __all__ = [
 SUITES = files("consilience.benchmark") / "suites"
 
 
-class DataChoice(Struct, frozen=True, forbid_unknown_fields=True):
-    """A data set by name; ``label`` is what tables call it."""
+class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A data set by name; ``label`` is its name in tables."""
 
     name: str
     label: str = ""
     parameters: dict[str, Any] = {}
-    seeded: bool = False  # the loader draws: a new draw for every repeat
-    complete: bool = False  # only the rows that have all views
-    sample: int | None = None
-    split: Split | None = None  # instead of the protocol's
-    optional: bool = False  # left out, with a note, where it is not at hand
+    seeded: bool = False  # whether the loader is random and draws new data for every repeat
+    complete: bool = False  # use only the rows that have all views
+    sample: int | None = None  # use this many random rows
+    split: Split | None = None  # overrides that of the protocol
+    optional: bool = False  # left out, with a note, if it is not available
 
     @property
     def title(self) -> str:
-        """Label or name."""
+        """The label, or the name if there is none."""
         return self.label or self.name
 
 
-class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
-    """A recipe with settings of its own and, to be tuned, a grid; for all data sets or some."""
+class MethodEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A recipe with settings and optionally a tuning grid, for all data sets or some."""
 
     recipe: str
     label: str = ""
@@ -66,16 +66,16 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """Label or recipe."""
+        """The label, or the name of the recipe if there is none."""
         return self.label or self.recipe
 
-    def applies(self, dataset: str) -> bool:
-        """Whether it is for this data set."""
+    def applies_to(self, dataset: str) -> bool:
+        """Whether the method is run on this data set."""
         return self.datasets is None or dataset in self.datasets
 
 
-class Further(Condition, frozen=True, forbid_unknown_fields=True):
-    """A condition beside the combinations, on all splits or the first ``splits`` of them."""
+class ExtraCondition(Condition, frozen=True, forbid_unknown_fields=True):
+    """A condition in addition to the combinations, for all splits or the first ``splits``."""
 
     splits: int | None = None
 
@@ -90,9 +90,9 @@ class Further(Condition, frozen=True, forbid_unknown_fields=True):
 
 
 class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
-    """How rows are split and altered; a list stands for all its values, one after the other.
+    """How rows are split and altered; every combination of listed values is run.
 
-    ``more`` are conditions beside all combinations of these.
+    ``more`` holds conditions in addition to these combinations.
     """
 
     split: Split
@@ -101,29 +101,32 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
     junk_views: int | list[int] = 0
-    more: list[Further] = []
+    more: list[ExtraCondition] = []
     tuning_folds: int = 5
 
     def conditions(self) -> list[Condition]:
-        """All combinations of the alterations, and what there is beside them."""
-        values = [v if isinstance(v, list) else [v] for v in self._alterations()]
-        usual = [Condition(*combination) for combination in product(*values)]
-        return [*usual, *(further.condition for further in self.more)]
+        """Return all combinations of the alterations, followed by the extra conditions."""
+        alterations: tuple[Any, ...] = (
+            self.train_size,
+            self.label_noise,
+            self.missing,
+            self.junk_views,
+        )
+        values = [v if isinstance(v, list) else [v] for v in alterations]
+        combinations = [Condition(*combination) for combination in product(*values)]
+        return [*combinations, *(extra.condition for extra in self.more)]
 
-    def conditions_of(self, index: int) -> list[Condition]:
-        """Those that split number ``index`` is run under."""
-        spared = {f.condition for f in self.more if f.splits is not None and index >= f.splits}
-        return [condition for condition in self.conditions() if condition not in spared]
-
-    def _alterations(self) -> tuple:
-        return self.train_size, self.label_noise, self.missing, self.junk_views
+    def conditions_for_split(self, index: int) -> list[Condition]:
+        """Return the conditions that split number ``index`` is run under."""
+        skipped = {e.condition for e in self.more if e.splits is not None and index >= e.splits}
+        return [condition for condition in self.conditions() if condition not in skipped]
 
 
-class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the paper reports for one data set: method -> metric -> value or [mean, deviation]."""
+class PaperResults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The paper's results on one data set: method -> metric -> value or [mean, deviation]."""
 
     dataset: str
-    at: Condition | None = None  # None: the only condition of the suite, or none of them
+    at: Condition | None = None  # None: the suite's only condition, else the unaltered data
     results: dict[str, dict[str, float | list[float]]]
 
 
@@ -132,30 +135,30 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     protocol: Protocol
-    datasets: list[DataChoice]
-    methods: list[MethodChoice]
+    datasets: list[DatasetEntry]
+    methods: list[MethodEntry]
     description: str = ""
     reference: str = ""
     seed: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
     test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
     significance: float = 0.05
-    paper: list[Reported] = []
+    paper: list[PaperResults] = []
     name: str = ""
 
-    def condition_of(self, entry: Reported) -> Condition:
-        """The condition that a number of the paper is for."""
+    def condition_for(self, entry: PaperResults) -> Condition:
+        """Return the condition that the paper's results refer to."""
         if entry.at is not None:
             return entry.at
         conditions = self.protocol.conditions()
         return conditions[0] if len(conditions) == 1 else Condition()
 
-    def reported(
+    def paper_result(
         self, dataset: str, condition: Condition, method: str, metric: str
     ) -> tuple[float, float | None] | None:
-        """The paper's mean and deviation, if it gives them."""
+        """Return the paper's mean and, if given, deviation; None if it reports nothing."""
         for entry in self.paper:
-            if entry.dataset == dataset and self.condition_of(entry) == condition:
+            if entry.dataset == dataset and self.condition_for(entry) == condition:
                 value = entry.results.get(method, {}).get(metric)
                 if value is not None:
                     pair = value if isinstance(value, list) else [value]
@@ -164,12 +167,12 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def suite_names() -> list[str]:
-    """Names of the suites that come with the package."""
+    """Names of the bundled suites."""
     return sorted(path.name.removesuffix(".toml") for path in SUITES.iterdir())
 
 
 def load_suite(name: str | Path) -> Suite:
-    """A shipped suite by name, or one of your own by the path of its file (``….toml``)."""
+    """Load a bundled suite by name, or your own by the path of its file (``….toml``)."""
     if str(name).endswith(".toml"):
         path = Path(name)
         try:
@@ -190,11 +193,11 @@ def load_suite(name: str | Path) -> Suite:
 
 
 def parse_suite(text: str, name: str) -> Suite:
-    """Typed and checked; an error names the suite and the key."""
+    """Parse and check a suite; an error names the suite and the key."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"suite {name!r}: {_syntax(text, str(error))}") from None
+        raise ValueError(f"suite {name!r}: {_explain_syntax_error(text, str(error))}") from None
     try:
         suite = msgspec.convert({**raw, "name": name}, type=Suite)
         _check(suite)
@@ -203,60 +206,62 @@ def parse_suite(text: str, name: str) -> Suite:
     return suite
 
 
-def _syntax(text: str, message: str) -> str:
-    """The parser's message, with the key it means where it says only the line."""
-    result = re.search(r"Cannot overwrite a value \(at (?:line (\d+)|end of document)", message)
-    if not result:
+def _explain_syntax_error(text: str, message: str) -> str:
+    """Return the parser's message; for a repeated key, one that names the key."""
+    match = re.search(r"Cannot overwrite a value \(at (?:line (\d+)|end of document)", message)
+    if not match:
         return message
     lines = text.splitlines()
-    last = int(result[1]) if result[1] else len(lines)
-    keys = [re.match(r"\s*([\w.\"'-]+)\s*=", line) for line in lines]
-    before = [match[1] if match else None for match in keys[:last]]
-    for number in range(last - 1, -1, -1):
-        key = before[number]
-        if key is not None and key in before[:number]:
+    last_line = int(match[1]) if match[1] else len(lines)
+    matches = [re.match(r"\s*([\w.\"'-]+)\s*=", line) for line in lines[:last_line]]
+    keys = [key_match[1] if key_match else None for key_match in matches]
+    for number in range(last_line - 1, -1, -1):
+        key = keys[number]
+        if key is not None and key in keys[:number]:
             return f"the key {key!r} is given twice (line {number + 1})"
     return message
 
 
 def _check(suite: Suite) -> None:
-    """Names, labels, parameters and metrics that do not exist are told before anything runs."""
+    """Check that names, parameters and metrics exist and that labels are unique."""
     for kind, titles in (
-        ("data set", [choice.title for choice in suite.datasets]),
-        ("method", [_on(method) for method in suite.methods]),
+        ("data set", [entry.title for entry in suite.datasets]),
+        ("method", [_unique_title(method) for method in suite.methods]),
     ):
         if not titles:
             raise ValueError(f"it has no {kind}")
-        twice = [title for title, count in Counter(titles).items() if count > 1]
-        if twice:
-            raise ValueError(f"the {kind} {twice[0]!r} is given twice; give labels that differ")
+        repeated = [title for title, count in Counter(titles).items() if count > 1]
+        if repeated:
+            raise ValueError(f"the {kind} {repeated[0]!r} is given twice; use different labels")
     for condition, count in Counter(suite.protocol.conditions()).items():
         if count > 1:
             raise ValueError(f"the condition '{condition}' is given twice")
-    for choice in suite.datasets:
-        official = isinstance(choice.split or suite.protocol.split, Official)
-        if official and (choice.complete or choice.sample is not None):
-            raise ValueError(f"{choice.title!r}: an official split is one of all rows")
+    for entry in suite.datasets:
+        official = isinstance(entry.split or suite.protocol.split, Official)
+        if official and (entry.complete or entry.sample is not None):
+            raise ValueError(
+                f"{entry.title!r}: an official split needs all rows, without complete or sample"
+            )
     check_known_names("metric", suite.metrics, METRICS)
-    check_known_names("data set", [choice.name for choice in suite.datasets], known_names())
-    titles = [choice.title for choice in suite.datasets]
+    check_known_names("data set", [entry.name for entry in suite.datasets], dataset_names())
+    titles = [entry.title for entry in suite.datasets]
     for method in suite.methods:
         check_known_names("method", [method.recipe], RECIPES)
         check_known_names(f"data set of {method.title!r}", method.datasets or [], titles)
         estimator = RECIPES[method.recipe].build(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
-    for entry in suite.paper:
-        for metrics in entry.results.values():
+    for paper in suite.paper:
+        for metrics in paper.results.values():
             check_known_names("metric", metrics, METRICS)
 
 
-def _on(method: MethodChoice) -> str:
+def _unique_title(method: MethodEntry) -> str:
     return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 
 def check_known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """An error for the first name that is not known, with those that are."""
+    """Raise a ValueError that lists the known names if any of ``names`` is not among them."""
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")

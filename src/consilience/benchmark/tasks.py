@@ -1,8 +1,8 @@
-"""Tasks: one fit of one method on one split of one data set, addressed by its content.
+"""Tasks: one fit of one method on one split of one data set, identified by a hash.
 
-Two tasks have the same address exactly if everything that decides their result is the same: the
+Two tasks have the same hash exactly if everything that determines their result is the same: the
 data and its parameters, the estimator with all its settings, the split, the alterations and the
-seed. Names that only label rows of a table are not part of it.
+seed. Labels that only appear in tables are not part of it.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ __all__ = [
     "Task",
     "build_method",
     "cross_validation",
-    "describe",
+    "estimator_spec",
     "parameter_name",
     "task_hash",
     "with_estimator_spec",
 ]
 
 
-def _given(struct: Struct) -> dict[str, Any]:
-    """Fields that are not at their default, so that a new field leaves old addresses alone."""
+def _non_default_fields(struct: Struct) -> dict[str, Any]:
+    """Fields that differ from their default, so that adding a field does not change old hashes."""
     fields = msgspec.structs.fields(struct)
     values = {field.name: getattr(struct, field.name) for field in fields}
-    rest = {
+    defaults = {
         f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields
     }
-    return {name: value for name, value in values.items() if value != rest[name]}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is done to the rows before a method sees them."""
+    """How the data are altered before a method sees them."""
 
     train_size: int | None = None
     label_noise: float = 0.0
     missing: float = 0.0
     junk_views: int = 0
 
-    def given(self) -> dict[str, Any]:
-        """The alterations that are not at rest."""
-        return _given(self)
+    def alterations(self) -> dict[str, Any]:
+        """Return the fields that differ from their default."""
+        return _non_default_fields(self)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} = {value:g}" for name, value in self.given().items())
+        return ", ".join(f"{name} = {value:g}" for name, value in self.alterations().items())
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """One fit, in plain values; what is left at its default is not part of the address."""
+    """One fit, described by plain values; fields at their default are not part of the hash."""
 
     data: str
     method: str
@@ -67,51 +67,52 @@ class Task(Struct, frozen=True, kw_only=True):
     index: int
     seed: int = 0
     data_parameters: dict[str, Any] = {}
-    content: str | None = None  # fingerprint of data in memory
-    complete: bool = False  # only rows that have all views
-    sample: int | None = None  # random rows that stand for the whole set
-    positive: int | None = None  # this class against the rest
+    data_hash: str | None = None  # fingerprint of data in memory
+    complete: bool = False  # use only rows that have all views
+    sample: int | None = None  # use this many random rows
+    positive_class: int | None = None  # index of the class to separate from the rest
     condition: Condition = Condition()
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     tuning_folds: int = 5
-    estimator: Any = None  # what the recipe builds, described
-    keep: bool = False  # store predictions and scores of the test rows
-    probes: tuple[str, ...] = ()
+    estimator: Any = None  # specification of what the recipe builds
+    keep_predictions: bool = False  # store predictions and scores for the test rows
+    diagnostics: tuple[str, ...] = ()
     dataset_label: str = ""
     method_label: str = ""
 
     @property
     def repeat(self) -> int:
-        """Number of the round of splits; folds of one partition share it."""
+        """Number of the repetition; all folds of one partition share it."""
         return self.index // self.split.n if isinstance(self.split, Folds) else self.index
 
     @property
     def dataset_name(self) -> str:
-        """The data set as a reader knows it."""
+        """Name of the data set in tables."""
         return self.dataset_label or self.data
 
     @property
     def method_name(self) -> str:
-        """The method as a reader knows it."""
+        """Name of the method in tables."""
         return self.method_label or self.method
 
 
-LABELS = ("dataset_label", "method_label")
+LABEL_FIELDS = ("dataset_label", "method_label")
 
 
 def task_hash(task: Task) -> str:
-    """Hash of everything that decides the task's result."""
-    content = {name: v for name, v in _given(task).items() if name not in LABELS}
-    content["condition"] = task.condition.given()
+    """Hash everything that determines the result of a task."""
+    fields = _non_default_fields(task)
+    content = {name: value for name, value in fields.items() if name not in LABEL_FIELDS}
+    content["condition"] = task.condition.alterations()
     content = msgspec.to_builtins(content)
-    del content["split"]["repeats"]  # more of them leave those at hand as they are
+    del content["split"]["repeats"]  # further repeats do not change the first ones
     encoded = msgspec.json.encode(content, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:32]
 
 
 def parameter_name(estimator: Any, name: str) -> str:
-    """The full name of a parameter; the last steps of pipelines need not be named."""
+    """Full name of a parameter; the last step of a pipeline need not be named."""
     known, prefix, inner = estimator.get_params(), "", estimator
     while prefix + name not in known and isinstance(inner, Pipeline):
         step, inner = inner.steps[-1]
@@ -125,28 +126,31 @@ def parameter_name(estimator: Any, name: str) -> str:
 
 
 def build_method(task: Task, seed: int | None) -> Any:
-    """A fresh estimator with the task's settings."""
+    """Build a fresh estimator with the settings of the task."""
     recipe = RECIPES[task.method]
-    build = recipe.tunable if task.grid and recipe.tunable else recipe.build
-    return set_settings(build(seed), task.settings)
+    build = recipe.build_tunable if task.grid and recipe.build_tunable else recipe.build
+    return apply_settings(build(seed), task.settings)
 
 
-def set_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
-    """``set_params`` by short names."""
-    full = {parameter_name(estimator, name): value for name, value in settings.items()}
-    return estimator.set_params(**full)
+def apply_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
+    """Set parameters by their short names, as in ``parameter_name``."""
+    params = {parameter_name(estimator, name): value for name, value in settings.items()}
+    return estimator.set_params(**params)
 
 
-def describe(value: Any) -> Any:
-    """An estimator and all its settings as plain values, the same in every process."""
+def estimator_spec(value: Any) -> Any:
+    """Describe an estimator and all its settings by plain values, the same in every process."""
     if isinstance(value, BaseEstimator):
         params = value.get_params(deep=False)
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        return {"class": kind, **{name: describe(v) for name, v in sorted(params.items())}}
+        class_name = f"{type(value).__module__}.{type(value).__qualname__}"
+        return {
+            "class": class_name,
+            **{name: estimator_spec(v) for name, v in sorted(params.items())},
+        }
     if isinstance(value, dict):
-        return {str(k): describe(v) for k, v in value.items()}
+        return {str(k): estimator_spec(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [describe(v) for v in value]
+        return [estimator_spec(v) for v in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if callable(value):
@@ -155,8 +159,8 @@ def describe(value: Any) -> Any:
 
 
 def with_estimator_spec(task: Task) -> Task:
-    """The task with what its recipe builds, which is part of its address."""
-    return replace(task, estimator=describe(build_method(task, None)))
+    """Add to a task the specification of its estimator, which is part of its hash."""
+    return replace(task, estimator=estimator_spec(build_method(task, None)))
 
 
 def cross_validation(
@@ -165,14 +169,14 @@ def cross_validation(
     folds: Folds,
     *,
     seed: int = 0,
-    content: str | None = None,
+    data_hash: str | None = None,
     settings: Mapping[str, dict[str, Any]] | None = None,
     grids: Mapping[str, dict[str, list]] | None = None,
-    keep: bool = False,
-    probes: tuple[str, ...] = (),
+    keep_predictions: bool = False,
+    diagnostics: tuple[str, ...] = (),
 ) -> list[Task]:
-    """Tasks that compare methods on one data set, fold by fold, so that all advance together."""
-    patterns = [
+    """Return tasks that compare methods on one data set, ordered by fold and then by method."""
+    templates = [
         with_estimator_spec(
             Task(
                 data=data,
@@ -180,13 +184,13 @@ def cross_validation(
                 split=folds,
                 index=0,
                 seed=seed,
-                content=content,
+                data_hash=data_hash,
                 settings=dict((settings or {}).get(method, {})),
                 grid=dict((grids or {}).get(method, {})),
-                keep=keep,
-                probes=probes,
+                keep_predictions=keep_predictions,
+                diagnostics=diagnostics,
             )
         )
         for method in methods
     ]
-    return [replace(task, index=index) for index in range(n_splits(folds)) for task in patterns]
+    return [replace(task, index=index) for index in range(n_splits(folds)) for task in templates]

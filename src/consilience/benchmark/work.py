@@ -1,7 +1,7 @@
 """The work of a task: rows, alterations, tuning, fit, prediction, metrics.
 
-``execute(task, problem)`` always returns an ``Outcome``; an error of the method is part of it.
-Only fitting and predicting are inside the timers.
+``execute(task, problem)`` always returns an ``Outcome``, which records any error of the method.
+The timers cover fitting and predicting only.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 
-from consilience.benchmark import memory
+from consilience.benchmark.memory import measure_peak
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
-    Rows,
+    SplitRows,
     add_noise_views,
     balanced_subset,
     flip_labels,
     hide_views,
-    rows_of,
-    stream,
+    make_rng,
+    split_rows,
     with_presence,
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
@@ -49,10 +49,19 @@ from consilience.datasets import make_multiview_classification
 from consilience.inspection import view_permutation_importance, view_shapley
 from consilience.views import MultiViewData
 
-__all__ = ["COSTS", "METRICS", "PROBES", "Outcome", "execute", "failure", "tuning_folds", "warm_up"]
+__all__ = [
+    "COST_METRICS",
+    "DIAGNOSTICS",
+    "METRICS",
+    "Outcome",
+    "execute",
+    "failure",
+    "tuning_folds",
+    "warm_up",
+]
 
-# the only values that differ between two runs of a task
-COSTS = (
+# the only metrics that differ between two runs of a task
+COST_METRICS = (
     "fit_seconds",
     "fit_wall_seconds",
     "predict_seconds",
@@ -60,37 +69,37 @@ COSTS = (
     "tune_seconds",
     "peak_memory",
 )
-METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COSTS)
-MAX_NOTES = 10
-PROBE_ROWS = 1000
+METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COST_METRICS)
+MAX_WARNINGS = 10
+MAX_IMPORTANCE_ROWS = 1000  # test rows, since they are predicted for many subsets of the views
 
 
 class Outcome(Struct, kw_only=True):
-    """What became of a task: metrics if it was done, otherwise what ended it."""
+    """The result of a task: metrics if it succeeded, otherwise the error."""
 
     status: str  # done, failed, timeout, memory, crashed
     metrics: dict[str, float] = {}
-    chosen: dict[str, Any] = {}  # by tuning
-    probes: dict[str, Any] = {}
+    best_params: dict[str, Any] = {}  # chosen by tuning
+    diagnostics: dict[str, Any] = {}
     notes: list[str] = []  # warnings
     error: str = ""
     trace: str = ""
     predictions: bytes | None = None
 
 
-class _Parts(NamedTuple):
-    """The data of a task with its alterations, and the rows of each part."""
+class _TaskData(NamedTuple):
+    """The altered data of a task, and the rows of its split."""
 
     data: MultiViewData
     target: np.ndarray
-    rows: Rows
+    rows: SplitRows
     train_labels: np.ndarray
-    numbers: np.ndarray  # of the test rows in the whole data set
+    test_row_numbers: np.ndarray  # in the whole data set
     groups: np.ndarray | None
 
 
 def execute(task: Task, problem: Problem) -> Outcome:
-    """Do the work of a task; whatever the method raises becomes part of the outcome."""
+    """Run a task; whatever the method raises becomes part of the outcome."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -99,186 +108,193 @@ def execute(task: Task, problem: Problem) -> Outcome:
             outcome = failure("memory", error)
         except Exception as error:
             outcome = failure("failed", error)
-    y_pred = dict.fromkeys(f"{type(w.message).__name__}: {w.message}" for w in caught)
-    outcome.notes = list(y_pred)[:MAX_NOTES]
+    messages = dict.fromkeys(f"{type(w.message).__name__}: {w.message}" for w in caught)
+    outcome.notes = list(messages)[:MAX_WARNINGS]
     return outcome
 
 
 def failure(status: str, error: BaseException) -> Outcome:
-    """An outcome that tells of an error."""
-    y_pred = f"{type(error).__name__}: {error}".strip().rstrip(":")
-    return Outcome(status=status, error=y_pred, trace="".join(traceback.format_exception(error)))
+    """Return the outcome of a task that raised an error."""
+    message = f"{type(error).__name__}: {error}".strip().rstrip(":")
+    return Outcome(status=status, error=message, trace="".join(traceback.format_exception(error)))
 
 
 def _evaluate(task: Task, problem: Problem) -> Outcome:
-    parts = cut(task, problem)
+    task_data = prepare_task_data(task, problem)
     model = build_method(task, task.seed + task.index)
-    if problem.prepare is not None:
-        model = make_pipeline(clone(problem.prepare), model)
+    if problem.preprocessor is not None:
+        model = make_pipeline(clone(problem.preprocessor), model)
     metrics: dict[str, float] = {}
-    chosen = _tune(task, model, parts, metrics) if task.grid else {}
-    data, labels = parts.data[parts.rows.train], parts.train_labels
-    with memory.peak(metrics), _timed(metrics, "fit"):
-        model.fit(data, labels)
-    test, y_true = parts.data[parts.rows.test], parts.target[parts.rows.test]
+    best_params = _tune(task, model, task_data, metrics) if task.grid else {}
+    X_train, y_train = task_data.data[task_data.rows.train], task_data.train_labels
+    with measure_peak(metrics), _timed(metrics, "fit"):
+        model.fit(X_train, y_train)
+    X_test, y_true = task_data.data[task_data.rows.test], task_data.target[task_data.rows.test]
     with _timed(metrics, "predict"):
-        y_pred = model.predict(test)
-    scores, kind = _scores(model, test)
-    metrics.update(_quality(y_true, y_pred, scores, kind, model.classes_))
-    probes = {name: PROBES[name](model, test, y_true) for name in task.probes}
-    outcome = Outcome(status="done", metrics=metrics, chosen=chosen, probes=probes)
-    if task.keep:
-        kept = Predictions.from_labels(parts.numbers, y_true, y_pred, scores, kind, model.classes_)
-        outcome.predictions = kept.to_bytes()
+        y_pred = model.predict(X_test)
+    scores, kind = _predict_scores(model, X_test)
+    metrics.update(_quality_metrics(y_true, y_pred, scores, kind, model.classes_))
+    diagnostics = {name: DIAGNOSTICS[name](model, X_test, y_true) for name in task.diagnostics}
+    outcome = Outcome(
+        status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
+    )
+    if task.keep_predictions:
+        predictions = Predictions.from_labels(
+            task_data.test_row_numbers, y_true, y_pred, scores, kind, model.classes_
+        )
+        outcome.predictions = predictions.to_bytes()
     return outcome
 
 
 def warm_up(task: Task) -> None:
-    """Fit the method on a few rows, so that imports and first calls are in nobody's time."""
-    data, labels = make_multiview_classification(30, n_views=2, n_features=3, random_state=0)
-    # data of another kind may not suit it; then the first fit is as it is
+    """Fit the method on a few rows, so that times do not include imports and other first calls."""
+    X, y = make_multiview_classification(30, n_views=2, n_features=3, random_state=0)
+    # the method may not accept such data; then the first fit includes them after all
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
-        build_method(task, 0).fit(data, labels).predict(data)
+        build_method(task, 0).fit(X, y).predict(X)
 
 
-def cut(task: Task, problem: Problem) -> _Parts:
-    """Training, validation and test rows of a task, with its alterations."""
+def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
+    """Split and alter the data as the task says."""
     data, target = problem.data, problem.target
     groups, condition = problem.groups, task.condition
-    numbers = np.arange(len(target))
+    row_numbers = np.arange(len(target))
     if task.complete:
-        numbers = np.flatnonzero(data.present.all(axis=1))
+        row_numbers = np.flatnonzero(data.present.all(axis=1))
     if task.sample is not None:
-        rng = stream(task.seed, task.repeat, "sample")
-        numbers = np.sort(rng.permutation(numbers)[: task.sample])
-    if len(numbers) < len(target):
-        data, target = data[numbers], target[numbers]
-        groups = None if groups is None else groups[numbers]
-    rows = rows_of(
+        rng = make_rng(task.seed, task.repeat, "sample")
+        row_numbers = np.sort(rng.permutation(row_numbers)[: task.sample])
+    if len(row_numbers) < len(target):
+        data, target = data[row_numbers], target[row_numbers]
+        groups = None if groups is None else groups[row_numbers]
+    rows = split_rows(
         task.split, task.index, target, seed=task.seed, groups=groups, official=problem.splits
     )
     if condition.junk_views:
-        data = add_noise_views(data, condition.junk_views, stream(task.seed, task.repeat, "junk"))
+        data = add_noise_views(data, condition.junk_views, make_rng(task.seed, task.repeat, "junk"))
     if condition.missing:
-        data = hide_views(data, condition.missing, stream(task.seed, task.repeat, "views"))
-    if task.positive is not None:
-        target = (target == np.unique(problem.target)[task.positive]).astype(int)
+        data = hide_views(data, condition.missing, make_rng(task.seed, task.repeat, "views"))
+    if task.positive_class is not None:
+        target = (target == np.unique(problem.target)[task.positive_class]).astype(int)
     train = rows.train
     if condition.train_size is not None:
-        rng = stream(task.seed, task.index, "subset")
+        rng = make_rng(task.seed, task.index, "subset")
         train = balanced_subset(train, target[train], condition.train_size, rng)
     labels = target[train]
     if condition.label_noise:
-        labels = flip_labels(labels, condition.label_noise, stream(task.seed, task.index, "labels"))
+        labels = flip_labels(
+            labels, condition.label_noise, make_rng(task.seed, task.index, "labels")
+        )
     rows = rows._replace(train=train)
-    return _Parts(data, target, rows, labels, numbers[rows.test], groups)
+    return _TaskData(data, target, rows, labels, row_numbers[rows.test], groups)
 
 
-def _tune(task: Task, model: Any, parts: _Parts, metrics: dict[str, float]) -> dict[str, Any]:
-    """Set the best of the grid: by the validation rows if there are any, else by folds."""
+def _tune(
+    task: Task, model: Any, task_data: _TaskData, metrics: dict[str, float]
+) -> dict[str, Any]:
+    """Set the best parameters of the grid, by validation rows if there are any, else by folds."""
     grid = {parameter_name(model, name): list(values) for name, values in task.grid.items()}
-    rows, labels = parts.rows.train, parts.train_labels
-    groups = None if parts.groups is None else parts.groups[rows]
+    rows, labels = task_data.rows.train, task_data.train_labels
+    groups = None if task_data.groups is None else task_data.groups[rows]
     folds: Any = tuning_folds(task, groups)
-    if len(parts.rows.validation):
-        other = parts.rows.validation
-        folds = PredefinedSplit(np.repeat([-1, 0], [len(rows), len(other)]))
-        rows, labels = np.r_[rows, other], np.r_[labels, parts.target[other]]
+    if len(task_data.rows.validation):
+        validation = task_data.rows.validation
+        folds = PredefinedSplit(np.repeat([-1, 0], [len(rows), len(validation)]))
+        rows, labels = np.r_[rows, validation], np.r_[labels, task_data.target[validation]]
         groups = None
-    data = parts.data[rows]
+    data = task_data.data[rows]
     start = time.process_time()
     search = GridSearchCV(model, grid, cv=folds, refit=False, error_score="raise")
     search.fit(data, labels, groups=groups)
     metrics["tune_seconds"] = time.process_time() - start
     model.set_params(**search.best_params_)
-    short = dict(zip(grid, task.grid, strict=True))
-    return {short[name]: value for name, value in search.best_params_.items()}
+    short_names = dict(zip(grid, task.grid, strict=True))
+    return {short_names[name]: value for name, value in search.best_params_.items()}
 
 
 def tuning_folds(task: Task, groups: np.ndarray | None) -> Any:
-    """Folds of the training rows, whole groups kept together."""
+    """Return the splitter of the training rows for tuning; groups are never split."""
     if groups is None:
         return StratifiedKFold(task.tuning_folds, shuffle=True, random_state=task.seed)
-    n = min(task.tuning_folds, len(np.unique(groups)))
-    return StratifiedGroupKFold(n, shuffle=True, random_state=task.seed)
+    n_folds = min(task.tuning_folds, len(np.unique(groups)))
+    return StratifiedGroupKFold(n_folds, shuffle=True, random_state=task.seed)
 
 
 @contextlib.contextmanager
-def _timed(metrics: dict[str, float], what: str) -> Iterator[None]:
+def _timed(metrics: dict[str, float], step: str) -> Iterator[None]:
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    metrics[f"{what}_seconds"] = time.process_time() - cpu
-    metrics[f"{what}_wall_seconds"] = time.perf_counter() - wall
+    metrics[f"{step}_seconds"] = time.process_time() - cpu
+    metrics[f"{step}_wall_seconds"] = time.perf_counter() - wall
 
 
-def _scores(model: Any, test: MultiViewData) -> tuple[np.ndarray | None, str]:
-    """Probabilities if the method has them, else decision values, else nothing."""
+def _predict_scores(model: Any, X: MultiViewData) -> tuple[np.ndarray | None, str]:
+    """Return probabilities if the method has them, else decision values, else None."""
     for kind, method in (("probability", "predict_proba"), ("decision", "decision_function")):
         if hasattr(model, method):
-            return getattr(model, method)(test), kind
+            return getattr(model, method)(X), kind
     return None, "none"
 
 
-def _quality(
+def _quality_metrics(
     y_true: np.ndarray,
     y_pred: np.ndarray,
     scores: np.ndarray | None,
     kind: str,
     classes: np.ndarray,
 ) -> dict[str, float]:
-    """Metrics that are defined for these answers; F1 is that of the second of two classes."""
+    """Compute the metrics that are defined; with two classes, F1 is that of the second."""
     binary = len(classes) == 2
     average = {"pos_label": classes[1]} if binary else {"average": "macro"}
-    result = {
+    metrics = {
         "accuracy": accuracy_score(y_true, y_pred),
         "balanced_accuracy": balanced_accuracy_score(y_true, y_pred),
         "f1": f1_score(y_true, y_pred, zero_division=0.0, **average),
     }
     if np.isin(y_true, classes).all():
         if kind == "probability":
-            result["log_loss"] = log_loss(y_true, scores, labels=classes)
+            metrics["log_loss"] = log_loss(y_true, scores, labels=classes)
         if binary and scores is not None and len(np.unique(y_true)) == 2:
             column = scores[:, 1] if kind == "probability" else scores
-            result["roc_auc"] = roc_auc_score(y_true == classes[1], column)
-    return {name: float(value) for name, value in result.items()}
+            metrics["roc_auc"] = roc_auc_score(y_true == classes[1], column)
+    return {name: float(value) for name, value in metrics.items()}
 
 
-def _missing_views(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Accuracy on the test rows when one view is missing at prediction; NaN if it is the only."""
-    result = {}
-    for name in test.view_names:
-        present = test.present.copy()
-        present[:, test.view_names.index(name)] = False
+def _missing_views(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
+    """Accuracy by view when it is missing at prediction; NaN if all rows have only that view."""
+    accuracy = {}
+    for v, name in enumerate(X.view_names):
+        present = X.present.copy()
+        present[:, v] = False
         rows = np.flatnonzero(present.any(axis=1))
         if len(rows) == 0:
-            result[name] = np.nan
+            accuracy[name] = np.nan
             continue
-        less = with_presence(test, present)[rows]
-        result[name] = float(accuracy_score(y_true[rows], model.predict(less)))
-    return result
+        y_pred = model.predict(with_presence(X, present)[rows])
+        accuracy[name] = float(accuracy_score(y_true[rows], y_pred))
+    return accuracy
 
 
-def _permutation(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Accuracy lost when a view is shuffled among the test rows."""
-    rows = _some_rows(y_true)
-    result = view_permutation_importance(model, test[rows], y_true[rows], random_state=0)
-    return dict(zip(result.view_names, result.importances_mean.tolist(), strict=True))
+def _permutation(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
+    """Accuracy lost by shuffling each view among the test rows."""
+    rows = _importance_rows(y_true)
+    importance = view_permutation_importance(model, X[rows], y_true[rows], random_state=0)
+    return dict(zip(importance.view_names, importance.importances_mean.tolist(), strict=True))
 
 
-def _shapley(model: Any, test: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Shares of the views in the accuracy on the test rows."""
-    rows = _some_rows(y_true)
-    result = view_shapley(model, test[rows], y_true[rows], n_orders=20, random_state=0)
-    return dict(zip(result.view_names, result.shapley_values.tolist(), strict=True))
+def _shapley(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
+    """Shapley values of the views with respect to the accuracy on the test rows."""
+    rows = _importance_rows(y_true)
+    importance = view_shapley(model, X[rows], y_true[rows], n_orders=20, random_state=0)
+    return dict(zip(importance.view_names, importance.shapley_values.tolist(), strict=True))
 
 
-def _some_rows(y_true: np.ndarray) -> np.ndarray:
-    """At most so many test rows, since they are predicted for many sets of views."""
-    return np.random.default_rng(0).permutation(len(y_true))[:PROBE_ROWS]
+def _importance_rows(y_true: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
 
 
-PROBES: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
+DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,

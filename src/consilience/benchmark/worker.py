@@ -1,8 +1,8 @@
-"""A worker process: reads tasks from its standard input, writes outcomes to its standard output.
+"""A worker process: reads tasks from standard input and writes outcomes to standard output.
 
-It is a plain ``python -m consilience.benchmark.worker``, so that it needs nothing from the main
-module of whoever started it, and ends as soon as that process does. What the work prints goes to
-standard error, which the parent keeps for the case of a crash.
+It is started as ``python -m consilience.benchmark.worker``, so it needs nothing from the main
+module of its parent, and it exits when the parent does. Anything that a method prints goes to
+standard error, which the parent reads after a crash.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ HEADER = struct.Struct("<Q")
 
 
 def pack(message: Any) -> bytes:
-    """A pickled message."""
+    """Pickle a message."""
     return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def write_frame(file: IO[bytes], packed: bytes) -> None:
-    """One packed message with its length in front."""
+    """Write a packed message, preceded by its length."""
     file.write(HEADER.pack(len(packed)))
     file.write(packed)
     file.flush()
 
 
 def read_frame(file: IO[bytes]) -> Any:
-    """The next message; EOFError where the other side is gone."""
+    """Read the next message; raise EOFError if the other side has closed."""
     head = file.read(HEADER.size)
     if len(head) < HEADER.size:
         raise EOFError
@@ -47,8 +47,8 @@ def read_frame(file: IO[bytes]) -> Any:
     return pickle.loads(content)
 
 
-def _listen(source: IO[bytes], messages: queue.SimpleQueue) -> None:
-    """Pass messages on; without a parent there is nothing left to work for."""
+def _receive(source: IO[bytes], messages: queue.SimpleQueue) -> None:
+    """Queue incoming messages; exit when the parent is gone."""
     try:
         while True:
             messages.put(read_frame(source))
@@ -57,33 +57,33 @@ def _listen(source: IO[bytes], messages: queue.SimpleQueue) -> None:
 
 
 def serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Answer tasks until the other side closes."""
+    """Run tasks and return their outcomes until the other side closes."""
     messages: queue.SimpleQueue = queue.SimpleQueue()
     setup = read_frame(source)
-    threading.Thread(target=_listen, args=(source, messages), daemon=True).start()
+    threading.Thread(target=_receive, args=(source, messages), daemon=True).start()
 
     from threadpoolctl import threadpool_limits
 
-    from consilience.benchmark.memory import limited
-    from consilience.benchmark.problems import Problems
+    from consilience.benchmark.memory import limit_memory
+    from consilience.benchmark.problems import ProblemCache
     from consilience.benchmark.work import execute, failure, warm_up
 
     if setup.initializer is not None:
         setup.initializer()
-    problems = Problems(setup.problems)
-    warm: set[str] = set()
+    problems = ProblemCache(setup.problems)
+    warmed_up: set[str] = set()
     write_frame(sink, pack("ready"))
     while True:
         task = messages.get()
         if setup.timeout is not None:
-            # the parent ends the process a moment later; this says where it was
+            # shows where the task was when, a moment later, the parent kills this process
             faulthandler.dump_traceback_later(setup.timeout)
         try:
             problem = problems.get(task.data, task.data_parameters)
-            # one thread: sums of several threads depend on their number, and so do times
-            with threadpool_limits(1), limited(setup.memory):
-                if task.method not in warm:
-                    warm.add(task.method)
+            # one thread, since both rounding of sums and times depend on the number of threads
+            with threadpool_limits(1), limit_memory(setup.memory):
+                if task.method not in warmed_up:
+                    warmed_up.add(task.method)
                     warm_up(task)
                 outcome = execute(task, problem)
         except Exception as error:  # data that cannot be loaded
@@ -93,7 +93,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Keep the way to the parent for messages; prints of the work go to standard error."""
+    """Reserve standard output for messages; whatever methods print goes to standard error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     faulthandler.enable()
     sink = os.fdopen(os.dup(1), "wb")

@@ -1,6 +1,6 @@
 """The command line: ``consilience compare``, ``predict``, ``report``, ``bench``, and lists.
 
-Mistakes of the caller end with one sentence on standard error and exit code 2.
+Errors of the user are reported in one sentence on standard error, with exit code 2.
 """
 
 try:
@@ -12,7 +12,7 @@ except ImportError as error:
         f"consilience: the command line needs {error.name}; pip install 'consilience[cli]'"
     ) from None
 
-# importing a module of commands adds them
+# importing these modules registers their commands
 from consilience.cli import compare, lists, results, suites
 from consilience.cli.app import app, main
 

@@ -1,4 +1,4 @@
-"""The application and its entry point: how a command ends."""
+"""The application and its entry point, which turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"consilience {version('consilience')}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    wanted: Annotated[
+    show_version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """Define the options that come before the command."""
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
@@ -42,7 +42,7 @@ def _fail(message: str, code: int = 2) -> NoReturn:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point: run a command; a caller's mistake is one sentence and exit code 2."""
+    """Run a command; an error of the user gives one sentence and exit code 2."""
     command = typer.main.get_command(app)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         _fail(f"{error.filename or 'writing'}: {error.strerror}")
     except Exception as error:
-        # click's usage errors, whichever package typer takes them from
+        # usage errors of click, whichever package typer takes them from
         if hasattr(error, "format_message"):
             _fail(error.format_message().replace("\n", " "))
         raise

@@ -1,4 +1,4 @@
-"""What there is to compare: ``methods``, ``datasets`` and ``fetch``."""
+"""Commands about methods and data sets: ``methods``, ``datasets`` and ``fetch``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["fetch", "list_datasets", "list_methods"]
 
 @app.command("methods")
 def list_methods() -> None:
-    """List the methods that 'compare' knows."""
-    table = Table("method", "what it does", "from")
+    """List the available methods."""
+    table = Table("method", "description", "source")
     for recipe in RECIPES.values():
         table.add_row(recipe.name, recipe.summary, recipe.source)
     Console().print(table)
@@ -26,8 +26,8 @@ def list_methods() -> None:
 
 @app.command("datasets")
 def list_datasets() -> None:
-    """List the data sets that 'compare' knows by name, and whether they are on this machine."""
-    table = Table("data set", "what it is", "here")
+    """List the available data sets and whether they have been downloaded."""
+    table = Table("data set", "description", "downloaded")
     for dataset in DATASETS.values():
         table.add_row(dataset.name, dataset.summary, "yes" if dataset.is_available() else "no")
     Console().print(table)
@@ -36,9 +36,9 @@ def list_datasets() -> None:
 @app.command()
 def fetch(
     dataset: Annotated[str, typer.Argument(help="Name of a data set; see 'datasets'.")],
-    quiet: Annotated[bool, typer.Option(help="Show no progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Do not show a progress bar.")] = False,
 ) -> None:
-    """Download a data set into the folder of data sets, unless it is there, and describe it."""
+    """Download a data set, unless that has been done before, and describe it."""
     bunch = load_dataset(dataset, progress=False if quiet else None)
     console = Console()
     console.print(repr(bunch.data), highlight=False, markup=False)

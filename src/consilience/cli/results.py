@@ -1,4 +1,4 @@
-"""What is done with the results of a comparison: ``predict`` and ``report``."""
+"""Commands that use the results of a comparison: ``predict`` and ``report``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from consilience.cli.common import make_folder
 from consilience.compare.inputs import parse_files
 from consilience.compare.predict import load_model, predict_files
 from consilience.compare.record import read_run
-from consilience.compare.study import stages
+from consilience.compare.study import collect_study
 from consilience.report import write_report
 
 __all__ = ["predict", "rebuild_report"]
@@ -27,42 +27,43 @@ def predict(
     model: Annotated[Path, typer.Argument(help="model.skops of a comparison, or its folder.")],
     files: Annotated[list[str], typer.Argument(help="Files: path or view=path.")],
     on: Annotated[
-        str | None, typer.Option(help="Key column to join files by; that of the comparison.")
+        str | None,
+        typer.Option(help="Key column to join files on; by default that of the comparison."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File of the predictions; standard output by default.")
+        Path | None, typer.Option(help="File for the predictions; standard output by default.")
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Between the cells of csv files.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
 ) -> None:
-    """Predict the labels of new samples; views that no file has are missing."""
+    """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
-        raise ValueError(f"{out} is a folder; --out names the file of the predictions")
+        raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
     fitted = load_model(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        result = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
-    for note in result.notes:
+        predictions = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
+    for note in predictions.notes:
         print(f"note: {note}", file=sys.stderr)
     if out is None:
-        print(result.to_csv(), end="")
+        print(predictions.to_csv(), end="")
         return
     make_folder(out.parent)
-    write_file(out, result.to_csv())
-    print(f"{len(result.ids)} predictions: {out}")
+    write_file(out, predictions.to_csv())
+    print(f"{len(predictions.ids)} predictions: {out}")
 
 
 @app.command("report")
 def rebuild_report(
     folder: Annotated[Path, typer.Argument(help="Folder of a comparison.")],
 ) -> None:
-    """Write the page of a comparison again from its results."""
+    """Rewrite the report of a comparison from its stored results."""
     run = read_run(folder)
     database = folder / "results.sqlite"
     if not database.exists():
-        raise ValueError(f"{folder} holds no results: there is no {database.name} in it")
+        raise ValueError(f"{folder} contains no results: it has no {database.name}")
     try:
         with Store(database) as store:
-            path = write_report(run, stages(run, store.records()), store, folder)
+            path = write_report(run, collect_study(run, store.records()), store, folder)
     except StoreError as error:
         raise ValueError(str(error)) from None
     print(f"report: {path}")

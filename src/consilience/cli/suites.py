@@ -1,4 +1,4 @@
-"""``consilience bench`` and ``suites``: studies that are written down in a file."""
+"""``consilience bench`` and ``suites``: studies that are defined in a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from consilience.benchmark.markdown import format_cell, format_paper_cell
-from consilience.benchmark.planning import plan, select
+from consilience.benchmark.planning import plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_file, write_results
-from consilience.benchmark.results import Key, Results, collect
-from consilience.benchmark.run import pending, run_tasks
+from consilience.benchmark.results import CellKey, Results, collect_results
+from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
@@ -36,15 +36,15 @@ __all__ = ["bench", "list_suites"]
 def bench(
     suite: Annotated[str, typer.Argument(help="Name of a suite, or the path of a .toml file.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; bench/SUITE by default.")
+        Path | None, typer.Option(help="Folder for the results; bench/SUITE by default.")
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Write Markdown and csv tables to this folder too.")
+        Path | None, typer.Option(help="Also write Markdown and csv tables to this folder.")
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="Part of the suite, such as dataset=digits or train_size=100; repeatable."
+            help="Run part of the suite, such as dataset=digits or train_size=100; repeatable."
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Number of worker processes.")] = 1,
@@ -52,54 +52,54 @@ def bench(
         float | None, typer.Option(help="Seconds after which a fit is stopped.")
     ] = None,
     memory: Annotated[
-        float | None, typer.Option(help="Gigabytes that a fit may take beyond its data.")
+        float | None, typer.Option(help="Gigabytes that a fit may use beyond its data.")
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Do fits again that failed.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a suite, or what is left of it, and print its tables beside the paper's."""
+    """Run a suite, or what is left of it, and print its tables next to the paper's."""
     study = load_suite(suite)
     check_seed_and_jobs(study.seed, jobs)
     tasks, notes = plan(study)
-    tasks = select(tasks, only or [])
+    tasks = select_tasks(tasks, only or [])
     notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
     for folder in filter(None, (out, results)):
         make_folder(folder)
     limit = None if memory is None else int(memory * 2**30)
     with Store(out / "results.sqlite") as store, _cluster(scheduler) as client:
-        left = list(pending(tasks, store, retry=retry).values())
-        run = run_tasks(left, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
+        pending = list(pending_tasks(tasks, store, retry=retry).values())
+        records = run_tasks(pending, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
         threads = jobs if client is None else sum(client.nthreads().values())
         try:
-            run_with_progress(run, left, threads, quiet, done=len(tasks) - len(left))
+            run_with_progress(records, pending, threads, quiet, n_done=len(tasks) - len(pending))
         except KeyboardInterrupt:
-            print("consilience: stopped; the same command goes on from here", file=sys.stderr)
+            print("consilience: stopped; run the same command to continue", file=sys.stderr)
             raise typer.Exit(1) from None
-        results_ = collect(tasks, store.records())
-        used = {record.runner for record in results_.records}
-        runs = [run for key, run in store.environments().items() if key in used]
-    write_file(out / "results.csv", raw_csv(results_))
+        collected = collect_results(tasks, store.records())
+        runners = {record.runner for record in collected.records}
+        environments = [env for runner, env in store.environments().items() if runner in runners]
+    write_file(out / "results.csv", raw_csv(collected))
     for folder in [out] + ([results] if results else []):
-        written = write_results(study, results_, runs, folder, notes)
+        written = write_results(study, collected, environments, folder, notes)
     console = Console()
     for note in notes:
         console.print(note, markup=False)
-    for dataset in results_.datasets:
-        console.print(_suite_table(study, results_, dataset))
-    print_failures(console, results_)
+    for dataset in collected.datasets:
+        console.print(_suite_table(study, collected, dataset))
+    print_failures(console, collected)
     console.print("tables: " + ", ".join(map(str, written)), markup=False, soft_wrap=True)
-    if results_.failures:
+    if collected.failures:
         raise typer.Exit(1)
 
 
 @app.command("suites")
 def list_suites() -> None:
-    """List the suites that 'bench' knows."""
-    table = Table("suite", "what it is", "from")
+    """List the bundled suites."""
+    table = Table("suite", "description", "source")
     for name in suite_names():
         study = load_suite(name)
         table.add_row(name, study.title, study.reference)
@@ -108,7 +108,7 @@ def list_suites() -> None:
 
 @contextlib.contextmanager
 def _cluster(scheduler_address: str | None) -> Iterator[Any]:
-    """A client of a Dask scheduler, or None."""
+    """Connect to a Dask scheduler; yield None without an address."""
     if scheduler_address is None:
         yield None
         return
@@ -120,20 +120,20 @@ def _cluster(scheduler_address: str | None) -> Iterator[Any]:
         yield client
 
 
-def _suite_table(study: Suite, results_: Results, dataset: str) -> Table:
-    """Means of one data set, the paper's in brackets."""
+def _suite_table(study: Suite, collected: Results, dataset: str) -> Table:
+    """Mean scores on one data set, with the paper's in brackets."""
     table = Table("method", title=escape(dataset))
-    columns = [(c, m) for c in results_.conditions for m in study.metrics]
+    columns = [(c, m) for c in collected.conditions for m in study.metrics]
     for condition, metric in columns:
-        several = len(results_.conditions) > 1
+        several = len(collected.conditions) > 1
         table.add_column(f"{metric}\n{condition}" if several else metric, justify="right")
-    for method in results_.methods:
-        row = [_with_paper(study, results_, Key(dataset, c, method), m) for c, m in columns]
+    for method in collected.methods:
+        row = [_with_paper(study, collected, CellKey(dataset, c, method), m) for c, m in columns]
         if any(row):
             table.add_row(escape(method), *map(escape, row))
     return table
 
 
-def _with_paper(study: Suite, results_: Results, key: Key, metric: str) -> str:
+def _with_paper(study: Suite, collected: Results, key: CellKey, metric: str) -> str:
     paper = format_paper_cell(study, key, metric)
-    return format_cell(results_.cell(key, metric), metric) + (f" [{paper}]" if paper else "")
+    return format_cell(collected.cell(key, metric), metric) + (f" [{paper}]" if paper else "")

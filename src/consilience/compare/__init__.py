@@ -1,5 +1,5 @@
-"""A user's own comparison: files or a data set in; ranking, importance of views and a model out.
+"""Compare methods on the user's data: ranking, importance of views, and a fitted model.
 
-``inputs`` reads what is compared, ``study`` plans and runs the fits on the benchmark engine,
-``record`` is the file that repeats a run, ``predict`` applies the model to new files.
+``inputs`` reads the data, ``study`` plans and runs the fits on the benchmark engine, ``record``
+holds everything needed to repeat a run, and ``predict`` applies the model to new files.
 """

@@ -1,4 +1,4 @@
-"""Apply a saved model to new files: find the view of each file, join, predict."""
+"""Apply a saved model to new files: identify the view of each file, join, predict."""
 
 from __future__ import annotations
 
@@ -11,91 +11,91 @@ import numpy as np
 
 from consilience import io
 from consilience.benchmark.publish import csv_text
-from consilience.compare.inputs import FileChoice
+from consilience.compare.inputs import FileArgument
 from consilience.tables import Table, TableError, TableModel, read_file
 from consilience.tables._join import check_order, sample_rows
-from consilience.tables._model import spread_rows
+from consilience.tables._model import align_rows
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["MODEL", "Predicted", "load_model", "predict_files"]
+__all__ = ["MODEL_FILE_NAME", "PredictionTable", "load_model", "predict_files"]
 
-MODEL = "model.skops"  # in the folder of a comparison
+MODEL_FILE_NAME = "model.skops"  # in the folder of a comparison
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """Samples, their labels and, where the model has them, probabilities; and remarks."""
+class PredictionTable:
+    """Predicted labels by sample, probabilities if the model has them, and notes."""
 
     ids: list[str]
     labels: np.ndarray
     probabilities: np.ndarray | None
     classes: list[str]
-    key: str
+    key: str  # title of the column of ids
     notes: list[str]
 
     def to_csv(self) -> str:
-        """One row for each sample."""
-        head = [self.key, "predicted"]
+        """Format as csv, one row for each sample."""
+        header = [self.key, "predicted"]
         rows: list[list[Any]] = [
-            [key, str(label)] for key, label in zip(self.ids, self.labels, strict=True)
+            [sample, str(label)] for sample, label in zip(self.ids, self.labels, strict=True)
         ]
         if self.probabilities is not None:
-            head += [f"p({name})" for name in self.classes]
-            for row, shares in zip(rows, self.probabilities, strict=True):
-                row += [f"{share:.6g}" for share in shares]
-        return csv_text(head, rows)
+            header += [f"p({name})" for name in self.classes]
+            for row, probabilities in zip(rows, self.probabilities, strict=True):
+                row += [f"{p:.6g}" for p in probabilities]
+        return csv_text(header, rows)
 
 
 def load_model(path: Path) -> TableModel:
-    """A model that ``consilience compare`` wrote, by its own path or that of its folder."""
-    path = path / MODEL if path.is_dir() else path
+    """Load a model written by ``consilience compare``, by its own path or that of its folder."""
+    path = path / MODEL_FILE_NAME if path.is_dir() else path
     try:
         model = io.load(path)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     if not isinstance(model, TableModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__} without the tables it was fitted on; load it "
-            "with consilience.io.load"
+            f"{path} contains a {type(model).__name__} without the tables it was fitted on; load "
+            "it with consilience.io.load"
         )
     return model
 
 
 def predict_files(
     model: TableModel,
-    files: Sequence[FileChoice],
+    files: Sequence[FileArgument],
     *,
     on: str | None = None,
     delimiter: str | None = None,
-) -> Predicted:
-    """Labels of the samples in the files; views that no file has are missing."""
+) -> PredictionTable:
+    """Predict the labels of the samples in the files; views without a file are missing."""
     notes: list[str] = []
     tables: dict[str, Table] = {}
-    for choice in files:
-        for view, table in _matched(model, choice, delimiter).items():
+    for file in files:
+        for view, table in _match_views(model, file, delimiter).items():
             if view in tables:
                 raise TableError(f"{tables[view].path} and {table.path} are both view {view!r}")
             tables[view] = table
-    on = _key(model, tables) if on is None else on
+    on = _key_column(model, tables) if on is None else on
     if on is None:
         check_order(tables, {model.target})
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
     views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
     for v, (name, table) in enumerate(tables.items()):
-        views[name] = spread_rows(_values(model, name, table), rows[name])
+        views[name] = align_rows(_values(model, name, table), rows[name])
         present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
     absent = [name for name in model.views if name not in tables]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
     empty = int((~present.any(axis=1)).sum())
     if empty:
-        notes.append(f"{empty} samples have no view at all and get the most frequent class")
+        notes.append(f"{empty} samples have no view at all; the most frequent class is predicted")
     data = MultiViewData(views, present=present)
     probabilities = model.predict_proba(data) if model.has_probabilities else None
-    return Predicted(
+    return PredictionTable(
         ids,
         model.predict(data),
         probabilities,
@@ -105,15 +105,15 @@ def predict_files(
     )
 
 
-def _key(model: TableModel, tables: dict[str, Table]) -> str | None:
-    """The key of the comparison, if the files have it; several files must."""
+def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
+    """The key column of the comparison; None for a single file without it."""
     lacking = [table.path for table in tables.values() if model.key not in table.columns]
     if not model.key or (lacking and len(tables) == 1):
         return None
     if lacking:
         raise TableError(
             f"{lacking[0]} has no column {model.key!r}, by which the files of the comparison were "
-            "joined; say --on COLUMN"
+            "joined; use --on COLUMN"
         )
     return model.key
 
@@ -125,68 +125,67 @@ def _values(model: TableModel, name: str, table: Table) -> Any:
         raise TableError(f"view {name!r}: {error}") from None
 
 
-def _matched(model: TableModel, choice: FileChoice, delimiter: str | None) -> dict[str, Table]:
-    """The views that a file has: as it is told, by its name, or by its columns."""
-    name = choice.view if choice.view is not None else choice.path.stem
+def _match_views(model: TableModel, file: FileArgument, delimiter: str | None) -> dict[str, Table]:
+    """Views that a file contains, by the name given, by the file name, or by its columns."""
+    name = file.view if file.view is not None else file.path.stem
     known = model.views.get(name)
     width = known.width if known is not None and known.columns is None else None
-    tables = read_file(choice.path, delimiter=delimiter, n_features=width)
+    tables = read_file(file.path, delimiter=delimiter, n_features=width)
     if len(tables) > 1:
-        prefix = "" if choice.view is None else f"{choice.view}."
-        result = {f"{prefix}{array}": table for array, table in tables.items()}
-        unknown = [array for array in result if array not in model.views]
+        prefix = "" if file.view is None else f"{file.view}."
+        by_view = {f"{prefix}{array}": table for array, table in tables.items()}
+        unknown = [view for view in by_view if view not in model.views]
         if unknown:
             raise TableError(
-                f"{choice.path} has the arrays {format_list(unknown)}, but the model has the views "
+                f"{file.path} has the arrays {format_list(unknown)}, but the model has the views "
                 f"{format_list(model.views)}"
             )
-        return result
+        return by_view
     table = next(iter(tables.values()))
-    if name in model.views and not (model.one_file and choice.view is None):
+    if name in model.views and not (model.single_file and file.view is None):
         return {name: table}
-    if choice.view is not None:
-        raise TableError(
-            f"the model has no view {choice.view!r}; it has {format_list(model.views)}"
-        )
+    if file.view is not None:
+        raise TableError(f"the model has no view {file.view!r}; it has {format_list(model.views)}")
     columns = set(table.columns)
-    fitting = [
-        view
-        for view, own in model.views.items()
-        if own.columns is not None and columns >= set(own.columns)
+    matching = [
+        name
+        for name, view in model.views.items()
+        if view.columns is not None and columns >= set(view.columns)
     ]
-    if len(fitting) == 1 or (fitting and model.one_file):
-        return dict.fromkeys(fitting, table)
-    if fitting:
+    if len(matching) == 1 or (matching and model.single_file):
+        return dict.fromkeys(matching, table)
+    if matching:
         raise TableError(
-            f"{choice.path} has the columns of several views ({format_list(fitting)}); "
+            f"{file.path} has the columns of several views ({format_list(matching)}); "
             "write view=path"
         )
     raise TableError(
-        f"{choice.path} is none of the views {format_list(model.views)}{_near(model, columns)}"
+        f"{file.path} is none of the views {format_list(model.views)}"
+        f"{_closest_view_hint(model, columns)}"
     )
 
 
-def _near(model: TableModel, columns: set[str]) -> str:
-    """What the view that comes nearest lacks."""
-    lacks = {
-        view: [c for c in own.columns if c not in columns]
-        for view, own in model.views.items()
-        if own.columns is not None and columns & set(own.columns)
+def _closest_view_hint(model: TableModel, columns: set[str]) -> str:
+    """Name the columns that are missing for the view that matches best."""
+    missing = {
+        name: [c for c in view.columns if c not in columns]
+        for name, view in model.views.items()
+        if view.columns is not None and columns & set(view.columns)
     }
-    if not lacks:
+    if not missing:
         return "; write view=path"
-    view = min(lacks, key=lambda name: len(lacks[name]))
-    return f"; for {view!r} it lacks the columns {format_list(lacks[view])}"
+    closest = min(missing, key=lambda name: len(missing[name]))
+    return f"; for {closest!r} it lacks the columns {format_list(missing[closest])}"
 
 
 def _note_unknown_columns(
     model: TableModel, tables: dict[str, Table], on: str | None, notes: list[str]
 ) -> None:
     used = {on, model.target}
-    used |= {c for own in model.views.values() for c in own.columns or []}
+    used |= {c for view in model.views.values() for c in view.columns or []}
     for path in dict.fromkeys(table.path for table in tables.values()):
         table = next(t for t in tables.values() if t.path == path)
         unknown = [c for c in table.columns if c not in used and table.matrix is None]
         views = [model.views[view] for view, t in tables.items() if t.path == path]
         if unknown and all(view.columns is not None for view in views):
-            notes.append(f"{path}: columns that the model does not know: {format_list(unknown)}")
+            notes.append(f"{path}: ignored columns, unknown to the model: {format_list(unknown)}")

@@ -1,4 +1,4 @@
-"""``run.toml``: what was compared and how; enough to repeat it and to write its report again."""
+"""``run.toml``: what was compared and how, enough to repeat the run and rewrite its report."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from msgspec import Struct
 
 from consilience.benchmark.publish import write_file
 
-__all__ = ["DataSummary", "Input", "Options", "Pattern", "Run", "ViewSummary", "read_run"]
+__all__ = ["DataSummary", "InputFile", "Options", "Run", "ViewPattern", "ViewSummary", "read_run"]
 
-FILE = "run.toml"
+RUN_FILE_NAME = "run.toml"
 
 
 class ViewSummary(Struct, forbid_unknown_fields=True):
-    """One view for the reader of the report."""
+    """Summary of a view for the report."""
 
     name: str
     columns: int
-    stored: str
+    content: str  # such as "numbers and text"
     text_columns: int = 0
     missing_rows: int = 0
     missing_cells: float = 0.0
     kind: str = "features"
 
 
-class Pattern(Struct, forbid_unknown_fields=True):
-    """How many samples have just these views."""
+class ViewPattern(Struct, forbid_unknown_fields=True):
+    """Number of samples that have exactly these views."""
 
     views: list[str]
     samples: int
 
 
 class DataSummary(Struct, forbid_unknown_fields=True):
-    """The data for the reader of the report."""
+    """Summary of the data for the report."""
 
     name: str
     samples: int
-    content: str  # fingerprint
+    data_hash: str
     classes: list[str]
     counts: list[int]
     views: list[ViewSummary]
-    patterns: list[Pattern]
+    patterns: list[ViewPattern]
     notes: list[str] = []
     groups: int = 0
 
     @property
-    def has_matrices(self) -> bool:
+    def has_pairwise_views(self) -> bool:
         """Whether some views are kernel or distance matrices."""
         return any(view.kind != "features" for view in self.views)
 
 
-class Input(Struct, forbid_unknown_fields=True):
+class InputFile(Struct, forbid_unknown_fields=True):
     """A file that was read."""
 
     path: str
@@ -77,34 +77,34 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     command: list[str]
     options: Options
     data: DataSummary
-    inputs: list[Input] = []
+    inputs: list[InputFile] = []
     target: str = ""
     on: str = ""
-    one_file: bool = False  # which --views divided
-    not_applicable: dict[str, str] = {}  # methods that were asked for, and why they cannot
-    best: str = ""  # method of the model beside this file
+    single_file: bool = False  # whether --views divided the columns of one file
+    not_applicable: dict[str, str] = {}  # requested methods that cannot be used, with the reason
+    best: str = ""  # method of the model in the same folder
     notes: list[str] = []
 
-    def reasons(self) -> dict[str, list[str]]:
-        """Why methods are not applicable, with the methods that a reason is true of."""
-        result: dict[str, list[str]] = {}
+    def methods_by_reason(self) -> dict[str, list[str]]:
+        """Group the methods that are not applicable by the reason."""
+        methods: dict[str, list[str]] = {}
         for method, reason in self.not_applicable.items():
-            result.setdefault(reason, []).append(method)
-        return result
+            methods.setdefault(reason, []).append(method)
+        return methods
 
     def write(self, folder: Path) -> None:
-        """Write ``run.toml`` as a whole or not at all."""
+        """Write ``run.toml`` completely or not at all."""
         text = msgspec.toml.encode(self).decode()
-        write_file(folder / FILE, f"# written by consilience compare\n{text}")
+        write_file(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
 
 
 def read_run(folder: Path) -> Run:
-    """The run in a folder, or one sentence about why there is none."""
-    path = folder / FILE
+    """Read ``run.toml`` from the folder of a comparison."""
+    path = folder / RUN_FILE_NAME
     try:
         return msgspec.toml.decode(path.read_bytes(), type=Run)
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no comparison: there is no {path.name} in it") from None
+        raise ValueError(f"{folder} contains no comparison: it has no {path.name}") from None
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Multi-view data sets: bundled, synthetic, and real ones fetched from where they are published."""
+"""Multi-view data sets: bundled, synthetic, and downloaded from their publishers."""
 
 from consilience.datasets._ads import fetch_ads
 from consilience.datasets._breast_tcga import fetch_breast_tcga

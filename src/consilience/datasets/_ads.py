@@ -1,14 +1,18 @@
-"""UCI Internet Advertisements: an image on a page, by what it is and where it leads."""
+"""UCI Internet Advertisements: images on web pages, described by their text and links."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch
 
 __all__ = ["fetch_ads"]
 
@@ -26,12 +30,12 @@ N. Kushmerick (1999), Learning to remove Internet advertisements, Autonomous Age
 Learning Repository, id 51, doi 10.24432/C5V011. Licence: CC BY 4.0.
 """
 
-WORDS = {"url": 457, "origurl": 495, "ancurl": 472, "alt": 111, "caption": 19}
-PAPER = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
+WORD_COUNTS = {"url": 457, "origurl": 495, "ancurl": 472, "alt": 111, "caption": 19}
+PAPER_VIEWS = {"image": ("url", "alt", "caption"), "links": ("origurl", "ancurl")}
 
 
-def read_names(path):
-    """Names of the columns in order, and the group of each: what stands before the star."""
+def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the columns in order, and the group of each, which precedes the asterisk."""
     names, content = [], path.read_bytes()
     try:
         text = content.decode("utf-8")
@@ -42,11 +46,11 @@ def read_names(path):
         if ":" in line:
             names.append(line.rpartition(":")[0].strip())
     groups = [name.partition("*")[0] for name in names]
-    return np.array(names), np.array([g if g in WORDS else "geometry" for g in groups])
+    return np.array(names), np.array([g if g in WORD_COUNTS else "geometry" for g in groups])
 
 
-def convert(folder):
-    """Comma separated values, a question mark for what is not known, the class last."""
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read comma-separated values with a question mark for missing ones and the class last."""
     names, group = read_names(find_file(folder, "ad.names"))
     rows, labels = [], []
     with open(find_file(folder, "ad.data"), encoding="latin-1") as file:
@@ -54,17 +58,19 @@ def convert(folder):
             *values, label = (value.strip() for value in line.split(","))
             rows.append([np.nan if value == "?" else float(value) for value in values])
             labels.append(label.rstrip("."))
-    table, known = np.array(rows), ["nonad", "ad"]
-    if table.shape[1:] != names.shape or not set(labels) <= set(known):
-        raise ValueError(f"{table.shape} values for {len(names)} names, {set(labels)}")
-    words = {name: table[:, group == name] for name in WORDS}
+    table, classes = np.array(rows), ["nonad", "ad"]
+    if table.shape[1:] != names.shape or not set(labels) <= set(classes):
+        raise ValueError(
+            f"{table.shape} values for {len(names)} names and the classes {set(labels)}"
+        )
+    words = {name: table[:, group == name] for name in WORD_COUNTS}
     if not all(np.isin(values, (0, 1)).all() for values in words.values()):
-        raise ValueError("a word is neither 0 nor 1")
+        raise ValueError("a word indicator is neither 0 nor 1")
     yield (
         "ads",
         {
-            "y": np.array([known.index(label) for label in labels], dtype=np.uint8),
-            "target_names": np.array(known),
+            "y": np.array([classes.index(label) for label in labels], dtype=np.uint8),
+            "target_names": np.array(classes),
             "feature_names": names,
             "feature_group": group,
             "geometry": table[:, group == "geometry"].astype(np.float32),
@@ -73,12 +79,12 @@ def convert(folder):
     )
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "ads",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "ads.zip",
                     ("https://archive.ics.uci.edu/static/public/51/internet+advertisements.zip",),
                 ),
@@ -104,25 +110,25 @@ SOURCE = Source(
 )
 
 
-def word_view(arrays, groups):
-    """Groups of binary columns side by side."""
+def word_view(arrays: Arrays, groups: tuple[str, ...]) -> sp.csr_array:
+    """Concatenate groups of binary columns."""
     return sp.csr_array(np.hstack([arrays[group] for group in groups]), dtype=np.float64)
 
 
-def names_of(arrays, groups):
+def column_names(arrays: Arrays, groups: tuple[str, ...]) -> np.ndarray:
     """Names of the columns of these groups."""
-    names, of = arrays["feature_names"], arrays["feature_group"]
-    return np.concatenate([names[of == group] for group in groups])
+    names, name_groups = arrays["feature_names"], arrays["feature_group"]
+    return np.concatenate([names[name_groups == group] for group in groups])
 
 
 def fetch_ads(
     *,
-    views="paper",
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    views: str = "paper",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load the UCI Internet Advertisements as two or six views.
 
     Parameters
@@ -132,9 +138,9 @@ def fetch_ads(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -142,13 +148,14 @@ def fetch_ads(
     -------
     Bunch
         ``data`` (MultiViewData, 3 279 samples), ``target`` (1 = advertisement),
-        ``target_names``, ``splits`` (none are official: empty), ``feature_names``, ``DESCR``.
+        ``target_names``, ``splits`` (empty: there is no official one), ``feature_names``,
+        ``DESCR``.
     """
     if views not in ("paper", "groups"):
         raise ValueError(f"views must be 'paper' or 'groups', got {views!r}")
 
-    def build(arrays):
-        groups = PAPER if views == "paper" else {name: (name,) for name in WORDS}
+    def build(arrays: Arrays) -> LoadedData:
+        groups = PAPER_VIEWS if views == "paper" else {name: (name,) for name in WORD_COUNTS}
         matrices = {name: word_view(arrays, parts) for name, parts in groups.items()}
         if views == "groups":
             groups = {"geometry": ("geometry",), **groups}
@@ -162,7 +169,7 @@ def fetch_ads(
             arrays["y"],
             arrays["target_names"],
             present=present,
-            feature_names={name: names_of(arrays, parts) for name, parts in groups.items()},
+            feature_names={name: column_names(arrays, parts) for name, parts in groups.items()},
             return_X_y=return_X_y,
         )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._rdata import MIXOMICS, as_dict, read_factor, read_rda, read_table
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, leading_rows_split
 
 __all__ = ["fetch_breast_tcga"]
 
@@ -25,27 +29,27 @@ of the mixOmics package, GPL (>= 2).
 VIEWS = ("mrna", "mirna", "protein")
 
 
-def convert(folder):
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
     """The list ``breast.TCGA`` of R: tables of a training and a test part, and the subtypes."""
-    parts = named(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
-    arrays = {}
+    parts = as_dict(read_rda(find_file(folder, "breast.TCGA.rda"))["breast.TCGA"])
+    arrays: Arrays = {}
     for part, suffix in (("data.train", ""), ("data.test", "_test")):
-        members = named(parts[part])
-        arrays[f"y{suffix}"], levels = factor(members["subtype"])
+        members = as_dict(parts[part])
+        arrays[f"y{suffix}"], levels = read_factor(members["subtype"])
         for view in VIEWS:
             if view in members:
-                values, samples, columns = table(members[view])
+                values, samples, columns = read_table(members[view])
                 arrays[f"{view}{suffix}"] = values.astype(np.float32)
                 arrays[f"{view}_names"] = columns
                 arrays[f"sample_id{suffix}"] = samples
     yield "breast_tcga", {**arrays, "target_names": levels}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "breast_tcga",
     routes=(
-        Route(
-            (Remote("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
+        DownloadRoute(
+            (RemoteFile("breast.TCGA.rda", (f"{MIXOMICS}/breast.TCGA.rda",)),),
             convert,
         ),
     ),
@@ -62,8 +66,8 @@ SOURCE = Source(
 )
 
 
-def with_test_rows(arrays, view):
-    """Training rows above test rows; a view the test part lacks is NaN there."""
+def stack_test_rows(arrays: Arrays, view: str) -> np.ndarray:
+    """Stack training and test rows; test rows are NaN if the test part lacks the view."""
     train, n_test = arrays[view], len(arrays["y_test"])
     lacking = np.full((n_test, train.shape[1]), np.nan, dtype=train.dtype)
     return np.vstack([train, arrays.get(f"{view}_test", lacking)])
@@ -71,11 +75,11 @@ def with_test_rows(arrays, view):
 
 def fetch_breast_tcga(
     *,
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load TCGA breast cancer subtypes as three omics views.
 
     Parameters
@@ -83,9 +87,9 @@ def fetch_breast_tcga(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -96,15 +100,15 @@ def fetch_breast_tcga(
         ("official"), ``feature_names``, ``DESCR``.
     """
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         n_train, n = len(arrays["y"]), len(arrays["y"]) + len(arrays["y_test"])
         return as_bunch(
             DESCR,
-            {view: with_test_rows(arrays, view) for view in VIEWS},
+            {view: stack_test_rows(arrays, view) for view in VIEWS},
             np.concatenate([arrays["y"], arrays["y_test"]]),
             arrays["target_names"],
             sample_ids=np.concatenate([arrays["sample_id"], arrays["sample_id_test"]]),
-            splits=first_rows_split(n_train, n),
+            splits=leading_rows_split(n_train, n),
             feature_names={view: arrays[f"{view}_names"] for view in VIEWS},
             return_X_y=return_X_y,
         )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import os
 import re
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_course"]
 
@@ -34,36 +38,36 @@ Wide Knowledge Base project. Licence: none stated, public for research.
 """
 
 VIEWS = ("fulltext", "inlinks")
-STEMS = {
+FILE_STEMS = {
     "reduced": "course_bow",
     "counts": "course_bow",
     "text": "course_raw",
     "tfidf": "course_tfidf",
 }
-KINDS = {"course": 1, "non-course": 0}
+CLASS_CODES = {"course": 1, "non-course": 0}
 MARKUP = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 WORD = re.compile(r"[a-z][a-z0-9]+")
 
 
-def words_of(page):
-    """The words of an HTML page: two characters or more, a letter first, in lower case."""
+def extract_words(page: str) -> list[str]:
+    """Words of an HTML page in lower case: a letter followed by at least one character."""
     return WORD.findall(html.unescape(MARKUP.sub(" ", page)).lower())
 
 
-def count_words(pages):
-    """Counts of all words of these pages, and the words in alphabetical order."""
-    counter = CountVectorizer(analyzer=words_of, dtype=np.int16)
+def count_words(pages: list[str]) -> tuple[sp.csr_array, np.ndarray]:
+    """Counts of all words in the pages, and the words in alphabetical order."""
+    counter = CountVectorizer(analyzer=extract_words, dtype=np.int16)
     counts = sp.csr_array(counter.fit_transform(pages))
     return counts, counter.get_feature_names_out().astype("S")
 
 
-def convert(folder):
-    """Files ``fulltext/course/http:^^…``: one page of a view and class, named by its address."""
-    pages = {view: {} for view in VIEWS}
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read files ``fulltext/course/http:^^…``: view, class, and the address of the page."""
+    pages: dict[str, dict[tuple[int, str], bytes]] = {view: {} for view in VIEWS}
     for path in folder.rglob("*"):
         view, kind = path.parts[-3], path.parts[-2]
-        if path.is_file() and view in pages and kind in KINDS:
-            pages[view][1 - KINDS[kind], unquote(path.name)] = path.read_bytes()
+        if path.is_file() and view in pages and kind in CLASS_CODES:
+            pages[view][1 - CLASS_CODES[kind], unquote(path.name)] = path.read_bytes()
     order = sorted(pages["fulltext"])
     if not order or order != sorted(pages["inlinks"]):
         raise ValueError("the two views do not have the same pages")
@@ -72,7 +76,7 @@ def convert(folder):
         "target_names": np.array(["non-course", "course"]),
     }
     raw = {"sample_id": np.array([name for _, name in order])}
-    counts = {}
+    counts: Arrays = {}
     for view in VIEWS:
         contents = [pages[view][key] for key in order]
         raw[f"{view}_bytes"] = np.frombuffer(b"".join(contents), dtype=np.uint8)
@@ -83,12 +87,12 @@ def convert(folder):
     yield "course_bow", {**common, **counts}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "course",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "course-cotrain-data.tar.gz",
                     (
                         "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-51/www/co-training/data/"
@@ -109,23 +113,25 @@ SOURCE = Source(
         }
     },
 )
-TFIDF = Source("course")
+TFIDF = DatasetSource("course")
 
 
-def most_frequent(counts, width):
-    """The columns with the most non-zero rows; the first of equals."""
+def most_frequent(counts: sp.csr_array, width: int) -> np.ndarray:
+    """Indices of the columns with the most non-zero rows; ties go to the first."""
     return np.argsort(-np.bincount(counts.indices, minlength=counts.shape[1]), kind="stable")[
         :width
     ]
 
 
-def documents(arrays, view):
+def documents(arrays: Arrays, view: str) -> np.ndarray:
     """The pages of a view as strings."""
     text, ends = arrays[f"{view}_bytes"].tobytes(), arrays[f"{view}_offsets"]
     return np.array([text[a:b].decode("latin-1") for a, b in pairwise(ends)], dtype=object)
 
 
-def matrices_of(kind, arrays, widths):
+def build_views(
+    kind: str, arrays: Arrays, widths: tuple[int, int]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Views and the names of their columns."""
     if kind == "text":
         return {view: documents(arrays, view) for view in VIEWS}, {}
@@ -143,13 +149,13 @@ def matrices_of(kind, arrays, widths):
 
 def fetch_course(
     *,
-    kind="reduced",
-    widths=(500, 82),
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    kind: str = "reduced",
+    widths: tuple[int, int] = (500, 82),
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load the WebKB course pages as two text views.
 
     Parameters
@@ -161,9 +167,9 @@ def fetch_course(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -171,15 +177,15 @@ def fetch_course(
     -------
     Bunch
         ``data`` (MultiViewData, 1 051 samples), ``target`` (1 = course), ``target_names``,
-        ``splits`` (none are official: empty), ``feature_names`` (words), ``DESCR``.
+        ``splits`` (empty: there is no official one), ``feature_names`` (words), ``DESCR``.
     """
-    if kind not in STEMS:
-        raise ValueError(f"kind must be one of {', '.join(STEMS)}, got {kind!r}")
+    if kind not in FILE_STEMS:
+        raise ValueError(f"kind must be one of {', '.join(FILE_STEMS)}, got {kind!r}")
     if len(widths) != 2 or min(widths) < 1:
-        raise ValueError(f"widths must be two numbers >= 1, got {widths!r}")
+        raise ValueError(f"widths must be two integers >= 1, got {widths!r}")
 
-    def build(arrays):
-        views, words = matrices_of(kind, arrays, widths)
+    def build(arrays: Arrays) -> LoadedData:
+        views, words = build_views(kind, arrays, widths)
         return as_bunch(
             DESCR,
             views,
@@ -190,4 +196,4 @@ def fetch_course(
         )
 
     source = TFIDF if kind == "tfidf" else SOURCE
-    return load(source, STEMS[kind], build, data_home, download_if_missing, progress)
+    return load(source, FILE_STEMS[kind], build, data_home, download_if_missing, progress)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
@@ -22,7 +24,7 @@ four quarters (32); moments, mass and normalised central moments up to order fou
 """
 
 
-def quarters(images):
+def quarters(images: np.ndarray) -> dict[str, np.ndarray]:
     """Top left, top right, bottom left, bottom right."""
     parts = {
         "top_left": images[:, :4, :4],
@@ -33,15 +35,15 @@ def quarters(images):
     return {name: part.reshape(len(images), -1) for name, part in parts.items()}
 
 
-def fourier(images):
-    """Magnitudes of the two-dimensional spectrum, which do not change when the digit moves."""
+def fourier(images: np.ndarray) -> np.ndarray:
+    """Magnitudes of the two-dimensional spectrum, which do not change when the digit is shifted."""
     return np.abs(np.fft.rfft2(images)).reshape(len(images), -1)
 
 
-def profiles(images):
-    """Row sums, column sums, and how far the ink is from each side (0 … 8)."""
+def profiles(images: np.ndarray) -> np.ndarray:
+    """Row sums, column sums, and the distance of the ink from each side (0 … 8)."""
 
-    def depth(ink):
+    def depth(ink: np.ndarray) -> np.ndarray:
         return np.where(ink.any(axis=2), ink.argmax(axis=2), ink.shape[2])
 
     ink = images > 4
@@ -50,19 +52,19 @@ def profiles(images):
     return np.hstack([images.sum(axis=2), images.sum(axis=1), *outline]).astype(np.float64)
 
 
-def gradients(images, n_orientations=8):
-    """Histograms of gradient directions, weighted by strength, in each quarter."""
+def gradients(images: np.ndarray, n_orientations: int = 8) -> np.ndarray:
+    """Histograms of gradient directions, weighted by magnitude, in each quarter."""
     dy, dx = np.gradient(images, axis=(1, 2))
-    strength = np.hypot(dx, dy)
+    magnitude = np.hypot(dx, dy)
     angle = np.arctan2(dy, dx) % (2 * np.pi)
     direction = (angle / (2 * np.pi) * n_orientations).astype(int) % n_orientations
-    maps = strength[..., None] * (direction[..., None] == np.arange(n_orientations))
+    maps = magnitude[..., None] * (direction[..., None] == np.arange(n_orientations))
     cells = maps.reshape(len(images), 2, 4, 2, 4, n_orientations).sum(axis=(2, 4))
     return cells.reshape(len(images), -1)
 
 
-def moments(images, order=4):
-    """Mass, and central moments x^p y^q of order 2 … 4 in units of the mean spread."""
+def moments(images: np.ndarray, order: int = 4) -> np.ndarray:
+    """Mass, and central moments x^p y^q of order 2 … 4, normalised by the mean spread."""
     grid = np.arange(images.shape[1], dtype=np.float64)
     mass = images.sum(axis=(1, 2))
     x = grid - (images.sum(axis=1) @ grid / mass)[:, None]
@@ -75,7 +77,7 @@ def moments(images, order=4):
     return np.column_stack([mass, *(m / spread ** (p + q) for (p, q), m in central.items())])
 
 
-def load_digits_views(*, kind="quarters", return_X_y=False):
+def load_digits_views(*, kind: str = "quarters", return_X_y: bool = False) -> Any:
     """Load the bundled digits as several views; nothing is downloaded.
 
     Parameters

@@ -1,24 +1,26 @@
-"""Downloads: pooch over HTTP, checksums, a bar that shows how far it is."""
+"""Downloads over HTTP with pooch, checksums, and a progress bar."""
 
 from __future__ import annotations
 
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from consilience.datasets._store import DatasetError
 
-__all__ = ["Remote", "check_hash", "download"]
+__all__ = ["RemoteFile", "check_checksum", "download"]
 
-TIMEOUT = 30  # seconds without a byte
+TIMEOUT_SECONDS = 30  # without receiving any data
 MIRROR_ADVICE = (
-    "without a network, point data_home= or CONSILIENCE_DATA to a folder that has the data set"
+    "without a network, set data_home= or CONSILIENCE_DATA to a folder that has the data set"
 )
 
 
 @dataclass(frozen=True)
-class Remote:
-    """A file on the network: its name, the addresses to try in turn, and its checksum if known."""
+class RemoteFile:
+    """A file to download: its name, the URLs to try in turn, and its checksum if known."""
 
     name: str
     urls: tuple[str, ...]
@@ -26,41 +28,42 @@ class Remote:
     max_bytes: int = 1 << 30
 
 
-class Bar:
-    """How much of a file has come, on standard error; what pooch expects of a progress bar."""
+class ProgressBar:
+    """Progress of a download on standard error, with the interface that pooch expects."""
 
-    def __init__(self, name, format_list, max_bytes):
+    def __init__(self, name: str, visible: bool | None, max_bytes: int) -> None:
         self.name, self.max_bytes = name, max_bytes
-        self.format_list = sys.stderr.isatty() if format_list is None else bool(format_list)
-        self.total, self.done, self.drawn = 0, 0, 0.0
+        self.visible = sys.stderr.isatty() if visible is None else bool(visible)
+        self.total, self.n_received, self.last_drawn = 0, 0, 0.0
 
-    def update(self, n_bytes):
-        """Count bytes; a file that does not end is cut off."""
-        self.done += n_bytes
-        if self.done > self.max_bytes:
+    def update(self, n_bytes: int) -> None:
+        """Count received bytes; raise an error if the file is too large."""
+        self.n_received += n_bytes
+        if self.n_received > self.max_bytes:
             raise DatasetError(f"{self.name} is larger than it should be; the download was stopped")
-        if self.format_list and time.monotonic() - self.drawn > 0.1:
-            self.drawn = time.monotonic()
+        if self.visible and time.monotonic() - self.last_drawn > 0.1:
+            self.last_drawn = time.monotonic()
             self.draw()
 
-    def draw(self, end=""):
-        """Write the line anew."""
-        of = f" of {self.total / 1e6:.1f}" if self.total else ""
-        line = f"\r{self.name}: {min(self.done, self.total or self.done) / 1e6:.1f}{of} MB"
+    def draw(self, end: str = "") -> None:
+        """Redraw the line."""
+        total = f" of {self.total / 1e6:.1f}" if self.total else ""
+        received = min(self.n_received, self.total or self.n_received)
+        line = f"\r{self.name}: {received / 1e6:.1f}{total} MB"
         print(line, end=end, file=sys.stderr, flush=True)
 
-    def reset(self):
-        """Begin anew; pooch does so before it fills the bar."""
-        self.done = 0
+    def reset(self) -> None:
+        """Start over; pooch calls this before it sets the bar to the total."""
+        self.n_received = 0
 
-    def close(self):
-        """Leave the line."""
-        if self.format_list:
+    def close(self) -> None:
+        """Finish the line."""
+        if self.visible:
             self.draw(end="\n")
 
 
-def download(remote, folder, progress=None):
-    """Fetch a file from the first address that has it; returns its path and that address."""
+def download(remote: RemoteFile, folder: Path, progress: bool | None = None) -> tuple[Path, str]:
+    """Download a file from the first URL that works; return its path and that URL."""
     try:
         import pooch
         import requests
@@ -68,19 +71,21 @@ def download(remote, folder, progress=None):
         raise DatasetError(
             f"a download needs {error.name}: pip install 'consilience[data]'; {MIRROR_ADVICE}"
         ) from None
-    path, failures, responses = folder / remote.name, [], []
+    path = folder / remote.name
+    failures: list[str] = []
+    responses: list[Any] = []
     for url in remote.urls:
         fetch = pooch.HTTPDownloader(
-            progressbar=Bar(remote.name, progress, remote.max_bytes),
+            progressbar=ProgressBar(remote.name, progress, remote.max_bytes),
             chunk_size=1 << 16,
-            timeout=TIMEOUT,
-            # a server must not unpack what has a checksum
+            timeout=TIMEOUT_SECONDS,
+            # the checksum is that of the file itself, without any transfer encoding
             headers={"Accept-Encoding": "identity"},
             hooks={"response": lambda response, *_, **__: responses.append(response)},
         )
         try:
             fetch(url, str(path), None)
-            check_hash(path, remote.known_hash)
+            check_checksum(path, remote.known_hash)
         except requests.RequestException as error:
             failures.append(f"{url} ({_reason(error)})")
         except ChecksumError as error:
@@ -88,38 +93,38 @@ def download(remote, folder, progress=None):
         else:
             return path, url
         finally:
-            for response in responses:  # pooch leaves them open when it is stopped
+            for response in responses:  # pooch leaves them open after an error
                 response.close()
     raise DatasetError(
-        f"{remote.name} could not be had from {'; '.join(failures)}; {MIRROR_ADVICE}"
+        f"{remote.name} could not be downloaded from {'; '.join(failures)}; {MIRROR_ADVICE}"
     )
 
 
 class ChecksumError(DatasetError):
-    """A file is not the one that was expected."""
+    """A file does not have the expected checksum."""
 
 
-def check_hash(path, known_hash):
-    """Compare a file with its checksum; a file that differs is deleted."""
+def check_checksum(path: Path, known_hash: str | None) -> None:
+    """Verify the checksum of a file; a file that differs is deleted."""
     if known_hash is None:
         return
     from pooch import file_hash
 
     algorithm, _, expected = known_hash.partition(":")
-    result = file_hash(str(path), alg=algorithm)
-    if result != expected:
+    actual = file_hash(str(path), alg=algorithm)
+    if actual != expected:
         path.unlink()
         raise ChecksumError(
-            f"wrong checksum of {path.name}: {algorithm} {result} instead of {expected}; it was "
-            "changed by its publisher or on the way, and was not kept"
+            f"wrong checksum of {path.name}: {algorithm} {actual} instead of {expected}; the file "
+            "was changed by its publisher or in transit, and has been deleted"
         )
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     response = getattr(error, "response", None)
     if response is not None:
         return f"HTTP {response.status_code}"
     kind = type(error).__name__
     if "Timeout" in kind:
-        return f"no answer within {TIMEOUT} s"
-    return "no connection" if kind == "ConnectionError" else f"broken off, {kind}"
+        return f"no answer within {TIMEOUT_SECONDS} s"
+    return "no connection" if kind == "ConnectionError" else f"interrupted, {kind}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 from scipy.io import loadmat
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch
 
 __all__ = ["fetch_flower17"]
 
@@ -29,9 +33,9 @@ Automated flower classification over a large number of classes, ICVGIP. Licence:
 
 DISTANCES = ("colourgc", "shapegc", "texturegc", "hsv", "hog", "siftint", "siftbdy")
 DESCRIPTORS = ("hsv_hist", "lab_bow", "hog", "sift_dense_bow", "sift_keypoint_bow", "lbp", "gabor")
-PARTS = {"train": "trn", "validation": "val", "test": "tst"}
-PLACE = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/"
-MATRICES = ("distancematrices17gcfeat06.mat", "distancematrices17itfeat08.mat")
+PART_KEYS = {"train": "trn", "validation": "val", "test": "tst"}
+BASE_URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/"
+DISTANCE_FILES = ("distancematrices17gcfeat06.mat", "distancematrices17itfeat08.mat")
 FLOWERS = (
     "daffodil", "snowdrop", "lily_valley", "bluebell", "crocus", "iris", "tigerlily", "tulip",
     "fritillary", "sunflower", "daisy", "colts_foot", "dandelion", "cowslip", "buttercup",
@@ -39,38 +43,38 @@ FLOWERS = (
 )  # fmt: skip
 
 
-def convert(folder):
-    """Matlab files: square matrices ``D_hog`` …, and rows from 1 of the splits; 80 of a class."""
-    distances = {}
-    for name in MATRICES:
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read Matlab files: distance matrices ``D_hog`` … and splits with row numbers from 1."""
+    distances: Arrays = {}
+    for name in DISTANCE_FILES:
         distances |= loadmat(find_file(folder, name))
     views = {name: distances[f"D_{name}"].astype(np.float32) for name in DISTANCES}
     n = len(views[DISTANCES[0]])
     if n % len(FLOWERS) or any(view.shape != (n, n) for view in views.values()):
-        raise ValueError(f"distances of the shapes {[view.shape for view in views.values()]}")
+        raise ValueError(f"distance matrices of shapes {[view.shape for view in views.values()]}")
     splits = loadmat(find_file(folder, "datasplits.mat"))
     rows = {
         f"{key}{number}": splits[f"{key}{number}"].ravel().astype(np.int16) - 1
-        for key in PARTS.values()
+        for key in PART_KEYS.values()
         for number in (1, 2, 3)
     }
     for number in (1, 2, 3):
-        together = np.concatenate([rows[f"{key}{number}"] for key in PARTS.values()])
-        if not np.array_equal(np.sort(together), np.arange(n)):
-            raise ValueError(f"split {number} does not have every image once")
+        all_rows = np.concatenate([rows[f"{key}{number}"] for key in PART_KEYS.values()])
+        if not np.array_equal(np.sort(all_rows), np.arange(n)):
+            raise ValueError(f"split {number} does not contain every image exactly once")
     y = np.repeat(np.arange(len(FLOWERS), dtype=np.uint8), n // len(FLOWERS))
     yield "flower17", {"y": y, "target_names": np.array(FLOWERS), **views, **rows}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "flower17",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                *(Remote(name, (f"{PLACE}{name}",)) for name in MATRICES),
-                Remote(
+                *(RemoteFile(name, (f"{BASE_URL}{name}",)) for name in DISTANCE_FILES),
+                RemoteFile(
                     "datasplits.mat",
-                    (f"{PLACE}datasplits.mat",),
+                    (f"{BASE_URL}datasplits.mat",),
                     "md5:4828cddfd0d803c5abbdebcb1e148a1e",
                 ),
             ),
@@ -92,25 +96,27 @@ SOURCE = Source(
         }
     },
 )
-RECOMPUTED = Source("flower17_recomputed")
+RECOMPUTED = DatasetSource("flower17_recomputed")
 
 
-def official_splits(arrays):
-    """Three times training, validation and test rows."""
+def official_splits(arrays: Arrays) -> dict[str, dict[str, np.ndarray]]:
+    """Training, validation and test rows of the three official splits."""
     return {
-        str(number): {part: arrays[f"{key}{number}"].astype(np.intp) for part, key in PARTS.items()}
+        str(number): {
+            part: arrays[f"{key}{number}"].astype(np.intp) for part, key in PART_KEYS.items()
+        }
         for number in (1, 2, 3)
     }
 
 
 def fetch_flower17(
     *,
-    kind="distances",
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    kind: str = "distances",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load Flower17 as seven views.
 
     Parameters
@@ -120,9 +126,9 @@ def fetch_flower17(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -136,7 +142,7 @@ def fetch_flower17(
         raise ValueError(f"kind must be 'distances' or 'descriptors', got {kind!r}")
     original = kind == "distances"
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         names = DISTANCES if original else DESCRIPTORS
         return as_bunch(
             DESCR,

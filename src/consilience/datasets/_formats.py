@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import mmap
 import re
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +16,8 @@ __all__ = ["has_word_zero", "read_arff", "read_idx", "read_labelled_words", "rea
 IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
-def read_idx(path):
-    """The array of an idx file: a magic number, the lengths of the axes, the values."""
+def read_idx(path: Path) -> np.ndarray:
+    """Read the array of an idx file: a magic number, the lengths of the axes, the values."""
     content = path.read_bytes()
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX_TYPES:
         raise ValueError(f"{path.name} is not an idx file")
@@ -28,8 +29,8 @@ def read_idx(path):
     return values.reshape(shape)
 
 
-def read_arff(path):
-    """The numbers of a dense ARFF file, one row per line after ``@data``."""
+def read_arff(path: Path) -> np.ndarray:
+    """Read the numbers of a dense ARFF file, one row per line after ``@data``."""
     with open(path, encoding="ascii") as file:
         for line in file:
             if line.strip().lower() == "@data":
@@ -37,8 +38,8 @@ def read_arff(path):
     raise ValueError(f"{path.name} has no @data")
 
 
-def read_ts(path):
-    """Series and labels of a .ts file: dimensions between colons, the label last.
+def read_ts(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read series and labels of a .ts file: dimensions separated by colons, the label last.
 
     Returns
     -------
@@ -65,14 +66,16 @@ def read_ts(path):
     return np.array(series), np.array(labels)
 
 
-def has_word_zero(path):
-    """Whether words are counted from zero: some line has the index 0."""
+def has_word_zero(path: Path) -> bool:
+    """Whether word indices start at zero, that is, some line has the index 0."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return re.search(rb"[ \t]0:", content) is not None
 
 
-def read_labelled_words(path, n_words, zero_based):
-    """Bags of words, one document per line: ``label index:value index:value …``.
+def read_labelled_words(
+    path: Path, n_words: int, zero_based: bool
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Read bags of words, one document per line: ``label index:value index:value …``.
 
     Returns
     -------

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch
 
 __all__ = ["fetch_mfeat"]
 
@@ -23,7 +27,7 @@ recognition by combined classifiers, Kybernetika 34(4). UCI Machine Learning Rep
 """
 
 VIEWS = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
-WHOLE = ("fac", "pix")  # whole numbers
+INTEGER_VIEWS = ("fac", "pix")
 CHECKSUMS = {
     "mfeat-fou": "d2bed48a4d302efe77bd80d52e16a211e99efe6fee9baf1c28dcc199c43c50ad",
     "mfeat-fac": "83be9bc9fd50c6dd0b0532f6b6101956f1cf51c71b33f22d3f0cd2b5befb31b5",
@@ -34,26 +38,26 @@ CHECKSUMS = {
 }
 
 
-def convert(folder):
-    """Six tables of numbers without a header; as many rows of each class, class 0 first."""
-    arrays = {}
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read six tables without a header; all classes have the same size, class 0 comes first."""
+    arrays: Arrays = {}
     for name, width in VIEWS.items():
         values = np.loadtxt(find_file(folder, f"mfeat-{name}"), ndmin=2)
         if values.shape[1] != width:
             raise ValueError(f"mfeat-{name} has {values.shape[1]} columns instead of {width}")
-        arrays[name] = values.astype(np.int16) if name in WHOLE else values
-    n = {len(values) for values in arrays.values()}
-    if len(n) != 1 or min(n) % 10:
-        raise ValueError(f"the tables have {n} rows")
-    yield "mfeat", {"y": np.repeat(np.arange(10, dtype=np.uint8), n.pop() // 10), **arrays}
+        arrays[name] = values.astype(np.int16) if name in INTEGER_VIEWS else values
+    lengths = {len(values) for values in arrays.values()}
+    if len(lengths) != 1 or min(lengths) % 10:
+        raise ValueError(f"the tables have {lengths} rows")
+    yield "mfeat", {"y": np.repeat(np.arange(10, dtype=np.uint8), lengths.pop() // 10), **arrays}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "mfeat",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "mfeat.zip",
                     ("https://archive.ics.uci.edu/static/public/72/multiple+features.zip",),
                 ),
@@ -74,11 +78,11 @@ SOURCE = Source(
 
 def fetch_mfeat(
     *,
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load the UCI Multiple Features digits as six views.
 
     Parameters
@@ -86,9 +90,9 @@ def fetch_mfeat(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -99,7 +103,7 @@ def fetch_mfeat(
         official: empty), ``DESCR``.
     """
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         return as_bunch(
             DESCR,
             {name: arrays[name] for name in VIEWS},

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numbers
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import read_arff, read_idx
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, leading_rows_split
 
 __all__ = ["fetch_mnist_views"]
 
@@ -25,8 +29,8 @@ Y. LeCun, L. Bottou, Y. Bengio, P. Haffner (1998), Gradient-based learning appli
 recognition, Proceedings of the IEEE 86(11). Licence: commonly given as CC BY-SA 3.0.
 """
 
-SIDE = 28
-PLACES = (
+IMAGE_SIDE = 28
+BASE_URLS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
 )
@@ -38,43 +42,47 @@ CHECKSUMS = {
 }
 
 
-def convert_idx(folder):
-    """The four idx files, training images above test images."""
+def convert_idx(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read the four idx files and stack training and test images."""
     parts = [
         (read_idx(find_file(folder, images)), read_idx(find_file(folder, labels)))
         for images, labels in zip(list(CHECKSUMS)[::2], list(CHECKSUMS)[1::2], strict=True)
     ]
     (train, train_labels), (test, test_labels) = parts
-    arrays = {
+    arrays: Arrays = {
         "X": np.concatenate([train, test]),
         "y": np.concatenate([train_labels, test_labels]),
         "n_train": np.int64(len(train)),
     }
-    if arrays["X"].shape != (len(arrays["y"]), SIDE, SIDE):
+    if arrays["X"].shape != (len(arrays["y"]), IMAGE_SIDE, IMAGE_SIDE):
         raise ValueError(f"images of shape {arrays['X'].shape} for {len(arrays['y'])} labels")
     yield "mnist", arrays
 
 
-def convert_openml(folder):
-    """The table of OpenML: 784 pixels and the digit in a row, training rows first."""
+def convert_openml(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read the OpenML table: 784 pixels and the digit per row, training rows first."""
     rows = read_arff(find_file(folder, "mnist_784.arff"))
-    images = rows[:, :-1].reshape(-1, SIDE, SIDE)
+    images = rows[:, :-1].reshape(-1, IMAGE_SIDE, IMAGE_SIDE)
     yield "mnist", {"X": images, "y": rows[:, -1].copy(), "n_train": np.int64(60_000)}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "mnist",
     routes=(
-        Route(
+        DownloadRoute(
             tuple(
-                Remote(f"{name}.gz", tuple(f"{p}{name}.gz" for p in PLACES), f"sha256:{checksum}")
+                RemoteFile(
+                    f"{name}.gz",
+                    tuple(f"{url}{name}.gz" for url in BASE_URLS),
+                    f"sha256:{checksum}",
+                )
                 for name, checksum in CHECKSUMS.items()
             ),
             convert_idx,
         ),
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "mnist_784.arff",
                     ("https://www.openml.org/data/v1/download/52667/mnist_784.arff",),
                     "md5:0298d579eb1b86163de7723944c7e495",
@@ -93,9 +101,9 @@ SOURCE = Source(
 )
 
 
-def corner_windows(images, size):
-    """The ``size`` x ``size`` windows in the four corners, flattened."""
-    first, last = slice(0, size), slice(SIDE - size, SIDE)
+def corner_windows(images: np.ndarray, size: int) -> dict[str, np.ndarray]:
+    """Flattened ``size`` x ``size`` windows in the four corners."""
+    first, last = slice(0, size), slice(IMAGE_SIDE - size, IMAGE_SIDE)
     corners = {
         "top_left": (first, first),
         "top_right": (first, last),
@@ -108,25 +116,25 @@ def corner_windows(images, size):
 
 def fetch_mnist_views(
     *,
-    windows="quarters",
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    windows: str | int = "quarters",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load MNIST as four views, each a window in one corner of the image.
 
     Parameters
     ----------
     windows : "quarters" or int, default="quarters"
         Side of the windows: "quarters" is 14, which cuts the image in four (MNIST_1 of Goyal et
-        al. 2018); larger windows overlap, 16 stands for their MNIST_2.
+        al. 2018); larger windows overlap, and 16 corresponds to their MNIST_2.
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -136,17 +144,20 @@ def fetch_mnist_views(
         ``data`` (MultiViewData, 70 000 samples), ``target``, ``target_names``, ``splits``
         ("official"), ``DESCR``.
     """
-    size = SIDE // 2 if windows == "quarters" else windows
-    if not isinstance(size, numbers.Integral) or isinstance(size, bool) or not 1 <= size <= SIDE:
-        raise ValueError(f"windows must be 'quarters' or a side from 1 to {SIDE}, got {windows!r}")
+    size: Any = IMAGE_SIDE // 2 if windows == "quarters" else windows
+    is_integer = isinstance(size, numbers.Integral) and not isinstance(size, bool)
+    if not is_integer or not 1 <= size <= IMAGE_SIDE:
+        raise ValueError(
+            f"windows must be 'quarters' or a side length from 1 to {IMAGE_SIDE}, got {windows!r}"
+        )
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         return as_bunch(
             DESCR,
             corner_windows(arrays["X"], size),
             arrays["y"],
             [str(digit) for digit in range(10)],
-            splits=first_rows_split(int(arrays["n_train"]), len(arrays["y"])),
+            splits=leading_rows_split(int(arrays["n_train"]), len(arrays["y"])),
             return_X_y=return_X_y,
         )
 

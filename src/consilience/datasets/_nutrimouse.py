@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._rdata import MIXOMICS, factor, named, read_rda, table
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._rdata import MIXOMICS, as_dict, read_factor, read_rda, read_table
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch
 
 __all__ = ["fetch_nutrimouse"]
 
@@ -27,23 +31,23 @@ VIEWS = ("gene", "lipid")
 TARGETS = ("genotype", "diet")
 
 
-def convert(folder):
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
     """The list ``nutrimouse`` of R: two tables and two factors."""
-    members = named(read_rda(find_file(folder, "nutrimouse.rda"))["nutrimouse"])
-    arrays = {}
+    members = as_dict(read_rda(find_file(folder, "nutrimouse.rda"))["nutrimouse"])
+    arrays: Arrays = {}
     for view in VIEWS:
-        values, _, columns = table(members[view])
+        values, _, columns = read_table(members[view])
         arrays |= {view: values.astype(np.float32), f"{view}_names": columns}
     for target in TARGETS:
-        arrays[target], arrays[f"{target}_names"] = factor(members[target])
+        arrays[target], arrays[f"{target}_names"] = read_factor(members[target])
     yield "nutrimouse", arrays
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "nutrimouse",
     routes=(
-        Route(
-            (Remote("nutrimouse.rda", (f"{MIXOMICS}/nutrimouse.rda",)),),
+        DownloadRoute(
+            (RemoteFile("nutrimouse.rda", (f"{MIXOMICS}/nutrimouse.rda",)),),
             convert,
         ),
     ),
@@ -58,12 +62,12 @@ SOURCE = Source(
 
 def fetch_nutrimouse(
     *,
-    target="genotype",
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    target: str = "genotype",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load genes and lipids of 40 mice as two views.
 
     Parameters
@@ -73,9 +77,9 @@ def fetch_nutrimouse(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -88,7 +92,7 @@ def fetch_nutrimouse(
     if target not in TARGETS:
         raise ValueError(f"target must be 'genotype' or 'diet', got {target!r}")
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         return as_bunch(
             DESCR,
             {view: arrays[view] for view in VIEWS},

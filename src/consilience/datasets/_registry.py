@@ -1,9 +1,13 @@
-"""Data sets by name: what ``consilience datasets``, ``fetch``, ``compare`` and ``bench`` know."""
+"""Data sets by name, as used by ``consilience datasets``, ``fetch``, ``compare`` and ``bench``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.utils import Bunch
 
 from consilience.datasets._ads import fetch_ads
 from consilience.datasets._breast_tcga import fetch_breast_tcga
@@ -23,26 +27,26 @@ __all__ = ["DATASETS", "Dataset", "available", "load_dataset"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set under a name: a loader and its settings."""
+    """A named data set: a loader and its settings."""
 
     name: str
     summary: str
-    loader: Callable
-    settings: dict = field(default_factory=dict)
+    loader: Callable[..., Any]
+    settings: dict[str, Any] = field(default_factory=dict)
     file: str | None = None  # below the folder of data sets; None for bundled ones
 
-    def is_available(self, data_home=None):
-        """Whether it can be loaded without a download."""
+    def is_available(self, data_home: str | os.PathLike | None = None) -> bool:
+        """Whether the data set can be loaded without a download."""
         if self.file is None:
             return True
         try:
             return (data_folder(data_home) / self.file).is_file()
-        except DatasetError:  # nowhere to look
+        except DatasetError:  # there is no folder of data sets
             return False
 
-    def load(self, **where):
-        """The Bunch; ``where`` are ``data_home``, ``download_if_missing`` and ``progress``."""
-        return self.loader(**self.settings, **(where if self.file else {}))
+    def load(self, **options: Any) -> Bunch:
+        """Load it; ``options`` are ``data_home``, ``download_if_missing`` and ``progress``."""
+        return self.loader(**self.settings, **(options if self.file else {}))
 
 
 DATASETS = {
@@ -102,7 +106,7 @@ DATASETS = {
         ),
         Dataset(
             "flower17-descriptors",
-            "flowers, seven descriptors computed afresh",
+            "flowers, seven recomputed descriptors",
             fetch_flower17,
             {"kind": "descriptors"},
             "flower17_recomputed/flower17_recomputed.npz",
@@ -182,8 +186,8 @@ DATASETS = {
 }
 
 
-def available(data_home=None):
-    """Names of the data sets that can be loaded now, without a download.
+def available(data_home: str | os.PathLike | None = None) -> list[str]:
+    """Names of the data sets that can be loaded without a download.
 
     Parameters
     ----------
@@ -203,7 +207,13 @@ def available(data_home=None):
     return [name for name, dataset in DATASETS.items() if dataset.is_available(data_home)]
 
 
-def load_dataset(name, *, data_home=None, download_if_missing=True, progress=None):
+def load_dataset(
+    name: str,
+    *,
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+) -> Bunch:
     """Load a data set by its name in ``DATASETS``.
 
     Parameters
@@ -213,9 +223,9 @@ def load_dataset(name, *, data_home=None, download_if_missing=True, progress=Non
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
 
     Returns
     -------
@@ -230,9 +240,6 @@ def load_dataset(name, *, data_home=None, download_if_missing=True, progress=Non
     """
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}")
-    where = {
-        "data_home": data_home,
-        "download_if_missing": download_if_missing,
-        "progress": progress,
-    }
-    return DATASETS[name].load(**where)
+    return DATASETS[name].load(
+        data_home=data_home, download_if_missing=download_if_missing, progress=progress
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import has_word_zero, read_labelled_words
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, sparse_parts, sparse_view
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_reuters_multilingual"]
 
@@ -39,8 +44,8 @@ DOCUMENTS = {"EN": 18_758, "FR": 26_648, "GR": 29_953, "IT": 24_039, "SP": 12_34
 FOLDER = "reuters_multilingual"
 
 
-def convert_full(folder):
-    """Files ``Index_EN-FR``: English stories in French words, a class and index:value pairs."""
+def convert_full(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read files ``Index_EN-FR``: English stories in French, a class and index:value pairs."""
     files = {
         (source, language): find_file(folder, f"Index_{source}-{language}")
         for source in LANGUAGES
@@ -48,12 +53,13 @@ def convert_full(folder):
     }
     zero_based = any(has_word_zero(path) for path in files.values())
     for source in LANGUAGES:
-        arrays, classes = {}, None
+        arrays: Arrays = {}
+        classes: Any = None
         for language, n_words in LANGUAGES.items():
             path = files[source, language]
             words, labels = read_labelled_words(path, n_words, zero_based)
             if classes is not None and not np.array_equal(labels, classes):
-                raise ValueError(f"{path.name} has other classes than the other languages")
+                raise ValueError(f"{path.name} has different classes from the other languages")
             classes = labels
             arrays |= sparse_parts(language, words)
         names, codes = np.unique(classes, return_inverse=True)
@@ -63,12 +69,12 @@ def convert_full(folder):
         )
 
 
-def convert_sample(folder):
-    """Matrix Market files ``reutersEN_1_FR.mtx`` of several samples: the first of them."""
+def convert_sample(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read the first of several samples, in Matrix Market files ``reutersEN_1_FR.mtx``."""
     labels = find_file(folder, "labels.txt").read_text(encoding="utf-8").split()
     codes = np.array(find_file(folder, "reutersEN_act.txt").read_text(encoding="ascii").split())
     first = min(path.name for path in folder.rglob("reutersEN_*_EN.mtx"))
-    arrays = {}
+    arrays: Arrays = {}
     for language in LANGUAGES:
         name = first.replace("_EN.mtx", f"_{language}.mtx")
         words = sp.csr_array(mmread(find_file(folder, name)), dtype=np.float32)
@@ -85,12 +91,12 @@ def convert_sample(folder):
 
 
 SOURCES = {
-    "full": Source(
+    "full": DatasetSource(
         FOLDER,
         routes=(
-            Route(
+            DownloadRoute(
                 (
-                    Remote(
+                    RemoteFile(
                         "reuters.zip",
                         (
                             "https://archive.ics.uci.edu/static/public/259/reuters+rcv1+rcv2+multilingual"
@@ -103,12 +109,12 @@ SOURCES = {
         ),
         rows={f"reuters_{source.lower()}": n for source, n in DOCUMENTS.items()},
     ),
-    "1200": Source(
+    "1200": DatasetSource(
         FOLDER,
         routes=(
-            Route(
+            DownloadRoute(
                 (
-                    Remote(
+                    RemoteFile(
                         "ReutersEN.tar.gz",
                         ("https://lig-membres.imag.fr/grimal/data/ReutersEN.tar.gz",),
                     ),
@@ -118,24 +124,24 @@ SOURCES = {
         ),
         rows={"reuters1200": 1_200},
     ),
-    "600": Source(FOLDER),
+    "600": DatasetSource(FOLDER),
 }
 
 
-def view_names(arrays):
-    """Views that are stored as the parts of a CSR matrix, in the order of the file."""
+def view_names(arrays: Arrays) -> list[str]:
+    """Names of the views that are stored as CSR matrices, in the order of the file."""
     return [key.removesuffix("_indptr") for key in arrays if key.endswith("_indptr")]
 
 
 def fetch_reuters_multilingual(
     *,
-    subset="full",
-    source="EN",
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    subset: str = "full",
+    source: str = "EN",
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load the multilingual Reuters news as five sparse views, one for each language.
 
     Parameters
@@ -147,9 +153,9 @@ def fetch_reuters_multilingual(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -168,7 +174,7 @@ def fetch_reuters_multilingual(
         raise ValueError(f"subset {subset!r} has stories written in English (EN) only")
     stem = f"reuters_{source.lower()}" if subset == "full" else f"reuters{subset}"
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         numbered = [f"class {code}" for code in range(6)]
         return as_bunch(
             DESCR,

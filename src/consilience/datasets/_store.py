@@ -1,8 +1,8 @@
-"""Where the data sets lie on disk, and how they are read.
+"""The folder of data sets on disk, and how data sets are read from it.
 
-One folder holds one sub-folder per set with NumPy ``.npz`` files in it: plain arrays, never
-pickles. It is the ``data_home`` of the caller, or the environment variable ``CONSILIENCE_DATA``, or
-the user's cache. An offline mirror is such a folder that somebody else has filled.
+The folder has one sub-folder per data set with NumPy ``.npz`` files: plain arrays, never pickles.
+It is given by the argument ``data_home``, else by the environment variable ``CONSILIENCE_DATA``,
+else it is in the user's cache. A copy of such a folder serves as an offline mirror.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,27 +22,31 @@ from sklearn.utils import Bunch
 from consilience.views import MultiViewData
 
 __all__ = [
+    "Arrays",
     "DatasetError",
+    "LoadedData",
     "as_bunch",
-    "damaged",
+    "damaged_file_error",
     "data_folder",
-    "first_rows_split",
+    "leading_rows_split",
     "read_arrays",
     "sparse_parts",
     "sparse_view",
     "write_arrays",
 ]
 
-VARIABLE = "CONSILIENCE_DATA"
+DATA_HOME_VARIABLE = "CONSILIENCE_DATA"
+Arrays = dict[str, Any]  # NumPy arrays and scalars by name
+LoadedData = Any  # a Bunch, or with return_X_y a pair of MultiViewData and labels
 
 
 class DatasetError(OSError):
-    """A data set is not here, cannot be had, or is damaged; the message says what to do."""
+    """A data set is missing, unobtainable or damaged; the message says what to do."""
 
 
-def data_folder(data_home=None):
-    """The folder of all data sets: ``data_home``, ``CONSILIENCE_DATA`` or the user's cache."""
-    given = data_home if data_home is not None else os.environ.get(VARIABLE)
+def data_folder(data_home: str | os.PathLike | None = None) -> Path:
+    """Folder of all data sets: ``data_home``, ``CONSILIENCE_DATA`` or the user's cache."""
+    given = data_home if data_home is not None else os.environ.get(DATA_HOME_VARIABLE)
     if given:
         return Path(given).expanduser()
     try:
@@ -53,23 +59,23 @@ def data_folder(data_home=None):
     return user_cache_path("consilience", appauthor=False) / "data"
 
 
-def read_arrays(path):
-    """All arrays of an ``.npz`` file; a file that cannot be read whole is called damaged."""
+def read_arrays(path: Path) -> Arrays:
+    """Read all arrays of an ``.npz`` file; if that fails, the file is reported as damaged."""
     try:
         with open(path, "rb") as file:
             arrays = np.load(file, allow_pickle=False)
             if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise ValueError("one array, not an archive of arrays")
+                raise ValueError("a single array, not an archive of arrays")
             with arrays:
                 return {key: arrays[key] for key in arrays.files}
     except PermissionError as error:
-        raise DatasetError(f"{path} must not be read ({error.strerror})") from error
+        raise DatasetError(f"{path} cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile, OSError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file_error(path, error) from error
 
 
-def write_arrays(path, arrays):
-    """Write an ``.npz`` file in one step: other processes see all of it or nothing."""
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Write an ``.npz`` file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
     try:
@@ -82,15 +88,15 @@ def write_arrays(path, arrays):
         raise
 
 
-def damaged(path, reason):
-    """The error for a file in the cache that is not what it should be."""
+def damaged_file_error(path: Path, reason: object) -> DatasetError:
+    """Return the error for a file whose content is not as expected."""
     return DatasetError(
         f"{path} is damaged ({reason}); delete that file and fetch the data set again"
     )
 
 
-def sparse_view(arrays, name):
-    """The CSR matrix stored as ``name_data``, ``name_indices``, ``name_indptr``, ``name_shape``."""
+def sparse_view(arrays: Arrays, name: str) -> sp.csr_array:
+    """Return the CSR matrix stored as ``name_data``, ``_indices``, ``_indptr`` and ``_shape``."""
     data, indices, indptr, shape = (
         arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
     )
@@ -101,8 +107,8 @@ def sparse_view(arrays, name):
     return view
 
 
-def sparse_parts(name, view):
-    """The arrays that store a CSR matrix."""
+def sparse_parts(name: str, view: sp.csr_array) -> Arrays:
+    """Return the arrays that store a CSR matrix, as read by ``sparse_view``."""
     view.sort_indices()
     return {
         f"{name}_data": view.data,
@@ -112,27 +118,27 @@ def sparse_parts(name, view):
     }
 
 
-def first_rows_split(n_train, n):
-    """The official split of files whose first ``n_train`` rows are the training part."""
+def leading_rows_split(n_train: int, n: int) -> dict[str, dict[str, np.ndarray]]:
+    """Official split whose first ``n_train`` rows are for training and the others for test."""
     rows = np.arange(n)
     return {"official": {"train": rows[:n_train], "test": rows[n_train:]}}
 
 
 def as_bunch(
-    descr,
-    views,
-    target,
-    target_names,
+    descr: str,
+    views: Mapping[str, Any],
+    target: Any,
+    target_names: Any,
     *,
-    splits=None,
-    feature_names=None,
-    sample_info=None,
-    present=None,
-    sample_ids=None,
-    kinds=None,
-    return_X_y=False,
-):
-    """What every loader returns."""
+    splits: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+    feature_names: Mapping[str, np.ndarray] | None = None,
+    sample_info: Mapping[str, np.ndarray] | None = None,
+    present: np.ndarray | None = None,
+    sample_ids: np.ndarray | None = None,
+    kinds: Mapping[str, str] | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
+    """Build what every loader returns."""
     data = MultiViewData(views, present=present, sample_ids=sample_ids, kinds=kinds)
     target = np.asarray(target).astype(np.intp)
     target_names = np.asarray(target_names)

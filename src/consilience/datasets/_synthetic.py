@@ -1,8 +1,10 @@
-"""Random multi-view problems with views of known strength."""
+"""Random multi-view problems in which the quality of each view is known."""
 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,24 +16,24 @@ __all__ = ["make_multiview_classification"]
 
 
 def make_multiview_classification(
-    n_samples=200,
+    n_samples: int = 200,
     *,
-    n_views=3,
-    n_features=10,
-    n_classes=2,
-    strength=1.0,
-    redundancy=0.5,
-    label_noise=0.0,
-    missing_rate=0.0,
-    sparsity=0.0,
-    class_weights=None,
-    random_state=None,
-):
+    n_views: int = 3,
+    n_features: int | Sequence[int] = 10,
+    n_classes: int = 2,
+    strength: float | Sequence[float] = 1.0,
+    redundancy: float = 0.5,
+    label_noise: float = 0.0,
+    missing_rate: float | Sequence[float] = 0.0,
+    sparsity: float | Sequence[float] = 0.0,
+    class_weights: Sequence[float] | None = None,
+    random_state: Any = None,
+) -> tuple[MultiViewData, np.ndarray]:
     """Draw a multi-view classification problem.
 
-    Each class has a centre in a latent space; a sample's latent position scatters around it, partly
-    in common for all views and partly for each view alone. A view shows its own linear image
-    of its latent position, in which the centres are ``strength`` apart, plus noise.
+    Each class has a centre in a latent space, and samples scatter around it, partly in the same way
+    in all views and partly in each view independently. A view is a linear image of its latent
+    positions, in which the centres are ``strength`` apart, plus noise.
 
     Parameters
     ----------
@@ -40,24 +42,24 @@ def make_multiview_classification(
     n_views : int, default=3
         Number of views.
     n_features : int or list of int, default=10
-        Width of all views, or of each.
+        Number of columns of all views, or of each view.
     n_classes : int, default=2
         Number of classes.
     strength : float or list of float, default=1.0
-        How far the classes are apart in a view, in standard deviations; 0 is a view of noise.
+        Distance of the classes in a view, in standard deviations; 0 is a view of pure noise.
     redundancy : float in [0, 1], default=0.5
-        Share of the scatter that all views have in common: at 1 the views err on the same samples
-        and add little to each other, at 0 they err independently.
+        Fraction of the variance that all views have in common: at 1 the views err on the same
+        samples and add little to each other, at 0 they err independently.
     label_noise : float in [0, 1), default=0.0
-        Share of samples whose label is replaced by another one.
+        Fraction of samples whose label is replaced by another one.
     missing_rate : float in [0, 1) or list of float, default=0.0
-        Share of samples that lack a view; every sample keeps at least one.
+        Fraction of samples that lack a view; every sample keeps at least one.
     sparsity : float in [0, 1) or list of float, default=0.0
-        Share of zeros; a view with any is non-negative and stored as CSR.
+        Fraction of zeros; if positive, the view is non-negative and stored as CSR.
     class_weights : list of float, default=None
-        Share of each class; None is equal shares.
+        Proportions of the classes; equal by default.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed.
 
     Returns
     -------
@@ -74,32 +76,43 @@ def make_multiview_classification(
     >>> data.shape, data.view_names
     ((100, 25), ('view0', 'view1'))
     """
-    n_samples, n_views = _whole("n_samples", n_samples, 1), _whole("n_views", n_views, 1)
-    n_classes = _whole("n_classes", n_classes, 2)
-    widths = [_whole("n_features", w, 1) for w in _per_view("n_features", n_features, n_views)]
-    view_weights = [float(s) for s in _per_view("strength", strength, n_views)]
-    rates = [_share("missing_rate", r) for r in _per_view("missing_rate", missing_rate, n_views)]
-    zeros = [_share("sparsity", s) for s in _per_view("sparsity", sparsity, n_views)]
+    n_samples = _check_integer("n_samples", n_samples, 1)
+    n_views = _check_integer("n_views", n_views, 1)
+    n_classes = _check_integer("n_classes", n_classes, 2)
+    widths = [
+        _check_integer("n_features", width, 1)
+        for width in _per_view("n_features", n_features, n_views)
+    ]
+    strengths = [float(s) for s in _per_view("strength", strength, n_views)]
+    missing_rates = [
+        _check_fraction("missing_rate", rate)
+        for rate in _per_view("missing_rate", missing_rate, n_views)
+    ]
+    sparsities = [_check_fraction("sparsity", s) for s in _per_view("sparsity", sparsity, n_views)]
     if not 0 <= redundancy <= 1:
-        raise ValueError(f"redundancy must lie in [0, 1], got {redundancy}")
+        raise ValueError(f"redundancy must be in [0, 1], got {redundancy}")
     rng = check_random_state(random_state)
     y = _draw_labels(rng, n_samples, n_classes, class_weights)
-    latent = max(2, n_classes)
-    centres = np.eye(n_classes, latent) / np.sqrt(2)  # distance 1 between any two
-    common = rng.standard_normal((n_samples, latent))
+    n_latent = max(2, n_classes)
+    centres = np.eye(n_classes, n_latent) / np.sqrt(2)  # distance 1 between any two
+    common = rng.standard_normal((n_samples, n_latent))
     views = {}
-    for v, (width, factor, share) in enumerate(zip(widths, view_weights, zeros, strict=True)):
-        own = rng.standard_normal((n_samples, latent))
-        scatter = np.sqrt(redundancy) * common + np.sqrt(1 - redundancy) * own
-        image = np.linalg.qr(rng.standard_normal((max(width, latent), latent)))[0][:width]
-        X = (factor * centres[y] + scatter) @ image.T
+    for v, (width, view_strength, view_sparsity) in enumerate(
+        zip(widths, strengths, sparsities, strict=True)
+    ):
+        specific = rng.standard_normal((n_samples, n_latent))
+        scatter = np.sqrt(redundancy) * common + np.sqrt(1 - redundancy) * specific
+        loadings = np.linalg.qr(rng.standard_normal((max(width, n_latent), n_latent)))[0][:width]
+        X = (view_strength * centres[y] + scatter) @ loadings.T
         X += 0.1 * rng.standard_normal(X.shape)
-        views[f"view{v}"] = _sparsify(X, share) if share else X
-    y = _flip_labels(rng, y, n_classes, _share("label_noise", label_noise))
-    return MultiViewData(views, present=_draw_present(rng, n_samples, rates)), y
+        views[f"view{v}"] = _sparsify(X, view_sparsity) if view_sparsity else X
+    y = _flip_labels(rng, y, n_classes, _check_fraction("label_noise", label_noise))
+    return MultiViewData(views, present=_draw_present(rng, n_samples, missing_rates)), y
 
 
-def _draw_labels(rng, n_samples, n_classes, weights):
+def _draw_labels(
+    rng: np.random.RandomState, n_samples: int, n_classes: int, weights: Sequence[float] | None
+) -> np.ndarray:
     shares = np.full(n_classes, 1 / n_classes) if weights is None else np.asarray(weights, float)
     if shares.shape != (n_classes,) or (shares <= 0).any():
         raise ValueError(f"class_weights must be {n_classes} positive numbers, got {weights!r}")
@@ -109,13 +122,15 @@ def _draw_labels(rng, n_samples, n_classes, weights):
     return rng.permutation(y)
 
 
-def _flip_labels(rng, y, n_classes, rate):
+def _flip_labels(
+    rng: np.random.RandomState, y: np.ndarray, n_classes: int, rate: float
+) -> np.ndarray:
     flipped = rng.random_sample(len(y)) < rate
     shift = rng.randint(1, n_classes, size=len(y))
     return np.where(flipped, (y + shift) % n_classes, y)
 
 
-def _draw_present(rng, n_samples, rates):
+def _draw_present(rng: np.random.RandomState, n_samples: int, rates: list[float]) -> np.ndarray:
     present = rng.random_sample((n_samples, len(rates))) >= rates
     kept = rng.randint(len(rates), size=n_samples)
     empty = ~present.any(axis=1)
@@ -123,12 +138,12 @@ def _draw_present(rng, n_samples, rates):
     return present
 
 
-def _sparsify(X, share):
-    """Keep what exceeds each column's quantile, so that ``share`` of the values are zero."""
-    return sp.csr_array(np.maximum(X - np.quantile(X, share, axis=0), 0.0))
+def _sparsify(X: np.ndarray, sparsity: float) -> sp.csr_array:
+    """Subtract a quantile of each column and clip, so that this fraction of values is zero."""
+    return sp.csr_array(np.maximum(X - np.quantile(X, sparsity, axis=0), 0.0))
 
 
-def _per_view(name, value, n_views):
+def _per_view(name: str, value: Any, n_views: int) -> list[Any]:
     if isinstance(value, numbers.Real):
         return [value] * n_views
     values = list(value)
@@ -137,13 +152,13 @@ def _per_view(name, value, n_views):
     return values
 
 
-def _whole(name, value, least):
-    if not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+def _check_integer(name: str, value: Any, minimum: int) -> int:
+    if not isinstance(value, numbers.Integral) or int(value) < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
     return int(value)
 
 
-def _share(name, value):
+def _check_fraction(name: str, value: float) -> float:
     if not 0 <= value < 1:
-        raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+        raise ValueError(f"{name} must be in [0, 1), got {value!r}")
     return float(value)

@@ -1,22 +1,27 @@
-"""UJIIndoorLoc: Wi-Fi fingerprints, the access points dealt out to two views."""
+"""UJIIndoorLoc: Wi-Fi fingerprints, with the access points divided into two views."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._download import RemoteFile
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, leading_rows_split
 
 __all__ = ["fetch_ujiindoorloc"]
 
 DESCR = """UJIIndoorLoc: 21 048 Wi-Fi fingerprints of 520 access points in three buildings.
 
 Signal strengths in dBm (-104 … 0) are scaled to (0, 1] by (s + 105) / 105, and an access point
-that was not heard is 0; the columns are dealt out at random to two views of 300 and 220, as Mao
+that was not detected is 0; the columns are assigned at random to two views of 300 and 220, as Mao
 and Sun (2016) do. task="indoor": buildings 0 and 1 (class 1) against 2, the paper's whole set;
 task="indoor_subset": building 0 against 1, without the rows of building 2; task="building": three
 classes; task="floor": five. splits["official"]: 19 937 training and 1 111 validation rows (for the
@@ -28,7 +33,7 @@ doi 10.24432/C5MS59. Licence: CC BY 4.0.
 """
 
 WIDTHS = {"wifi_a": 300, "wifi_b": 220}
-NOT_HEARD = 100
+NOT_DETECTED = 100
 COLUMNS = {
     "longitude": ("longitude", np.float64),
     "latitude": ("latitude", np.float64),
@@ -48,8 +53,8 @@ TASKS = {
 }
 
 
-def convert(folder):
-    """Two tables with a header: 520 signals, then what is known of the place and the phone."""
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read two tables with a header: 520 signals, then columns about the place and the phone."""
     tables = []
     for name in ("trainingData.csv", "validationData.csv"):
         path = find_file(folder, name)
@@ -59,7 +64,7 @@ def convert(folder):
                 raise ValueError(f"{name} has the columns {header[-len(COLUMNS) :]}")
             tables.append(np.loadtxt(file, delimiter=",", ndmin=2))
     rows = np.vstack(tables)
-    arrays = {"rssi": rows[:, : -len(COLUMNS)].astype(np.int8)}
+    arrays: Arrays = {"rssi": rows[:, : -len(COLUMNS)].astype(np.int8)}
     for position, (key, dtype) in enumerate(COLUMNS.values()):
         arrays[key] = rows[:, position - len(COLUMNS)].astype(dtype)
     if arrays["rssi"].shape[1] != sum(WIDTHS.values()):
@@ -67,12 +72,12 @@ def convert(folder):
     yield "ujiindoorloc", {**arrays, "n_train": np.int64(len(tables[0]))}
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "ujiindoorloc",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "ujiindoorloc.zip",
                     ("https://archive.ics.uci.edu/static/public/310/ujiindoorloc.zip",),
                     "sha256:893512b82dfd7a7c345d84195b1c8019fbca0fa0d7820ce491ce5aa45ec3782f",
@@ -91,17 +96,17 @@ SOURCE = Source(
 )
 
 
-def scaled_signals(rssi):
-    """Signal strengths in (0, 1], zero where the access point was not heard."""
-    heard = rssi != NOT_HEARD
-    rows, columns = np.nonzero(heard)
-    strength = (rssi[heard].astype(np.float64) + 105) / 105
-    # 32-bit positions: scikit-learn's linear models take no others
-    where = rows.astype(np.int32), columns.astype(np.int32)
-    return sp.csr_array((strength, where), shape=rssi.shape)
+def scale_signals(rssi: np.ndarray) -> sp.csr_array:
+    """Signal strengths in (0, 1], zero where the access point was not detected."""
+    detected = rssi != NOT_DETECTED
+    rows, columns = np.nonzero(detected)
+    strength = (rssi[detected].astype(np.float64) + 105) / 105
+    # scikit-learn's linear models accept 32-bit indices only
+    indices = rows.astype(np.int32), columns.astype(np.int32)
+    return sp.csr_array((strength, indices), shape=rssi.shape)
 
 
-def labels_of(task, building, floor):
+def task_labels(task: str, building: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Class codes of a task."""
     if task == "indoor":
         return building < 2
@@ -110,13 +115,13 @@ def labels_of(task, building, floor):
 
 def fetch_ujiindoorloc(
     *,
-    task="indoor",
-    random_state=0,
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    task: str = "indoor",
+    random_state: Any = 0,
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load Wi-Fi fingerprints as two views of 300 and 220 access points.
 
     Parameters
@@ -125,13 +130,13 @@ def fetch_ujiindoorloc(
         What to predict: buildings 0 and 1 against 2, or building 0 against 1 (both from Mao and
         Sun 2016), the building, or the floor.
     random_state : int, RandomState or None, default=0
-        Seed of the deal of the columns to the two views.
+        Seed of the assignment of columns to the two views.
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -147,16 +152,16 @@ def fetch_ujiindoorloc(
     columns = check_random_state(random_state).permutation(sum(WIDTHS.values()))
     parts = dict(zip(WIDTHS, np.split(columns, [WIDTHS["wifi_a"]]), strict=True))
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         building, n_train = arrays["building"], int(arrays["n_train"])
         keep = building < 2 if task == "indoor_subset" else np.ones(len(building), dtype=bool)
-        signals = scaled_signals(arrays["rssi"][keep])
+        signals = scale_signals(arrays["rssi"][keep])
         return as_bunch(
             DESCR,
             {name: signals[:, part] for name, part in parts.items()},
-            labels_of(task, building, arrays["floor"])[keep],
+            task_labels(task, building, arrays["floor"])[keep],
             TASKS[task],
-            splits=first_rows_split(int(keep[:n_train].sum()), int(keep.sum())),
+            splits=leading_rows_split(int(keep[:n_train].sum()), int(keep.sum())),
             feature_names={name: part + 1 for name, part in parts.items()},
             sample_info={key: arrays[key][keep] for key, _ in COLUMNS.values()},
             return_X_y=return_X_y,

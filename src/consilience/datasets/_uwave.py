@@ -1,14 +1,18 @@
-"""uWave: gestures seen by the three axes of an accelerometer."""
+"""uWave: gestures measured by the three axes of an accelerometer."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from consilience.datasets._archives import find_file
-from consilience.datasets._download import Remote
+from consilience.datasets._download import RemoteFile
 from consilience.datasets._formats import read_ts
-from consilience.datasets._source import Route, Source, load
-from consilience.datasets._store import as_bunch, first_rows_split
+from consilience.datasets._source import DatasetSource, DownloadRoute, load
+from consilience.datasets._store import Arrays, LoadedData, as_bunch, leading_rows_split
 
 __all__ = ["fetch_uwave"]
 
@@ -26,36 +30,36 @@ gesture recognition and its applications, Pervasive and Mobile Computing 5(6); H
 (2018), The UCR time series classification archive. Licence: none stated, public for research.
 """
 
-AXES = {"x": "x", "y": "y_axis", "z": "z"}
-LENGTH = 315
+AXIS_KEYS = {"x": "x", "y": "y_axis", "z": "z"}
+AXIS_LENGTH = 315
 
 
-def convert(folder):
-    """The archive's series: the three axes one after the other in one series of 945 values."""
+def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
+    """Read series of 945 values, in which the three axes follow one another."""
     parts = [
         read_ts(find_file(folder, f"UWaveGestureLibraryAll_{part}.ts"))
         for part in ("TRAIN", "TEST")
     ]
     values = np.concatenate([values.reshape(len(values), -1) for values, _ in parts])
-    if values.shape[1] != 3 * LENGTH:
-        raise ValueError(f"series of {values.shape[1]} values instead of {3 * LENGTH}")
+    if values.shape[1] != 3 * AXIS_LENGTH:
+        raise ValueError(f"series of {values.shape[1]} values instead of {3 * AXIS_LENGTH}")
     axes = np.split(values.astype(np.float32), 3, axis=1)
     yield (
         "uwave",
         {
-            **dict(zip(AXES.values(), axes, strict=True)),
+            **dict(zip(AXIS_KEYS.values(), axes, strict=True)),
             "y": np.concatenate([labels for _, labels in parts]).astype(np.uint8),
             "n_train": np.int64(len(parts[0][1])),
         },
     )
 
 
-SOURCE = Source(
+SOURCE = DatasetSource(
     "uwave",
     routes=(
-        Route(
+        DownloadRoute(
             (
-                Remote(
+                RemoteFile(
                     "uwave.zip",
                     (
                         "https://timeseriesclassification.com/aeon-toolkit/UWaveGestureLibraryAll.zip",
@@ -71,11 +75,11 @@ SOURCE = Source(
 
 def fetch_uwave(
     *,
-    data_home=None,
-    download_if_missing=True,
-    progress=None,
-    return_X_y=False,
-):
+    data_home: str | os.PathLike | None = None,
+    download_if_missing: bool = True,
+    progress: bool | None = None,
+    return_X_y: bool = False,
+) -> LoadedData:
     """Load the uWave gestures as three views, one for each axis.
 
     Parameters
@@ -83,9 +87,9 @@ def fetch_uwave(
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
-        Whether a set that is not in the folder may be downloaded.
+        Whether to download the data set if it is not in the folder.
     progress : bool, optional
-        Whether a download shows a progress bar; by default where it can be seen.
+        Whether to show a progress bar; by default if standard error is a terminal.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -96,15 +100,15 @@ def fetch_uwave(
         ("official"), ``sample_info`` (subject, day, repetition where known), ``DESCR``.
     """
 
-    def build(arrays):
+    def build(arrays: Arrays) -> LoadedData:
         gesture = arrays["y"]
         known = [key for key in ("subject", "day", "repetition") if key in arrays]
         return as_bunch(
             DESCR,
-            {view: arrays[key] for view, key in AXES.items()},
+            {view: arrays[key] for view, key in AXIS_KEYS.items()},
             gesture.astype(np.intp) - 1,
             [str(number) for number in range(1, 9)],
-            splits=first_rows_split(int(arrays["n_train"]), len(gesture)),
+            splits=leading_rows_split(int(arrays["n_train"]), len(gesture)),
             sample_info={key: arrays[key] for key in known},
             return_X_y=return_X_y,
         )

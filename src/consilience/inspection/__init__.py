@@ -1,4 +1,4 @@
-"""What a fitted model makes of its views: importances and plots."""
+"""Inspection of fitted models: importance of views, and plots."""
 
 from consilience.inspection._displays import (
     StagedScoreDisplay,

@@ -1,4 +1,4 @@
-"""Plots of what a model makes of its views, after the conventions of scikit-learn's displays."""
+"""Plots of view weights, view importances and staged scores, in the style of scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from consilience.inspection._shapley import view_shapley
 __all__ = ["StagedScoreDisplay", "ViewImportanceDisplay", "ViewWeightsDisplay"]
 
 
-def _axes(ax: Any) -> Any:
+def _get_axes(ax: Any) -> Any:
     if ax is not None:
         return ax
     try:
@@ -25,32 +25,32 @@ def _axes(ax: Any) -> Any:
     return plt.subplots()[1]
 
 
-def _bars(ax: Any, names: list[str], values: np.ndarray, errors: Any, **style: Any) -> None:
-    """Horizontal bars, the largest on top."""
+def _draw_bars(ax: Any, names: list[str], values: np.ndarray, errors: Any, **style: Any) -> None:
+    """Draw horizontal bars, the largest on top."""
     order = np.argsort(values, kind="stable")
     errors = None if errors is None else np.asarray(errors)[order]
     ax.barh(range(len(order)), np.asarray(values)[order], xerr=errors, **style)
-    # a dollar sign in a name is no mathematics
+    # a dollar sign in a name does not start a formula
     labels = [names[v] for v in order]
     ax.set_yticks(range(len(order)), labels, parse_math=False)
 
 
 class ViewWeightsDisplay:
-    """Bars of ``view_weights_``: the share of the decision that each view carries.
+    """Bar chart of ``view_weights_``, the contribution of each view to the decision.
 
     Parameters
     ----------
     view_weights : array of shape (n_views,)
-        The shares.
+        Weights of the views.
     view_names : list of str
         Names of the views.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes with the plot.
     figure_ : matplotlib Figure
-        Its figure.
+        Figure with the plot.
 
     Examples
     --------
@@ -79,9 +79,9 @@ class ViewWeightsDisplay:
         estimator : fitted classifier
             One that has ``view_weights_``.
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         **style : dict
-            Passed on to ``barh``.
+            Passed to ``barh``.
 
         Returns
         -------
@@ -93,46 +93,46 @@ class ViewWeightsDisplay:
         return display.plot(ax=ax, **style)
 
     def plot(self, *, ax: Any = None, **style: Any) -> ViewWeightsDisplay:
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         **style : dict
-            Passed on to ``barh``.
+            Passed to ``barh``.
 
         Returns
         -------
         self
         """
-        self.ax_ = _axes(ax)
+        self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
-        _bars(self.ax_, list(self.view_names), self.view_weights, None, **style)
+        _draw_bars(self.ax_, list(self.view_names), self.view_weights, None, **style)
         self.ax_.set_xlabel("share of the decision")
         return self
 
 
 class ViewImportanceDisplay:
-    """Bars of importances of views, by permutation or Shapley values, with their errors.
+    """Bar chart of view importances (permutation or Shapley values) with their errors.
 
     Parameters
     ----------
     importances : array of shape (n_views,)
-        One number for each view.
+        Importances of the views.
     errors : array of shape (n_views,) or None
         Standard errors.
     view_names : list of str
         Names of the views.
     label : str
-        What the numbers are.
+        Label of the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes with the plot.
     figure_ : matplotlib Figure
-        Its figure.
+        Figure with the plot.
     """
 
     def __init__(self, *, importances: Any, errors: Any, view_names: list[str], label: str) -> None:
@@ -161,19 +161,19 @@ class ViewImportanceDisplay:
         estimator : fitted classifier
             A classifier of this package.
         X : MultiViewData, matrix or any multi-view input
-            Samples, better not those of fit.
+            Samples, preferably not used for training.
         y : array of shape (n_samples,)
             Labels.
         kind : {"permutation", "shapley"}, default="permutation"
-            Which importances.
+            Kind of importance.
         scoring : str or callable, optional
-            As in scikit-learn.
+            As in scikit-learn; the estimator's ``score`` by default.
         random_state : int, RandomState or None, default=None
-            Seed.
+            Random seed.
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         **style : dict
-            Passed on to ``barh``.
+            Passed to ``barh``.
 
         Returns
         -------
@@ -190,16 +190,16 @@ class ViewImportanceDisplay:
 
     @classmethod
     def from_result(cls, result: Bunch, *, ax: Any = None, **style: Any) -> ViewImportanceDisplay:
-        """Draw what ``view_permutation_importance`` or ``view_shapley`` returned.
+        """Draw the result of ``view_permutation_importance`` or ``view_shapley``.
 
         Parameters
         ----------
         result : Bunch
-            The result.
+            The result of either function.
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         **style : dict
-            Passed on to ``barh``.
+            Passed to ``barh``.
 
         Returns
         -------
@@ -211,47 +211,47 @@ class ViewImportanceDisplay:
             values, label = result.importances_mean, "score lost when the view is shuffled"
         else:
             values, errors = result.shapley_values, result.standard_errors
-            label = "share of the score (Shapley value)"
+            label = "contribution to the score (Shapley value)"
         display = cls(importances=values, errors=errors, view_names=result.view_names, label=label)
         return display.plot(ax=ax, **style)
 
     def plot(self, *, ax: Any = None, **style: Any) -> ViewImportanceDisplay:
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         **style : dict
-            Passed on to ``barh``.
+            Passed to ``barh``.
 
         Returns
         -------
         self
         """
-        self.ax_ = _axes(ax)
+        self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
-        _bars(self.ax_, list(self.view_names), self.importances, self.errors, **style)
+        _draw_bars(self.ax_, list(self.view_names), self.importances, self.errors, **style)
         self.ax_.set_xlabel(self.label)
         return self
 
 
 class StagedScoreDisplay:
-    """Score of a boosted classifier after every round.
+    """Score of a boosted classifier after each round.
 
     Parameters
     ----------
     scores : array of shape (n_rounds,)
         Score after each round.
     score_name : str
-        What the score is.
+        Name of the score.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes with the plot.
     figure_ : matplotlib Figure
-        Its figure.
+        Figure with the plot.
     line_ : matplotlib Line2D
         The curve.
     """
@@ -285,11 +285,11 @@ class StagedScoreDisplay:
         metric : callable, default=accuracy_score
             ``metric(y, predicted labels)``.
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         name : str, optional
             Label of the curve.
         **style : dict
-            Passed on to ``plot``.
+            Passed to ``plot``.
 
         Returns
         -------
@@ -297,29 +297,29 @@ class StagedScoreDisplay:
         """
         if not hasattr(estimator, "staged_predict"):
             raise TypeError(
-                f"{type(estimator).__name__} has no staged_predict; boosting methods have"
+                f"{type(estimator).__name__} has no staged_predict; use a boosting method"
             )
         scores = np.array([metric(y, labels) for labels in estimator.staged_predict(X)])
         label = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
         return cls(scores=scores, score_name=label).plot(ax=ax, name=name, **style)
 
     def plot(self, *, ax: Any = None, name: str | None = None, **style: Any) -> StagedScoreDisplay:
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         name : str, optional
             Label of the curve.
         **style : dict
-            Passed on to ``plot``.
+            Passed to ``plot``.
 
         Returns
         -------
         self
         """
-        self.ax_ = _axes(ax)
+        self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
         rounds = np.arange(1, len(self.scores) + 1)
         (self.line_,) = self.ax_.plot(rounds, self.scores, label=name, **style)

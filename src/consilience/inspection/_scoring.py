@@ -1,4 +1,4 @@
-"""Views of X as the estimator knows them, copies with other views, and their scores."""
+"""Score an estimator on variants of the same samples, with views shuffled or missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Scorer", "check_labels", "with_presence"]
 
 
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
-    """The same views with another mask of what is there."""
+    """Return the same views with another mask of which are present."""
     return MultiViewData(
         dict(data.items()),
         present=present,
@@ -28,27 +28,27 @@ def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
 
 
 class Scorer:
-    """Scores an estimator on variants of the same samples."""
+    """Score of an estimator on variants of the same samples."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, scoring: Any) -> None:
-        self.data = _views_of(X, estimator)
+        self.data = _to_multiview(X, estimator)
         self.y = check_labels(y, len(self.data))
         self._estimator = estimator
         self._score = check_scoring(estimator, scoring=scoring)
 
     def __call__(self, data: MultiViewData) -> float:
-        """The score; rows that have lost all views get the class prior without a warning."""
+        """Return the score; for rows without any view the prior is used without a warning."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
             return float(self._score(self._estimator, data, self.y))
 
-    def without(self, kept: np.ndarray) -> float:
-        """The score when only the views in the mask ``kept`` are there."""
-        return self(with_presence(self.data, self.data.present & kept))
+    def score_views(self, mask: np.ndarray) -> float:
+        """Return the score when only the views in ``mask`` are present."""
+        return self(with_presence(self.data, self.data.present & mask))
 
 
-def _views_of(X: Any, estimator: Any) -> MultiViewData:
-    """Views of X; one matrix is cut by the ``views`` of the estimator or of its first such step."""
+def _to_multiview(X: Any, estimator: Any) -> MultiViewData:
+    """Convert X to views; a single matrix is split by the ``views`` of the estimator or a step."""
     if not is_matrix(X):
         return as_multiview(X)
     steps = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
@@ -57,7 +57,7 @@ def _views_of(X: Any, estimator: Any) -> MultiViewData:
 
 
 def check_labels(y: Any, n: int) -> np.ndarray:
-    """Labels as an array, one for each sample."""
+    """Convert labels to an array and check its length."""
     y = np.asarray(y)
     if y.ndim != 1 or len(y) != n:
         raise ValueError(f"y must have one label for each of the {n} samples, got shape {y.shape}")

@@ -1,8 +1,8 @@
-"""Shapley values of views: what each adds to the score, averaged over all orders of joining.
+"""Shapley values of views: what each view adds to the score, averaged over all orders.
 
-L. S. Shapley, "A value for n-person games", 1953. The players are the views, the worth of a
-coalition is the score when only its views are present; so the values say what the model does with
-missing views, too. Sampling of orders as in J. Castro, D. Gómez and J. Tejada, "Polynomial
+L. S. Shapley, "A value for n-person games", 1953. The players are the views, and the worth of a
+coalition is the score when only its views are present, so the values also reflect how the model
+handles missing views. Orders are sampled as in J. Castro, D. Gómez and J. Tejada, "Polynomial
 calculation of the Shapley value based on sampling", Computers & Operations Research 36, 2009.
 """
 
@@ -19,45 +19,45 @@ from consilience.inspection._scoring import Scorer
 
 __all__ = ["view_shapley"]
 
-EXACT_UP_TO = 8
+MAX_EXACT_VIEWS = 8
 
 
-def exact_values(worth: Callable[[np.ndarray], float], n: int) -> np.ndarray:
+def exact_shapley_values(worth: Callable[[np.ndarray], float], n: int) -> np.ndarray:
     """φ_v = Σ_S (worth(S ∪ v) − worth(S)) / (n · C(n−1, |S|)), over all S without v."""
     coalitions = np.array([[bool(s >> v & 1) for v in range(n)] for s in range(2**n)])
-    worths = np.array([worth(kept) for kept in coalitions])
+    worths = np.array([worth(coalition) for coalition in coalitions])
     sizes = coalitions.sum(axis=1)
-    shares = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
+    weights = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
     values = np.empty(n)
     for v in range(n):
         outside = np.flatnonzero(~coalitions[:, v])
         gains = worths[outside | 1 << v] - worths[outside]
-        values[v] = (shares[sizes[outside]] * gains).sum()
+        values[v] = (weights[sizes[outside]] * gains).sum()
     return values
 
 
 def sampled_gains(
     worth: Callable[[np.ndarray], float], n: int, n_orders: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Gains (n_orders, n) of the views along random orders; an order and its reverse in turn."""
-    known: dict[bytes, float] = {}
+    """Gains (n_orders, n) of the views along random orders, each followed by its reverse."""
+    cache: dict[bytes, float] = {}
 
-    def cached(kept: np.ndarray) -> float:
-        key = kept.tobytes()
-        if key not in known:
-            known[key] = worth(kept)
-        return known[key]
+    def cached_worth(coalition: np.ndarray) -> float:
+        key = coalition.tobytes()
+        if key not in cache:
+            cache[key] = worth(coalition)
+        return cache[key]
 
     gains = np.empty((n_orders, n))
     order = np.arange(n)
     for row in range(n_orders):
-        # a view that joins late in one order joins early in the other: less noise
+        # a view that comes late in one order comes early in its reverse, which reduces the noise
         order = order[::-1] if row % 2 else rng.permutation(n)
-        kept = np.zeros(n, dtype=bool)
-        before = cached(kept)
+        coalition = np.zeros(n, dtype=bool)
+        before = cached_worth(coalition)
         for v in order:
-            kept[v] = True
-            after = cached(kept)
+            coalition[v] = True
+            after = cached_worth(coalition)
             gains[row, v], before = after - before, after
     return gains
 
@@ -71,26 +71,27 @@ def view_shapley(
     n_orders: int = 50,
     random_state: Any = None,
 ) -> Bunch:
-    """Share the score of a model out among its views.
+    """Divide the score of a model among its views by their Shapley values.
 
-    The values add up to the score with all views less the score with none (the class prior).
-    They are exact for up to 8 views, where all 2^V sets of views are scored, and estimated from
-    random orders of joining for more.
+    The values add up to the score with all views minus the score with none (the class prior).
+    They are exact for up to 8 views, where all 2^V subsets of views are scored, and estimated from
+    random orders of the views for more.
 
     Parameters
     ----------
     estimator : fitted classifier
-        A classifier of this package, or a Pipeline that takes several views.
+        A classifier of this package, or a Pipeline that accepts several views.
     X : MultiViewData, matrix or any multi-view input
-        Samples, better not those of fit. One matrix is cut by the estimator's ``views``.
+        Samples, preferably not used for training. A single matrix is split into views according
+        to the estimator's ``views``.
     y : array of shape (n_samples,)
         Labels.
     scoring : str or callable, optional
         As in scikit-learn; the estimator's ``score`` (accuracy) by default.
     n_orders : int, default=50
-        Number of random orders for more than 8 views; even, since each is used backwards as well.
+        Number of orders for more than 8 views; even, since the reverse of each is used as well.
     random_state : int, RandomState or None, default=None
-        Seed of the orders.
+        Seed of the random orders.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def view_shapley(
 
     See Also
     --------
-    view_permutation_importance : Cheaper; what is lost when a view turns to noise.
+    view_permutation_importance : Cheaper; the score lost when a view is shuffled.
 
     Examples
     --------
@@ -109,19 +110,19 @@ def view_shapley(
     >>> from consilience.inspection import view_shapley
     >>> data, y = load_digits_views(return_X_y=True)
     >>> model = LateFusionClassifier().fit(data[:900], y[:900])
-    >>> found = view_shapley(model, data[900:], y[900:])
-    >>> round(float(found.shapley_values.sum() - found.full_score + found.empty_score), 6)
+    >>> result = view_shapley(model, data[900:], y[900:])
+    >>> round(float(result.shapley_values.sum() - result.full_score + result.empty_score), 6)
     0.0
     """
     if n_orders < 2 or n_orders % 2:
         raise ValueError(f"n_orders must be an even number, 2 or more, got {n_orders}")
-    score = Scorer(estimator, X, y, scoring)
-    n = score.data.n_views
-    exact = n <= EXACT_UP_TO
+    scorer = Scorer(estimator, X, y, scoring)
+    n = scorer.data.n_views
+    exact = n <= MAX_EXACT_VIEWS
     if exact:
-        values, errors = exact_values(score.without, n), np.zeros(n)
+        values, errors = exact_shapley_values(scorer.score_views, n), np.zeros(n)
     else:
-        gains = sampled_gains(score.without, n, n_orders, check_random_state(random_state))
+        gains = sampled_gains(scorer.score_views, n, n_orders, check_random_state(random_state))
         pairs = gains.reshape(-1, 2, n).mean(axis=1)  # an order and its reverse are not independent
         values = pairs.mean(axis=0)
         spread = pairs.std(axis=0, ddof=1) if len(pairs) > 1 else np.full(n, np.nan)
@@ -130,7 +131,7 @@ def view_shapley(
         shapley_values=values,
         standard_errors=errors,
         exact=exact,
-        view_names=list(score.data.view_names),
-        full_score=score.without(np.ones(n, dtype=bool)),
-        empty_score=score.without(np.zeros(n, dtype=bool)),
+        view_names=list(scorer.data.view_names),
+        full_score=scorer.score_views(np.ones(n, dtype=bool)),
+        empty_score=scorer.score_views(np.zeros(n, dtype=bool)),
     )

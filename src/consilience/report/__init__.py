@@ -1,4 +1,4 @@
-"""The report of a comparison: one self-contained page, made from the store alone."""
+"""The report of a comparison: one self-contained page, built from stored results alone."""
 
 from consilience.report.page import build_page, write_report
 

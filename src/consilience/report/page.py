@@ -1,4 +1,4 @@
-"""Build ``report.html``: tables and figures of a run, in one page that loads nothing."""
+"""Build ``report.html``: tables and figures of a run in one self-contained page."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
-from consilience.compare.predict import MODEL
+from consilience.compare.predict import MODEL_FILE_NAME
 from consilience.compare.record import Run
-from consilience.compare.study import Stages
-from consilience.report import figures, tables
+from consilience.compare.study import StudyResults
+from consilience.report import figures, summaries
 
 __all__ = ["build_page", "write_report"]
 
-FILE = "report.html"
-SIGNIFICANT = 0.05
-MANY_CLASSES = 60
-METHODS_WITHOUT_VIEW = 5  # columns of the table of missing views
-FILES_SHOWN = 3  # in the command that predicts
+REPORT_FILE_NAME = "report.html"
+SIGNIFICANCE_LEVEL = 0.05
+MAX_CONFUSION_CLASSES = 60
+MAX_MISSING_VIEW_METHODS = 5  # columns of the table about missing views
+MAX_COMMAND_FILES = 3  # in the example command for predictions
+MAX_ERROR_PAIRS = 5
 
 
-def write_report(run: Run, stages: Stages, store: Store, folder: Path) -> Path:
-    """Write the page as a whole or not at all."""
-    path = folder / FILE
-    write_file(path, build_page(run, stages, store))
+def write_report(run: Run, results: StudyResults, store: Store, folder: Path) -> Path:
+    """Write the page completely or not at all."""
+    path = folder / REPORT_FILE_NAME
+    write_file(path, build_page(run, results, store))
     return path
 
 
-def build_page(run: Run, stages: Stages, store: Store) -> str:
-    """The page as text."""
+def build_page(run: Run, results: StudyResults, store: Store) -> str:
+    """Render the page."""
     environment = Environment(
         loader=PackageLoader("consilience.report", "."),
         autoescape=True,
@@ -43,74 +44,88 @@ def build_page(run: Run, stages: Stages, store: Store) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=_number, seconds=_seconds, percent=_percent, p=tables.format_p_value
+        number=_format_number,
+        seconds=_format_seconds,
+        percent=_format_percent,
+        p=summaries.format_p_value,
     )
-    return environment.get_template("page.html.j2").render(**_content(run, stages, store))
+    return environment.get_template("page.html.j2").render(**_context(run, results, store))
 
 
-def _content(run: Run, stages: Stages, store: Store) -> dict[str, Any]:
-    rows = tables.ranking(run, stages.main)
-    known = [row for row in rows if row.complete]
-    used = {record.runner for record in stages.main.records}
-    runs = [value for key, value in store.environments().items() if key in used]
+def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
+    rows = summaries.ranking(run, results.main)
+    complete = [row for row in rows if row.complete]
+    runners = {record.runner for record in results.main.records}
+    environments = [env for runner, env in store.environments().items() if runner in runners]
     return {
         "run": run,
         "metric": run.options.metric.replace("_", " "),
         "rows": rows,
-        "stages": stages,
-        "lower": run.options.metric in LOWER_IS_BETTER,
-        "equal": [row for row in known[1:] if row.p_value >= SIGNIFICANT],
-        "single": next((row for row in known if row.method == "Best view"), None),
-        "gaps": any(view.missing_rows or view.missing_cells for view in run.data.views),
+        "results": results,
+        "lower_is_better": run.options.metric in LOWER_IS_BETTER,
+        "not_worse": [row for row in complete[1:] if row.p_value >= SIGNIFICANCE_LEVEL],
+        "best_view": next((row for row in complete if row.method == "Best view"), None),
+        "has_missing": any(view.missing_rows or view.missing_cells for view in run.data.views),
         "command": shlex.join(run.command),
         "predict_command": _predict_command(run),
-        "environment": runs[-1] if runs else {},
-        "failures": stages.main.kinds_of_failure(),
-        "remarks": tables.remarks(stages.main),
-        **_drawn(run, stages, store, rows, known),
+        "environment": environments[-1] if environments else {},
+        "failures": results.main.failure_summary(),
+        "method_notes": summaries.method_notes(results.main),
+        **_figures(run, results, store, rows, complete),
     }
 
 
 def _predict_command(run: Run) -> str:
-    """How to predict new samples; all views are in one file, or each has its own."""
+    """Example command that predicts new samples."""
     views = [view.name for view in run.data.views]
-    files = ["NEW_FILE"] if run.one_file else [f"{view}=NEW_FILE" for view in views[:FILES_SHOWN]]
-    files += ["..."] if len(views) > FILES_SHOWN and not run.one_file else []
+    if run.single_file:
+        files = ["NEW_FILE"]
+    else:
+        files = [f"{view}=NEW_FILE" for view in views[:MAX_COMMAND_FILES]]
+        files += ["..."] if len(views) > MAX_COMMAND_FILES else []
     key = ["--on", run.on] if run.on else []
-    return shlex.join(["consilience", "predict", MODEL, *files, *key, "--out", "predictions.csv"])
+    return shlex.join(
+        ["consilience", "predict", MODEL_FILE_NAME, *files, *key, "--out", "predictions.csv"]
+    )
 
 
-def _drawn(
-    run: Run, stages: Stages, store: Store, rows: list[tables.Row], known: list[tables.Row]
+def _figures(
+    run: Run,
+    results: StudyResults,
+    store: Store,
+    rows: list[summaries.RankingRow],
+    complete: list[summaries.RankingRow],
 ) -> dict[str, Any]:
-    """Figures, and the numbers beside them; None where there is nothing to show."""
+    """Figures, and the numbers next to them; None where there is nothing to show."""
     nothing = dict.fromkeys(
         (
             "ranking_svg", "time_svg", "confusion_svg", "calibration_svg", "curve_svg",
-            "importance_svg", "calibrated", "calibrated_method", "lost", "errors", "curves",
+            "importance_svg", "calibration", "calibrated_method", "missing_view_accuracy",
+            "common_errors", "curves",
         )
     )  # fmt: skip
-    if not known:
+    if not complete:
         return {**nothing, "importances": []}
-    metric, best = run.options.metric.replace("_", " "), known[0].method
-    parts = tables.out_of_fold(run, store, stages.main, best)
-    table = tables.confusion(run, parts)
-    method, calibrated = _calibrated(run, stages, store, known)
-    curves = tables.curves(run, stages)
-    permutation = tables.importance(stages, "permutation")
-    shapley = tables.importance(stages, "shapley")
-    several = len(run.data.views) > 1
-    lost = tables.missing_views(stages.main, [r.method for r in known[:METHODS_WITHOUT_VIEW]])
-    show_confusion = len(run.data.classes) <= MANY_CLASSES
+    metric, best = run.options.metric.replace("_", " "), complete[0].method
+    predictions = summaries.out_of_fold_predictions(store, results.main, best)
+    matrix = summaries.confusion_matrix(run, predictions)
+    method, calibration = _best_calibration(results, store, complete)
+    curves = summaries.learning_curves(run, results)
+    permutation = summaries.importance(results, "permutation")
+    shapley = summaries.importance(results, "shapley")
+    several_views = len(run.data.views) > 1
+    best_methods = [row.method for row in complete[:MAX_MISSING_VIEW_METHODS]]
+    missing_view_accuracy = summaries.missing_view_accuracy(results.main, best_methods)
+    show_confusion = len(run.data.classes) <= MAX_CONFUSION_CLASSES
     return {
         "ranking_svg": figures.ranking_figure(rows, metric),
         "time_svg": figures.time_figure(rows, metric),
-        "confusion_svg": figures.confusion_figure(table, run.data.classes)
+        "confusion_svg": figures.confusion_figure(matrix, run.data.classes)
         if show_confusion
         else None,
-        "errors": _common_errors(table, run.data.classes),
-        "calibration_svg": None if calibrated is None else figures.calibration_figure(calibrated),
-        "calibrated": calibrated,
+        "common_errors": _common_errors(matrix, run.data.classes),
+        "calibration_svg": None if calibration is None else figures.calibration_figure(calibration),
+        "calibration": calibration,
         "calibrated_method": method,
         "curve_svg": figures.curve_figure(curves, metric) if curves else None,
         "curves": curves,
@@ -119,40 +134,41 @@ def _drawn(
             (view, *permutation[view], *shapley.get(view, (np.nan, np.nan)))
             for view in sorted(permutation, key=lambda v: -shapley.get(v, (0.0, 0.0))[0])
         ],
-        "lost": lost if several else None,
+        "missing_view_accuracy": missing_view_accuracy if several_views else None,
     }
 
 
-def _calibrated(
-    run: Run, stages: Stages, store: Store, known: list[tables.Row]
-) -> tuple[str | None, tables.Calibration | None]:
+def _best_calibration(
+    results: StudyResults, store: Store, complete: list[summaries.RankingRow]
+) -> tuple[str | None, summaries.Calibration | None]:
     """Calibration of the best method that has probabilities."""
-    for row in known:
-        result = tables.calibration(tables.out_of_fold(run, store, stages.main, row.method))
-        if result is not None:
-            return row.method, result
+    for row in complete:
+        predictions = summaries.out_of_fold_predictions(store, results.main, row.method)
+        calibration = summaries.calibration(predictions)
+        if calibration is not None:
+            return row.method, calibration
     return None, None
 
 
-def _common_errors(table: np.ndarray, classes: list[str]) -> list[tuple[str, str, int, int]]:
-    """Pairs of classes that are mistaken most often: true, predicted, how often, out of."""
-    wrong = table * (1 - np.eye(len(classes), dtype=int))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:5]
-    pairs = [divmod(int(place), len(classes)) for place in order]
+def _common_errors(matrix: np.ndarray, classes: list[str]) -> list[tuple[str, str, int, int]]:
+    """The most frequent errors: true class, predicted class, count, size of the true class."""
+    wrong = matrix * (1 - np.eye(len(classes), dtype=int))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_ERROR_PAIRS]
+    pairs = [divmod(int(flat_index), len(classes)) for flat_index in order]
     return [
-        (classes[i], classes[j], int(wrong[i, j]), int(table[i].sum()))
+        (classes[i], classes[j], int(wrong[i, j]), int(matrix[i].sum()))
         for i, j in pairs
         if wrong[i, j]
     ]
 
 
-def _number(value: float, digits: int = 4) -> str:
+def _format_number(value: float | None, digits: int = 4) -> str:
     return "–" if value is None or np.isnan(value) else f"{value:.{digits}f}"
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.{1 if value >= 100 else 2 if value >= 1 else 3}f}"
 
 
-def _percent(value: float) -> str:
+def _format_percent(value: float) -> str:
     return f"{100 * value:.1f} %"

@@ -1,11 +1,11 @@
-"""A user's own tables: files to views, preparation inside cross-validation, models that know both.
+"""Tables as views: reading and joining files, preprocessing, and models that predict from tables.
 
 The only code that reads files of tables. It needs the extra ``tables``.
 """
 
-from consilience.tables._encode import TableEncoder, preparation
+from consilience.tables._encode import TableEncoder, make_preprocessor
 from consilience.tables._files import Table, TableError, read_file
-from consilience.tables._join import JoinedTables, assemble
+from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "TableError",
     "TableModel",
     "TableView",
-    "assemble",
-    "preparation",
+    "join_tables",
+    "make_preprocessor",
     "read_file",
 ]

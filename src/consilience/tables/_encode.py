@@ -1,4 +1,4 @@
-"""Preparation of tables inside cross-validation: missing cells, scales, categories."""
+"""Preprocessing of tables inside cross-validation: missing cells, scaling, categories."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ from sklearn.utils.validation import check_is_fitted
 from consilience.views import MultiViewData, ViewTransformer
 from consilience.views import _storage as storage
 
-__all__ = ["TableEncoder", "preparation"]
+__all__ = ["TableEncoder", "make_preprocessor"]
 
-MAX_CATEGORIES = 40  # of one column; rarer ones are taken together
+MAX_CATEGORIES = 40  # of one column; rarer ones are merged
 
 
-def scaled_numbers() -> Any:
-    """Missing cells by the mean, columns to mean 0 and variance 1."""
+def make_number_scaler() -> Any:
+    """Impute missing cells with the mean, and scale columns to mean 0 and variance 1."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
 
 
-def preparation(data: MultiViewData) -> ViewTransformer:
-    """The unfitted transformer that suits each view: by its storage, never by its values."""
-    return ViewTransformer({name: _suited(data, name) for name in data.view_names})
+def make_preprocessor(data: MultiViewData) -> ViewTransformer:
+    """Build an unfitted transformer of the views, chosen by their storage, not their values."""
+    return ViewTransformer({name: _make_view_preprocessor(data, name) for name in data.view_names})
 
 
-def _suited(data: MultiViewData, name: str) -> Any:
+def _make_view_preprocessor(data: MultiViewData, name: str) -> Any:
     if data.kinds[name] != "features":
         return "passthrough"
     view = data[name]
     if storage.is_dataframe(view):
         return TableEncoder()
-    # zeros of a sparse view stay zeros
-    return MaxAbsScaler() if sp.issparse(view) else scaled_numbers()
+    # keeps the zeros of a sparse view
+    return MaxAbsScaler() if sp.issparse(view) else make_number_scaler()
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a table with columns of numbers and of text.
 
-    Numbers are scaled to mean 0 and variance 1 and missing ones replaced by the mean; a text is a
-    category and becomes indicator columns, with rare categories taken together, missing ones a
-    category of their own and unknown ones none.
+    Numbers are scaled to mean 0 and variance 1, and missing ones are imputed with the mean. Text
+    is categorical and one-hot encoded: rare categories are merged, a missing cell is a category
+    of its own, and unknown categories are treated as rare or, without rare ones, ignored.
 
     Parameters
     ----------
     max_categories : int, default=40
-        Largest number of indicator columns of one text column.
+        Maximum number of indicator columns for one text column.
 
     Attributes
     ----------
-    numbers_, texts_ : list of str
+    number_columns_, text_columns_ : list of str
         Columns of numbers and of text.
     scaler_ : Pipeline or None
-        For the numbers.
+        Imputes and scales the numbers.
     encoder_ : OneHotEncoder or None
-        For the texts.
+        Encodes the text.
 
     Examples
     --------
@@ -78,26 +78,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Learn means, scales and categories.
+        """Learn means, variances and categories.
 
         Parameters
         ----------
         X : dataframe
             Training rows.
-        y : ignored
-            For the convention.
+        y : Ignored
+            Not used, present for API consistency by convention.
 
         Returns
         -------
         self
         """
         frame = nw.from_native(X, eager_only=True)
-        self.texts_ = [name for name in frame.columns if not frame[name].dtype.is_numeric()]
-        self.numbers_ = [name for name in frame.columns if name not in set(self.texts_)]
+        is_number = {name: frame[name].dtype.is_numeric() for name in frame.columns}
+        self.text_columns_ = [name for name in frame.columns if not is_number[name]]
+        self.number_columns_ = [name for name in frame.columns if is_number[name]]
         self.scaler_ = self.encoder_ = None
-        if self.numbers_:
-            self.scaler_ = scaled_numbers().fit(self._numbers(frame))
-        if self.texts_:
+        if self.number_columns_:
+            self.scaler_ = make_number_scaler().fit(self._numbers(frame))
+        if self.text_columns_:
             self.encoder_ = OneHotEncoder(
                 handle_unknown="infrequent_if_exist",
                 max_categories=self.max_categories,
@@ -127,13 +128,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.hstack(blocks)
 
     def _numbers(self, frame: nw.DataFrame) -> np.ndarray:
-        columns = [frame[name].cast(nw.Float64).to_numpy() for name in self.numbers_]
+        columns = [frame[name].cast(nw.Float64).to_numpy() for name in self.number_columns_]
         return np.column_stack(columns).astype(np.float64)
 
     def _texts(self, frame: nw.DataFrame) -> np.ndarray:
-        """Text cells; a missing one is the empty text."""
-        cells = np.empty((len(frame), len(self.texts_)), dtype=object)
-        for j, name in enumerate(self.texts_):
+        """Text cells, with an empty string for a missing one."""
+        cells = np.empty((len(frame), len(self.text_columns_)), dtype=object)
+        for j, name in enumerate(self.text_columns_):
             cells[:, j] = ["" if value is None else str(value) for value in frame[name].to_list()]
         return cells
 

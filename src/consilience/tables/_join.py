@@ -1,4 +1,4 @@
-"""Tables to views and labels: joined by a key or by the order of their rows."""
+"""Join tables, by a key or by the order of their rows, into views and labels."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience.tables._files import LABEL, QUERY, Table, TableError, text_column
-from consilience.tables._model import TableView, spread_rows, view_values
+from consilience.tables._model import TableView, align_rows, view_values
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["JoinedTables", "assemble", "check_order", "sample_rows"]
+__all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 
-MAX_CLASSES_OF_NUMBERS = 20  # more different fractions are a measurement, not classes
+MAX_FRACTIONAL_CLASSES = 20  # more distinct fractional labels are measurements, not classes
 
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Views, labels and groups of the samples, the columns of the views, and what was left out."""
+    """Views, labels and groups of the samples, the columns of the views, and notes."""
 
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None
     views: dict[str, TableView]
     notes: list[str]
-    missing_cells: dict[str, float]  # share of the cells of present rows
+    missing_cells: dict[str, float]  # fraction of the cells of present rows, by view
 
 
-def assemble(
+def join_tables(
     tables: Mapping[str, Table],
     *,
     target: str,
@@ -50,7 +50,7 @@ def assemble(
     tables : dict of name -> Table
         One view each, unless ``views`` divides the columns of a single one.
     target : str
-        Column of the labels, in any of the tables.
+        Column with the labels, in any of the tables.
     on : str, optional
         Key column; without it, row i of every table is sample i.
     groups : str, optional
@@ -58,11 +58,11 @@ def assemble(
     views : dict of name -> columns, optional
         Views within one table.
     categorical : collection of str
-        Columns whose numbers are names of categories.
+        Columns whose numbers are categories.
 
     Returns
     -------
-    Assembled
+    JoinedTables
     """
     notes: list[str] = []
     special = {name for name in (on, target, groups) if name is not None}
@@ -74,31 +74,31 @@ def assemble(
     ids, rows = sample_rows(tables, on)
     labels = _column(tables, rows, target, "--target")
     members = None if groups is None else _column(tables, rows, groups, "--groups")
-    parts = _parts(tables, special, views, notes)
-    if not parts:
+    sources = _view_sources(tables, special, views, notes)
+    if not sources:
         raise TableError("no file has a column besides the key, the target and the groups")
     if on is not None:
-        _check_overlap(tables, parts, rows, on)
-    result: dict[str, TableView] = {}
-    values, present = {}, np.zeros((len(ids), len(parts)), dtype=bool)
-    for v, (name, (source, columns)) in enumerate(parts.items()):
+        _check_overlap(tables, sources, rows, on)
+    table_views: dict[str, TableView] = {}
+    values, present = {}, np.zeros((len(ids), len(sources)), dtype=bool)
+    for v, (name, (source, columns)) in enumerate(sources.items()):
         table = tables[source]
-        content, result[name] = _view(table, columns, categorical)
-        _check_not_constant(content, name, table)
-        values[name] = spread_rows(content, rows[source])
+        view_content, table_views[name] = _read_view(table, columns, categorical)
+        _check_not_constant(view_content, name, table)
+        values[name] = align_rows(view_content, rows[source])
         present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
-    kept = _kept(ids, present, labels, members, on, notes)
+    kept = _usable_samples(ids, present, labels, members, on, notes)
     data = MultiViewData(
         {name: storage.take_rows(view, kept) for name, view in values.items()},
         present=present[kept],
         sample_ids=np.array(ids, dtype=str)[kept] if on is not None else None,
     )
-    y = _labels([labels[i] for i in kept], target)
+    y = _convert_labels([labels[i] for i in kept], target)
     return JoinedTables(
         data,
         y,
         None if members is None else np.array([members[i] for i in kept], dtype=str),
-        result,
+        table_views,
         notes,
         {name: _missing_share(data, v) for v, name in enumerate(data.view_names)},
     )
@@ -107,37 +107,37 @@ def assemble(
 def sample_rows(
     tables: Mapping[str, Table], on: str | None
 ) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Names of the samples, and the row of each in every table (−1 where it has none)."""
+    """Ids of the samples, and the row of each in every table (−1 where it has none)."""
     if on is None:
         counts = {name: table.n_rows for name, table in tables.items()}
         if len(set(counts.values())) > 1:
             message = ", ".join(f"{tables[n].path} has {count}" for n, count in counts.items())
             raise TableError(
-                f"the files have different numbers of rows ({message}); join them by --on"
+                f"the files have different numbers of rows ({message}); join them with --on"
             )
         n = next(iter(counts.values()))
         return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
     keys = {name: _keys(table, on) for name, table in tables.items()}
-    ids = list(dict.fromkeys(key for own in keys.values() for key in own))
+    ids = list(dict.fromkeys(key for table_keys in keys.values() for key in table_keys))
     rows = {}
-    for name, own in keys.items():
-        place = {key: row for row, key in enumerate(own)}
-        rows[name] = np.array([place.get(key, -1) for key in ids])
+    for name, table_keys in keys.items():
+        row_of_key = {key: row for row, key in enumerate(table_keys)}
+        rows[name] = np.array([row_of_key.get(key, -1) for key in ids])
     return ids, rows
 
 
 def check_order(tables: Mapping[str, Table], special: set[str]) -> None:
-    """Files that have the same keys in another order must not be joined by the order of rows."""
+    """Check that no two files have the same keys in a different order."""
     for one, other in combinations(tables.values(), 2):
         if one.path == other.path:
             continue
         for column in set(one.columns) & set(other.columns) - special:
             first, second = text_column(one, column), text_column(other, column)
-            keys = len(set(first)) == len(first) > 1
-            if keys and first != second and set(first) == set(second):
+            is_key = len(set(first)) == len(first) > 1
+            if is_key and first != second and set(first) == set(second):
                 raise TableError(
-                    f"{one.path} and {other.path} have the same {column!r} in another order; "
-                    f"join them by --on {column}"
+                    f"{one.path} and {other.path} have the same {column!r} in a different order; "
+                    f"join them with --on {column}"
                 )
 
 
@@ -148,31 +148,32 @@ def _check_names(
     for name in [*special, *categorical]:
         if name not in known:
             raise TableError(
-                f"no file has a column {name!r}; there are {format_list(sorted(known), limit=12)}"
+                f"no file has a column {name!r}; the columns are "
+                f"{format_list(sorted(known), limit=12)}"
             )
 
 
 def _keys(table: Table, on: str) -> list[str]:
     if on not in table.columns:
         raise TableError(
-            f"{table.path} has no column {on!r} to join by; it has "
+            f"{table.path} has no column {on!r} to join on; it has "
             f"{format_list(table.columns, limit=12)}"
         )
     keys = text_column(table, on)
     empty = next((row for row, key in enumerate(keys, start=1) if not key), None)
     if empty is not None:
         raise TableError(f"{table.path} has no {on!r} in row {empty}")
-    result = [key for key in keys if key is not None]
-    twice = [key for key, count in Counter(result).items() if count > 1]
-    if twice:
-        raise TableError(f"{table.path} has several rows with {on!r} = {format_list(twice)}")
-    return result
+    present_keys = [key for key in keys if key is not None]
+    repeated = [key for key, count in Counter(present_keys).items() if count > 1]
+    if repeated:
+        raise TableError(f"{table.path} has several rows with {on!r} = {format_list(repeated)}")
+    return present_keys
 
 
 def _column(
     tables: Mapping[str, Table], rows: Mapping[str, np.ndarray], column: str, option: str
 ) -> list[str | None]:
-    """The column over all samples, from whichever tables have it; they must agree."""
+    """Cells of a column for all samples, from all tables that have it; they must agree."""
     merged: list[str | None] = []
     seen: set[str] = set()
     for name, table in tables.items():
@@ -180,53 +181,55 @@ def _column(
             continue
         seen.add(table.path)
         cells = text_column(table, column)
-        own = [cells[row] if row >= 0 else None for row in rows[name]]
+        aligned = [cells[row] if row >= 0 else None for row in rows[name]]
         if not merged:
-            merged = own
+            merged = aligned
             continue
-        for i, (old, new) in enumerate(zip(merged, own, strict=True)):
+        for i, (old, new) in enumerate(zip(merged, aligned, strict=True)):
             if old is not None and new is not None and old != new:
                 raise TableError(
-                    f"{option} {column}: the files disagree, one says {old!r} and {table.path} "
-                    f"{new!r} for the same sample"
+                    f"{option} {column}: the files disagree, for the same sample one has {old!r} "
+                    f"and {table.path} has {new!r}"
                 )
             merged[i] = old if new is None else new
     return merged
 
 
-def _parts(
+def _view_sources(
     tables: Mapping[str, Table],
     special: set[str],
     views: Mapping[str, Sequence[str]] | None,
     notes: list[str],
 ) -> dict[str, tuple[str, list[str] | None]]:
-    """For each view the table it comes from and its columns (None: the matrix)."""
+    """For each view, its table and its columns (None for the matrix of the table)."""
     if views is not None:
-        return _divided(tables, special, views, notes)
-    parts: dict[str, tuple[str, list[str] | None]] = {}
+        return _divide_table(tables, special, views, notes)
+    sources: dict[str, tuple[str, list[str] | None]] = {}
     for name, table in tables.items():
         if table.matrix is not None:
-            parts[name] = name, None
+            sources[name] = name, None
             unused = set(table.columns) - special - {LABEL, QUERY}
             if unused:
-                notes.append(f"{table.path}: not used are {format_list(sorted(unused))}")
+                notes.append(f"{table.path}: unused arrays: {format_list(sorted(unused))}")
             continue
         columns = [column for column in table.columns if column not in special]
         if columns:
-            parts[name] = name, columns
-    return parts
+            sources[name] = name, columns
+    return sources
 
 
-def _divided(
+def _divide_table(
     tables: Mapping[str, Table],
     special: set[str],
     views: Mapping[str, Sequence[str]],
     notes: list[str],
 ) -> dict[str, tuple[str, list[str] | None]]:
-    """Views within the one table that has columns to divide."""
+    """Assign columns of the only table with features to the given views."""
     sources = [n for n, table in tables.items() if set(table.columns) - special]
     if len(sources) != 1 or tables[sources[0]].matrix is not None:
-        raise TableError("--views divides the columns of one table; give one file of columns")
+        raise TableError(
+            "--views divides the columns of one table; give only one file with feature columns"
+        )
     table = tables[sources[0]]
     used = Counter(column for columns in views.values() for column in columns)
     for name, columns in views.items():
@@ -235,10 +238,10 @@ def _divided(
             raise TableError(f"--views {name}: {table.path} has no column {format_list(wrong)}")
         taken = [column for column in columns if column in special]
         if taken:
-            raise TableError(f"--views {name} has {format_list(taken)}, which is no feature")
-    twice = [column for column, count in used.items() if count > 1]
-    if twice:
-        raise TableError(f"--views uses {format_list(twice)} more than once")
+            raise TableError(f"--views {name} has {format_list(taken)}, which is not a feature")
+    repeated = [column for column, count in used.items() if count > 1]
+    if repeated:
+        raise TableError(f"--views uses {format_list(repeated)} more than once")
     unused = [c for c in table.columns if c not in used and c not in special]
     if unused:
         word = "column is" if len(unused) == 1 else "columns are"
@@ -246,31 +249,31 @@ def _divided(
     return {name: (sources[0], list(columns)) for name, columns in views.items()}
 
 
-def _view(
+def _read_view(
     table: Table, columns: list[str] | None, categorical: Collection[str]
 ) -> tuple[object, TableView]:
     if columns is None:
         matrix = table.matrix
         bad = ~np.isfinite(matrix.data) if sp.issparse(matrix) else np.isinf(matrix)
         if bad.any():
-            raise TableError(f"{table.path} holds values that are infinite or not a number")
+            raise TableError(f"{table.path} contains values that are infinite or not a number")
         return matrix, TableView(None, [], matrix.shape[1], sp.issparse(matrix))
     forced = [column for column in columns if column in set(categorical)]
     if not forced:
-        values, texts = view_values(table, columns, None)
+        values, text_columns = view_values(table, columns, None)
     else:
-        # kinds of the other columns first
+        # first determine which of the other columns are text
         rest = [column for column in columns if column not in forced]
-        texts = view_values(table, rest, None)[1] if rest else []
-        texts = [column for column in columns if column in forced or column in texts]
-        values, texts = view_values(table, columns, set(texts))
-    return values, TableView(columns, texts, len(columns))
+        text_columns = view_values(table, rest, None)[1] if rest else []
+        text_columns = [column for column in columns if column in forced or column in text_columns]
+        values, text_columns = view_values(table, columns, set(text_columns))
+    return values, TableView(columns, text_columns, len(columns))
 
 
 def _check_not_constant(content: Any, name: str, table: Table) -> None:
-    """A view whose columns have one value each cannot tell samples apart."""
+    """Check that some column of the view has at least two different values."""
     if storage.is_dataframe(content):
-        # a missing text is a category of its own, a missing number becomes the mean
+        # a missing text is a category of its own, a missing number is imputed with the mean
         known = [c if str(c.type) == "string" else c.drop_null() for c in content.columns]
         varies = any(len(column.unique()) > 1 for column in known)
     elif sp.issparse(content):
@@ -279,31 +282,32 @@ def _check_not_constant(content: Any, name: str, table: Table) -> None:
         varies = (np.fmax.reduce(content, axis=0) > np.fmin.reduce(content, axis=0)).any()
     if not varies:
         raise TableError(
-            f"{table.path}: no column of view {name!r} has two different values, so it says nothing"
+            f"{table.path}: no column of view {name!r} has two different values, so the view "
+            "contains no information"
         )
 
 
 def _check_overlap(
     tables: Mapping[str, Table],
-    parts: Mapping[str, tuple[str, list[str] | None]],
+    view_sources: Mapping[str, tuple[str, list[str] | None]],
     rows: Mapping[str, np.ndarray],
     on: str,
 ) -> None:
-    """Keys that never meet are a mistake: of their writing, or of the files."""
-    sources = list(dict.fromkeys(source for source, _ in parts.values()))
+    """Check that every table shares keys with some other table."""
+    sources = list(dict.fromkeys(source for source, _ in view_sources.values()))
     sources += [name for name in tables if name not in sources]
     if len(sources) < 2:
         return
     for name in sources:
-        own = rows[name] >= 0
-        if not any((own & (rows[other] >= 0)).any() for other in sources if other != name):
+        is_present = rows[name] >= 0
+        if not any((is_present & (rows[other] >= 0)).any() for other in sources if other != name):
             raise TableError(
-                f"no {on!r} of {tables[name].path} is in another file; its first is "
+                f"no {on!r} of {tables[name].path} occurs in another file; its first is "
                 f"{text_column(tables[name], on)[0]!r}"
             )
 
 
-def _kept(
+def _usable_samples(
     ids: list[str],
     present: np.ndarray,
     labels: list[str | None],
@@ -311,7 +315,7 @@ def _kept(
     on: str | None,
     notes: list[str],
 ) -> np.ndarray:
-    """Samples that can be used; what is left out is noted."""
+    """Indices of the samples that can be used; those left out are noted."""
     has_view = present.any(axis=1)
     has_label = np.array([label is not None for label in labels])
     has_group = np.array([m is not None for m in members]) if members else np.ones(len(ids), bool)
@@ -321,37 +325,41 @@ def _kept(
         (has_view & has_label & ~has_group, "have no group"),
     ):
         if mask.any():
-            which = [ids[i] for i in np.flatnonzero(mask)]
+            excluded = [ids[i] for i in np.flatnonzero(mask)]
             word = "samples" if on else "rows"
-            notes.append(f"left out: {mask.sum()} {word} that {reason} ({format_list(which)})")
+            notes.append(f"left out: {mask.sum()} {word} that {reason} ({format_list(excluded)})")
     kept = np.flatnonzero(has_view & has_label & has_group)
     if not len(kept):
         raise TableError("no sample has both a view and a label")
     return kept
 
 
-def _labels(cells: list[str | None], target: str) -> np.ndarray:
-    """Labels: whole numbers if all are, otherwise text."""
-    texts = [cell for cell in cells if cell is not None]
-    different = sorted(set(texts))
+def _convert_labels(cells: list[str | None], target: str) -> np.ndarray:
+    """Convert labels to integers if all of them are, else leave them as text."""
+    labels = [cell for cell in cells if cell is not None]
+    different = sorted(set(labels))
     if len(different) < 2:
         raise TableError(
-            f"--target {target} has one class only, {different[0]!r}; a comparison needs two"
+            f"--target {target} has only one class, {different[0]!r}; at least two are needed"
         )
     try:
         numbers = [float(text) for text in different]
     except ValueError:
-        return np.array(texts, dtype=str)
-    whole = all(
+        return np.array(labels, dtype=str)
+    are_integers = all(
         number.is_integer() and str(int(number)) == text
         for number, text in zip(numbers, different, strict=True)
     )
-    if not whole and len(different) > MAX_CLASSES_OF_NUMBERS:
+    if not are_integers and len(different) > MAX_FRACTIONAL_CLASSES:
         raise TableError(
-            f"--target {target} has {len(different)} different numbers; this is classification, "
-            "and labels must be classes"
+            f"--target {target} has {len(different)} different fractional numbers; labels must be "
+            "classes, not measurements"
         )
-    return np.array(texts, dtype=str).astype(np.int64) if whole else np.array(texts, dtype=str)
+    return (
+        np.array(labels, dtype=str).astype(np.int64)
+        if are_integers
+        else np.array(labels, dtype=str)
+    )
 
 
 def _missing_share(data: MultiViewData, v: int) -> float:

@@ -10,38 +10,44 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.tables._files import Table, TableError, arrow, number_column, text_column
+from consilience.tables._files import (
+    Table,
+    TableError,
+    import_pyarrow,
+    number_column,
+    text_column,
+)
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["TableModel", "TableView", "spread_rows", "view_values"]
+__all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 
 
 @dataclass(frozen=True)
 class TableView:
-    """Columns of a view: names (None for a matrix), which are text, storage, and kind."""
+    """Columns of a view: names (None for a matrix), which of them are text, width and storage."""
 
     columns: list[str] | None
-    texts: list[str]
+    text_columns: list[str]
     width: int
     sparse: bool = False
     kind: str = "features"
 
     def values(self, table: Table) -> Any:
-        """The view in a table; columns are found by name, and further ones are left alone."""
+        """Extract the view from a table; columns are selected by name, others are ignored."""
         if self.kind != "features":
             raise TableError(
-                f"{table.path} cannot be a {self.kind} matrix, whose columns are the samples of "
-                "fit; predict with a MultiViewData from Python"
+                f"{table.path} cannot be a {self.kind} matrix, whose columns are the training "
+                "samples; predict with a MultiViewData from Python"
             )
         if self.columns is None:
             if table.matrix is None:
-                # a matrix without names was fitted: any table of that many numbers will do
+                # the model was fitted to unnamed columns: any table of that width will do
                 numbers = [number_column(table, n, required=True) for n in table.columns]
                 if len(numbers) != self.width:
                     raise TableError(
                         f"{table.path} has {len(numbers)} columns, but the view has {self.width} "
-                        "without names"
+                        "unnamed ones"
                     )
                 return np.column_stack([n for n in numbers if n is not None])
             if table.matrix.shape[1] != self.width:
@@ -53,24 +59,26 @@ class TableView:
         lacking = [name for name in self.columns if name not in set(table.columns)]
         if lacking:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
-        return view_values(table, self.columns, set(self.texts))[0]
+        return view_values(table, self.columns, set(self.text_columns))[0]
 
 
-def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tuple[Any, list[str]]:
-    """Columns of a frame as a matrix of floats, or as a frame if some are text; and which are.
+def view_values(
+    table: Table, columns: list[str], text_columns: set[str] | None
+) -> tuple[Any, list[str]]:
+    """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
-    With ``texts`` the kinds of the columns are given, otherwise they are found.
+    ``text_columns`` are the columns to read as text; None detects them.
     """
-    pa = arrow()
+    pa = import_pyarrow()
     numbers: dict[str, np.ndarray | None] = {}
     for name in columns:
-        if texts is not None:
-            text = name in texts
+        if text_columns is not None:
+            text = name in text_columns
             numbers[name] = None if text else number_column(table, name, required=True)
         else:
             numbers[name] = number_column(table, name)
-    result = [name for name, values in numbers.items() if values is None]
-    if not result:
+    text_names = [name for name, values in numbers.items() if values is None]
+    if not text_names:
         return np.column_stack([v for v in numbers.values() if v is not None]), []
     cells = {
         name: pa.array(text_column(table, name), pa.string())
@@ -78,57 +86,58 @@ def view_values(table: Table, columns: list[str], texts: set[str] | None) -> tup
         else pa.array(values, pa.float64(), from_pandas=True)
         for name, values in numbers.items()
     }
-    return pa.table(cells), result
+    return pa.table(cells), text_names
 
 
-def spread_rows(values: Any, rows: np.ndarray) -> Any:
-    """Row ``rows[i]`` of the view in place i, an empty one where that is −1."""
+def align_rows(values: Any, rows: np.ndarray) -> Any:
+    """Return a view whose row i is row ``rows[i]`` of ``values``, or missing where that is −1."""
     is_present = rows >= 0
     if is_present.all():
         return storage.take_rows(values, rows)
     if storage.is_dataframe(values):
-        pa = arrow()
+        pa = import_pyarrow()
         return values.take(pa.array(rows, mask=~is_present))
     if sp.issparse(values):
         kept = np.flatnonzero(is_present)
         shape = (len(rows), values.shape[0])
-        place = sp.csr_array((np.ones(len(kept)), (kept, rows[kept])), shape)
-        return (place @ values).tocsr()
+        selection = sp.csr_array((np.ones(len(kept)), (kept, rows[kept])), shape)
+        return (selection @ values).tocsr()
     out = np.full((len(rows), values.shape[1]), np.nan)
     out[is_present] = values[rows[is_present]]
     return out
 
 
 class TableModel:
-    """A fitted pipeline, with the views and columns it takes and what it predicts.
+    """A fitted pipeline that predicts from tables, with the columns of its views.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Takes a ``MultiViewData``.
+        Accepts a ``MultiViewData``.
     views : dict of name -> TableView
         The columns of each view.
     method : str
         Name of the method.
     target : str
-        What is predicted.
+        Name of what is predicted.
     one_file : bool, default=False
         Whether all views came from one file.
     key : str, default=""
-        Column by which the files were joined; empty for the order of their rows.
+        Column on which the files were joined; empty if they were joined by row order.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from consilience.tables import assemble, Table, TableModel, preparation
+    >>> from consilience.tables import Table, TableModel, join_tables, make_preprocessor
     >>> from consilience.fusion import LateFusionClassifier
     >>> from sklearn.pipeline import make_pipeline
     >>> columns = {"a": [0.0, 1, 0, 1], "b": ["x", "y", "x", "y"], "ill": ["n", "j", "n", "j"]}
     >>> table = pa.table(columns)
-    >>> read = assemble({"t": Table("t.csv", table)}, target="ill", views={"v": ["a"], "w": ["b"]})
-    >>> pipeline = make_pipeline(preparation(read.data), LateFusionClassifier())
-    >>> pipeline = pipeline.fit(read.data, read.target)
-    >>> model = TableModel(pipeline, read.views, "Late fusion", "ill")
+    >>> views = {"v": ["a"], "w": ["b"]}
+    >>> joined = join_tables({"t": Table("t.csv", table)}, target="ill", views=views)
+    >>> pipeline = make_pipeline(make_preprocessor(joined.data), LateFusionClassifier())
+    >>> pipeline = pipeline.fit(joined.data, joined.target)
+    >>> model = TableModel(pipeline, joined.views, "Late fusion", "ill")
     >>> model.predict({"v": pa.table({"a": [0.1, 0.9]})}).tolist()
     ['n', 'j']
     """
@@ -139,19 +148,19 @@ class TableModel:
         views: Mapping[str, TableView],
         method: str,
         target: str,
-        one_file: bool = False,
+        single_file: bool = False,
         key: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
         self.method = method
         self.target = target
-        self.one_file = one_file
+        self.single_file = single_file
         self.key = key
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels."""
+        """Class labels."""
         return self.estimator.classes_
 
     @property
@@ -165,35 +174,35 @@ class TableModel:
         return hasattr(self.estimator, "predict_proba")
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels of samples.
+        """Predict class labels.
 
         Parameters
         ----------
         X : dict of view -> dataframe or matrix, or MultiViewData
-            Samples; views that are absent are missing.
+            Samples; views that are not given are missing.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return self.estimator.predict(self.read(X))
+        return self.estimator.predict(self.to_multiview(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes.
+        """Predict class probabilities.
 
         Parameters
         ----------
         X : dict of view -> dataframe or matrix, or MultiViewData
-            Samples; views that are absent are missing.
+            Samples; views that are not given are missing.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator.predict_proba(self.read(X))
+        return self.estimator.predict_proba(self.to_multiview(X))
 
-    def read(self, X: Any) -> MultiViewData:
-        """Dataframes and matrices as the views that were fitted.
+    def to_multiview(self, X: Any) -> MultiViewData:
+        """Convert dataframes and matrices to the views of the model.
 
         Parameters
         ----------
@@ -214,11 +223,13 @@ class TableModel:
                 f"unknown views {storage.format_list(unknown)}; "
                 f"the model has {storage.format_list(self.views)}"
             )
-        return MultiViewData({name: self.views[name].values(_table(name, X[name])) for name in X})
+        return MultiViewData(
+            {name: self.views[name].values(_to_table(name, X[name])) for name in X}
+        )
 
 
-def _table(name: str, value: Any) -> Table:
-    pa = arrow()
+def _to_table(name: str, value: Any) -> Table:
+    pa = import_pyarrow()
     if storage.is_dataframe(value):
         frame = nw.from_native(value, eager_only=True).to_arrow()
         return Table(f"view {name!r}", frame)
