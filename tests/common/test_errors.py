@@ -136,11 +136,11 @@ def test_groups_for_a_container(model):
 BAD_PREDICTIONS = {
     "unknown view": (lambda: {"a": A, "b": B, "c": B}, r"not seen in fit: 'c'.*are 'a', 'b'"),
     "width": (lambda: {"a": A, "b": B[:, :2]}, r"view 'b' has 2 columns, but had 3 in fit"),
-    "names lost": (lambda: [A, B], r"comes without view names.*fitted on the views 'a', 'b'"),
-    "stacked": (lambda: np.hstack([A, B]), r"comes without view names.*the views 'a', 'b'"),
+    "names lost": (lambda: [A, B], r"has no view names.*fitted on the views 'a', 'b'"),
+    "stacked": (lambda: np.hstack([A, B]), r"has no view names.*the views 'a', 'b'"),
     "kind": (
         lambda: MultiViewData({"a": A, "b": np.eye(30)}, kinds={"b": "kernel"}),
-        r"view 'b' was a features view in fit and is a kernel view now",
+        r"view 'b' was a features view in fit but is a kernel view now",
     ),
     "rows differ": (lambda: {"a": A, "b": B[:-1]}, r"'a' has 30, 'b' has 29"),
     "partly NaN": (
