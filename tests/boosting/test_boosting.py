@@ -121,11 +121,11 @@ def test_warm_start_continues(kind):
     parts.set_params(n_estimators=20)
     with pytest.raises(ValueError, match="continues a fit on 150 rows, but X has 100"):
         parts.fit(data[:100], y[:100])
-    with pytest.raises(ValueError, match="continues a fit on other labels"):
+    with pytest.raises(ValueError, match="continues a fit on different labels"):
         parts.fit(data, y[::-1])
-    with pytest.raises(ValueError, match="continues a fit on other weights"):
+    with pytest.raises(ValueError, match="continues a fit on different weights"):
         parts.fit(data, y, sample_weight=np.arange(1, 151))
-    with pytest.raises(ValueError, match="continues a fit on other views"):
+    with pytest.raises(ValueError, match="continues a fit on different views"):
         parts.fit(data.select(["view0", "view1"]), y)
 
 

@@ -16,7 +16,7 @@ from consilience.boosting import (
     ShareBoostClassifier,
 )
 from consilience.boosting._base import BoostingProblem
-from consilience.boosting._mumbo import cooperate
+from consilience.boosting._mumbo import cooperation_mask
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 from reference import boosting as reference
 
@@ -156,7 +156,7 @@ def test_rshareboost(problem, gamma, a):
         got = model._boost(problem, state)
         assert got.members[0].view == want["view"]
         np.testing.assert_allclose(got.weight, want["alpha"], atol=1e-9)
-        p = model._view_draws[-1]
+        p = model._probability_rounds[-1]
         np.testing.assert_allclose(p, want["p"], atol=1e-9)
         assert p.sum() == pytest.approx(1)
         assert (p >= gamma / len(p) - 1e-12).all()
@@ -235,7 +235,7 @@ def test_weights_stay_a_distribution(problem, alpha):
 def test_cooperation_leaves_rows_to_those_who_manage_them():
     y = np.array([0, 1, 1, 0])
     P = np.array([[0, 0, 0, -1], [1, 1, 0, 1], [-1, 0, -1, 1]])
-    assert cooperate(y, P).tolist() == [
+    assert cooperation_mask(y, P).tolist() == [
         [True, False, True, False],
         [False, True, True, True],
         [False, False, False, True],
@@ -305,7 +305,7 @@ def test_golden_mumbo(name):
     np.testing.assert_allclose(model._trace["view_edges"], g["edges"], **TIGHT)
     np.testing.assert_allclose(np.array(model._trace["bound"]) * len(y), g["LG"], **TIGHT)
     for t in range(len(P)):
-        np.testing.assert_array_equal(cooperate(y, P[t]), g["d"][t])
+        np.testing.assert_array_equal(cooperation_mask(y, P[t]), g["d"][t])
         for v in range(P.shape[1]):
             np.testing.assert_allclose(seen.learners[v].asked[t], g["w"][t, v], **TIGHT)
     last = [C.row_weights().sum() for C in state["views"]]
@@ -351,5 +351,5 @@ def test_golden_rshareboost():
         added = model._boost(problem, state)
         assert added.members[0].view == g["view"][t]
         np.testing.assert_allclose(added.weight, g["est_alpha"][t], **TIGHT)
-    np.testing.assert_allclose(model._view_draws, g["p"], **TIGHT)
+    np.testing.assert_allclose(model._probability_rounds, g["p"], **TIGHT)
     np.testing.assert_allclose(state["log_d"] + g["logd"][0], g["logd"][-1], **TIGHT)

@@ -35,7 +35,7 @@ BAD_FITS = {
     "partly NaN": (
         lambda: ({"a": A, "b": changed(B, 4, 2, np.nan)}, Y),
         ValueError,
-        r"NaN: view 'b' is partly missing in row 4 \(column 2\).*SimpleImputer",
+        r"NaN: view 'b' is partially missing in row 4 \(column 2\).*SimpleImputer",
     ),
     "inf": (
         lambda: ({"a": changed(A, 7, 1, -np.inf), "b": B}, Y),
@@ -62,12 +62,12 @@ BAD_FITS = {
     "text": (
         lambda: ({"a": A, "t": np.array(["some words"] * 30)}, Y),
         TypeError,
-        r"view 't' holds raw text.*TfidfVectorizer",
+        r"view 't' contains raw text.*TfidfVectorizer",
     ),
     "categories": (
         lambda: ({"a": A, "f": pd.DataFrame({"n": A[:, 0], "colour": ["red"] * 30})}, Y),
         ValueError,
-        r"view 'f' has columns that are not numbers: 'colour'",
+        r"view 'f' has non-numeric columns: 'colour'",
     ),
     "complex": (lambda: ([A, B * 1j], Y), ValueError, r"Complex data not supported: view 'view1'"),
     "one-dimensional view": (
@@ -91,16 +91,16 @@ def test_fit(model, case):
 BAD_VIEWS = {
     "overlap": (
         [slice(0, 3), slice(2, 5)],
-        r"views overlap: column 2 is in 'view0' and in 'view1'",
+        r"views overlap: column 2 is in both 'view0' and 'view1'",
     ),
-    "twice": ({"a": [0, 0]}, r"view 'a' has column 0 twice"),
-    "empty group": ({"a": slice(0, 5), "b": []}, r"view 'b' .* has no column of X"),
-    "beyond": ({"a": [0, 9]}, r"view 'a' asks for column 9, but X has n_features = 5"),
+    "twice": ({"a": [0, 0]}, r"view 'a' contains column 0 twice"),
+    "empty group": ({"a": slice(0, 5), "b": []}, r"view 'b' .* selects no column of X"),
+    "beyond": ({"a": [0, 9]}, r"view 'a' contains column 9, but X has n_features = 5"),
     "sizes": ([2, 2], r"adds up to 4 columns, but X has n_features = 5"),
     "zero size": ([5, 0], r"at least one column"),
-    "names without names": ({"a": ["x", "y"]}, r"view 'a' names its columns, but X has no column"),
+    "names without names": ({"a": ["x", "y"]}, r"view 'a' refers to columns by name, but"),
     "view names": (["text", "image"], r"selects views by name, but X is one matrix"),
-    "nothing": ([], r"views is empty"),
+    "nothing": ([], r"views must contain at least one view"),
 }
 
 
@@ -119,33 +119,33 @@ def test_views_of_a_wrong_type(model, views):
 
 def test_unknown_column_names(model):
     frame = pd.DataFrame(np.hstack([A, B]), columns=list("pqrst"))
-    with pytest.raises(ValueError, match=r"view 'a' names columns that X does not have: 'z'"):
+    with pytest.raises(ValueError, match=r"view 'a' refers to columns that X does not have: 'z'"):
         model.set_params(views={"a": ["p", "z"]}).fit(frame, Y)
 
 
 def test_unknown_view_names(model):
-    with pytest.raises(ValueError, match=r"views= names 'c', but X has the views 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"views= contains 'c', but X has the views 'a', 'b'"):
         model.set_params(views=["a", "c"]).fit({"a": A, "b": B}, Y)
 
 
 def test_groups_for_a_container(model):
-    with pytest.raises(ValueError, match=r"groups the columns of one matrix, but X already comes"):
+    with pytest.raises(ValueError, match=r"groups the columns of a single matrix, but X already"):
         model.set_params(views=[2, 3]).fit({"a": A, "b": B}, Y)
 
 
 BAD_PREDICTIONS = {
-    "unknown view": (lambda: {"a": A, "b": B, "c": B}, r"not there in fit: 'c'.*are 'a', 'b'"),
+    "unknown view": (lambda: {"a": A, "b": B, "c": B}, r"not seen in fit: 'c'.*are 'a', 'b'"),
     "width": (lambda: {"a": A, "b": B[:, :2]}, r"view 'b' has 2 columns, but had 3 in fit"),
-    "names lost": (lambda: [A, B], r"comes without view names.*fitted on the views 'a', 'b'"),
-    "stacked": (lambda: np.hstack([A, B]), r"comes without view names.*the views 'a', 'b'"),
+    "names lost": (lambda: [A, B], r"has no view names.*fitted on the views 'a', 'b'"),
+    "stacked": (lambda: np.hstack([A, B]), r"has no view names.*the views 'a', 'b'"),
     "kind": (
         lambda: MultiViewData({"a": A, "b": np.eye(30)}, kinds={"b": "kernel"}),
-        r"view 'b' was a features view in fit and is a kernel view now",
+        r"view 'b' was a features view in fit but is a kernel view now",
     ),
     "rows differ": (lambda: {"a": A, "b": B[:-1]}, r"'a' has 30, 'b' has 29"),
     "partly NaN": (
         lambda: {"a": changed(A, 1, 0, np.nan), "b": B},
-        r"view 'a' is partly missing in row 1 \(column 0\)",
+        r"view 'a' is partially missing in row 1 \(column 0\)",
     ),
 }
 

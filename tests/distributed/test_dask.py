@@ -118,7 +118,7 @@ def test_predictions_are_lazy(name):
     # a container may lack a view, but not bring an unknown one or another width
     part = model.predict({"a": lazy(data)["a"]}).compute()
     np.testing.assert_array_equal(part, model.predict({"a": data["a"]}))
-    with pytest.raises(ValueError, match="not there in fit: 'z'"):
+    with pytest.raises(ValueError, match="not seen in fit: 'z'"):
         model.predict({"z": lazy(data)["a"]})
     with pytest.raises(ValueError, match="view 'a' has 4 columns, but had 5"):
         model.predict({"a": lazy(data)["a"][:, :4]})
@@ -158,7 +158,7 @@ def test_errors(client):
         SMVMEDClassifier().fit(views)
     bad = data["a"].copy()
     bad[100, 2] = np.nan
-    with pytest.raises(ValueError, match=r"block 3: .*view 'a' is partly missing in row 29"):
+    with pytest.raises(ValueError, match=r"block 3: .*view 'a' is partially missing in row 29"):
         SMVMEDClassifier().fit({"a": da.from_array(bad, chunks=(CUTS, -1))}, y)
 
 

@@ -285,7 +285,7 @@ def test_an_estimator_for_each_view(kind):
     assert not hasattr(each["view0"], "classes_")  # the user's own stay unfitted
     assert kind(each).get_params()["view2__max_depth"] == 2
     assert clone(kind(each)).set_params(view2__max_depth=5).estimator["view2"].max_depth == 5
-    with pytest.raises(ValueError, match="it lacks 'view1', 'view2'"):
+    with pytest.raises(ValueError, match="missing: 'view1', 'view2'"):
         kind({"view0": GaussianNB()}).fit(data, y)
 
 

@@ -191,7 +191,7 @@ def test_given_present_is_taken_as_it_is():
         ({"views": {"a": DENSE}, "kinds": {"b": "kernel"}}, ValueError, "do not exist: 'b'"),
         ({"views": {"a": DENSE}, "kinds": {"a": "graph"}}, ValueError, "got 'graph'"),
         ({"views": {"a": DENSE}, "kinds": {"a": "kernel"}}, ValueError, "not square.*column_ids"),
-        ({"views": {"a": DENSE}, "column_ids": {"a": [1, 2, 3]}}, ValueError, "hold features: 'a'"),
+        ({"views": {"a": DENSE}, "column_ids": {"a": [1, 2, 3]}}, ValueError, "for features: 'a'"),
         (
             {"views": {"a": DENSE}, "kinds": {"a": "kernel"}, "column_ids": {"a": [1, 1, 2]}},
             ValueError,

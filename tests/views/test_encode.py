@@ -38,10 +38,10 @@ def test_pandas_categories_and_booleans():
 
 def test_what_is_neither_number_nor_category():
     dated = pd.DataFrame({"d": pd.date_range("2020", periods=3)})
-    with pytest.raises(ValueError, match="view 'f' has columns that are neither numbers nor"):
+    with pytest.raises(ValueError, match="view 'f' has a column that is neither numeric nor"):
         fit_table_codes(MultiViewData({"f": dated}))
     codes = fit_table_codes(MultiViewData({"f": pd.DataFrame(COLUMNS)}))
-    with pytest.raises(ValueError, match="view 'f' had columns of categories in fit"):
+    with pytest.raises(ValueError, match="view 'f' had categorical columns in fit"):
         codes["f"].encode(np.zeros((2, 2)), "f")
-    with pytest.raises(ValueError, match="column 'x' held numbers in fit"):
+    with pytest.raises(ValueError, match="column 'x' was numeric in fit"):
         codes["f"].encode(pd.DataFrame({"x": ["a"], "colour": ["red"]}), "f")

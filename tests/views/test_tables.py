@@ -46,7 +46,7 @@ def test_a_row_without_values_is_missing():
         ([pd.DataFrame({"id": [1]})], TypeError, "dict of view name -> dataframe"),
         ({"a": np.zeros((2, 2))}, TypeError, "table 'a' must be a dataframe, got ndarray"),
         ({"a": pd.DataFrame({"x": [1]})}, ValueError, "table 'a' has no column 'id'.*'x'"),
-        ({"a": pd.DataFrame({"id": [1]})}, ValueError, "no column besides the key"),
+        ({"a": pd.DataFrame({"id": [1]})}, ValueError, "no column other than the key"),
         ({"a": pd.DataFrame({"id": [], "x": []})}, ValueError, "table 'a' has no rows"),
         (
             {"a": pd.DataFrame({"id": [1, 2, 1], "x": [1, 2, 3]})},
@@ -56,7 +56,7 @@ def test_a_row_without_values_is_missing():
         (
             {"a": pl.DataFrame({"id": ["u", None], "x": [1, 2]})},
             ValueError,
-            "table 'a' has no key 'id' in row 1",
+            "table 'a' has no value of the key 'id' in row 1",
         ),
         (
             {

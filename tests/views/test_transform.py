@@ -136,8 +136,8 @@ def test_kernels_are_centred_and_projected():
 @pytest.mark.parametrize(
     ("transformer", "data", "message"),
     [
-        ({"view0": PCA()}, DATA, "it lacks 'view1'"),
-        ({"view0": PCA(), "view1": PCA(), "v": PCA()}, DATA, "it has unknown 'v'"),
+        ({"view0": PCA()}, DATA, "missing: 'view1'"),
+        ({"view0": PCA(), "view1": PCA(), "v": PCA()}, DATA, "unknown: 'v'"),
         ("drop", DATA, r"'fit' and 'transform' or a str among \{'passthrough'\}.*Got 'drop'"),
         (None, DATA, r"'transformer' parameter .* Got None"),
         (KernelCenterer(), DATA, "view 'view0' holds features"),

@@ -1,15 +1,15 @@
-"""The loop and the vote that all boosting methods share.
+"""The training loop and the vote shared by all boosting methods.
 
-A method provides ``_start(problem)``, the state before the first round, and
-``_boost(problem, state)``, one round: a ``Round`` to add to the vote, or None to stop.
+A method implements ``_start(problem)``, which returns the state before the first round, and
+``_boost(problem, state)``, which returns the ``Round`` to add to the vote, or None to stop.
 
-Probabilities are softmax(2 · votes). Boosting drives votes apart, so they tend to be too sure;
-CalibratedClassifierCV mends that.
+Probabilities are softmax(2 · votes). Like those of other boosting methods they tend to be
+overconfident; CalibratedClassifierCV can correct this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -43,39 +43,41 @@ __all__ = ["BoostingClassifier", "BoostingProblem"]
 
 @dataclass(eq=False)
 class BoostingProblem:
-    """The training rows as the rounds see them."""
+    """Training data and settings of a fit, passed to every round."""
 
     codes: np.ndarray
     n_classes: int
     weight: np.ndarray
-    learners: list
+    learners: list[Any]
     n_rounds: int
     random: np.random.RandomState
     prior: np.ndarray
     pool: ThreadPoolExecutor | None
 
     @property
-    def total(self) -> Any:
+    def total(self) -> float:
         """Sum of the sample weights."""
         return self.weight.sum()
 
     @property
-    def n(self) -> Any:
-        """Number of rows for the clips: the sum of the weights, which count like repeated rows.
+    def n(self) -> float:
+        """Effective number of rows: the sum of the weights, which count like repeated rows.
 
-        Weights that sum to less than the rows are many (to 1, say) are taken as shares of these.
+        Weights with a sum below the number of rows (e.g. 1) are treated as shares of the rows.
         """
         return max(self.total, len(self.weight))
 
-    def fit_view(self, v: int, weight: np.ndarray) -> Any:
-        """Weak hypothesis and training predictions of one view."""
+    def fit_view(self, v: int, weight: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Fit a weak learner on one view; return it with its training predictions."""
         return self.learners[v].fit(weight, self._seeds(1)[0])
 
-    def fit_views(self, weights: Any, costs: bool = False) -> Any:
-        """Hypotheses of all views, each for its own weights (or costs); predictions V x n."""
+    def fit_views(
+        self, weights: Sequence[np.ndarray], costs: bool = False
+    ) -> tuple[tuple[Any, ...], np.ndarray]:
+        """Fit a weak learner on every view, with weights (or costs) per view; predictions V x n."""
         tasks = zip(self.learners, weights, self._seeds(len(self.learners)), strict=True)
 
-        def fit(task: Any) -> Any:
+        def fit(task: tuple[Any, np.ndarray, int]) -> tuple[Any, np.ndarray]:
             learner, weight, seed = task
             return learner.fit_costs(weight, seed) if costs else learner.fit(weight, seed)
 
@@ -83,12 +85,12 @@ class BoostingProblem:
         hypotheses, predictions = zip(*run(fit, tasks), strict=True)
         return hypotheses, np.stack(predictions)
 
-    def _seeds(self, size: int) -> Any:
+    def _seeds(self, size: int) -> list[int]:
         return self.random.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
 class BoostingClassifier(MultiViewClassifier, PerViewParams):
-    """Base of the boosting methods."""
+    """Base class of the boosting methods."""
 
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
@@ -137,16 +139,17 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         resumed = self._resume(codes, weight)
         if not resumed:
             self._rounds: list[Round] = []
-            self._state, self._ended = None, False
-            self._seen = (self._layout, codes, weight)
+            self._state, self._stopped = None, False
+            self._training_data = (self._layout, codes, weight)
             self._random = np.random.RandomState(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
-        train, valid = self._split(codes)
-        judge = (
-            EarlyStopping(self, data[valid], codes[valid], weight[valid]) if len(valid) else None
-        )
-        if judge:
+        train, validation = self._split(codes)
+        early_stopping = None
+        if len(validation):
+            early_stopping = EarlyStopping(
+                self, data[validation], codes[validation], weight[validation]
+            )
             data, codes, weight = data[train], codes[train], weight[train]
         n_threads = min(effective_n_jobs(self.n_jobs), data.n_views)
         pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
@@ -161,39 +164,41 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 prior=self.class_prior_,
                 pool=pool,
             )
-            self._run_rounds(problem, judge)
+            self._run_rounds(problem, early_stopping)
         finally:
             if pool is not None:
                 pool.shutdown()
         if not self.warm_start:
-            del self._state, self._random, self._seen
+            del self._state, self._random, self._training_data
         self._set_fitted_attributes()
 
-    def _run_rounds(self, problem: BoostingProblem, judge: Any) -> None:
+    def _run_rounds(self, problem: BoostingProblem, early_stopping: EarlyStopping | None) -> None:
         if self._state is None:
             self._state = self._start(problem)
-        # a method that stopped has nothing to add, also when its fit is continued
-        todo = 0 if self._ended else self.n_estimators - len(self._rounds)
-        with Progress(self, n_tasks=max(0, todo)) as progress:
-            for _ in range(todo):
-                added = self._boost(problem, self._state)
-                if added is None:
-                    self._ended = True
+        # a method that has stopped adds no rounds with warm_start either
+        n_rounds = 0 if self._stopped else self.n_estimators - len(self._rounds)
+        with Progress(self, n_tasks=max(0, n_rounds)) as progress:
+            for _ in range(n_rounds):
+                round_ = self._boost(problem, self._state)
+                if round_ is None:
+                    self._stopped = True
                     break
-                self._rounds.append(added)
-                stop = progress.tick("round")
-                self._ended = added.last
-                if self._ended or stop or (judge and judge.no_better(added)):
+                self._rounds.append(round_)
+                interrupted = progress.tick("round")
+                self._stopped = round_.last
+                if self._stopped or interrupted:
                     break
-        if judge:
-            del self._rounds[judge.best_rounds :]
+                if early_stopping is not None and early_stopping.should_stop(round_):
+                    break
+        if early_stopping is not None:
+            del self._rounds[early_stopping.best_n_rounds :]
 
     def _check_parameter_relations(self) -> None:
         if self.n_iter_no_change is not None and self.warm_start:
             raise ValueError("warm_start cannot be combined with n_iter_no_change")
 
-    def _resume(self, codes: np.ndarray, weight: np.ndarray) -> Any:
-        """Whether a former fit goes on; an error if it was on other rows, labels or views."""
+    def _resume(self, codes: np.ndarray, weight: np.ndarray) -> bool:
+        """Return True if the previous fit is continued, which requires the same training data."""
         if not (self.warm_start and getattr(self, "_state", None) is not None):
             return False
         if self.n_estimators < len(self._rounds):
@@ -201,95 +206,103 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 f"warm_start=True continues a fit of {len(self._rounds)} rounds, but "
                 f"n_estimators={self.n_estimators}"
             )
-        layout, old_codes, old_weight = self._seen
-        for what, same in (
+        layout, old_codes, old_weight = self._training_data
+        for difference, same in (
             (f"{len(old_codes)} rows", len(codes) == len(old_codes)),
-            ("other views", layout == self._layout),
-            ("other labels", np.array_equal(codes, old_codes)),
-            ("other weights", np.array_equal(weight, old_weight)),
+            ("different views", layout == self._layout),
+            ("different labels", np.array_equal(codes, old_codes)),
+            ("different weights", np.array_equal(weight, old_weight)),
         ):
             if not same:
                 raise ValueError(
-                    f"warm_start=True continues a fit on {what}, but X has {len(codes)} rows of "
-                    f"{', '.join(self.view_names_)}; set warm_start=False to start anew"
+                    f"warm_start=True continues a fit on {difference}, but X has {len(codes)} rows "
+                    f"of {', '.join(self.view_names_)}; set warm_start=False for a new fit"
                 )
         return True
 
-    def _split(self, codes: np.ndarray) -> Any:
-        everything = np.arange(len(codes))
+    def _split(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Training and validation rows."""
+        rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
-            return everything, everything[:0]
-        share = float(self.validation_fraction)
-        split = StratifiedShuffleSplit(1, test_size=share, random_state=self._random)
-        return next(split.split(everything, codes))
+            return rows, rows[:0]
+        test_size = float(self.validation_fraction)
+        split = StratifiedShuffleSplit(1, test_size=test_size, random_state=self._random)
+        return next(split.split(rows, codes))
 
     def _learners(
-        self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray, pool: Any
-    ) -> Any:
+        self,
+        data: MultiViewData,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        pool: ThreadPoolExecutor | None,
+    ) -> list[TreeLearner | EstimatorLearner]:
         estimators = per_view(self.estimator, data.view_names, "estimator")
 
-        def make(v: int) -> Any:
+        def make(v: int) -> TreeLearner | EstimatorLearner:
             name, present = data.view_names[v], data.present[:, v]
-            tree = estimators[name]
-            tree = BinnedTreeClassifier(self.max_depth) if tree is None else tree
-            if not self.resample and _grows_on_bins(tree):
-                return TreeLearner(tree, data[name], present, codes, weight, len(self.classes_))
+            estimator = estimators[name]
+            if estimator is None:
+                estimator = BinnedTreeClassifier(self.max_depth)
+            if not self.resample and _is_plain_binned_tree(estimator):
+                return TreeLearner(
+                    estimator, data[name], present, codes, weight, len(self.classes_)
+                )
             return EstimatorLearner(
-                tree, data[name], present, codes, weight, self.classes_, name, self.resample
+                estimator, data[name], present, codes, weight, self.classes_, name, self.resample
             )
 
         run = map if pool is None else pool.map
         return list(run(make, range(data.n_views)))
 
     def _set_fitted_attributes(self) -> None:
-        """Set the public attributes from the rounds."""
+        """Set the public attributes."""
         self.estimators_: list[Any] = [round_.members[0].hypothesis for round_ in self._rounds]
         self.estimator_views_: Any = np.array([r.members[0].view for r in self._rounds], dtype=int)
         self.estimator_weights_ = np.array([round_.weight for round_ in self._rounds])
         self.view_weights_ = self._view_shares()
 
-    def _view_shares(self) -> Any:
+    def _view_shares(self) -> np.ndarray:
         totals = np.zeros(self.n_views_in_)
         for round_ in self._rounds:
-            inner = sum(member.weight for member in round_.members)
+            total_weight = sum(member.weight for member in round_.members)
             for member in round_.members:
-                totals[member.view] += abs(round_.weight) * member.weight / inner
+                totals[member.view] += abs(round_.weight) * member.weight / total_weight
         if totals.sum() == 0:
             return np.full(self.n_views_in_, 1 / self.n_views_in_)
         return totals / totals.sum()
 
     # -- vote ----------------------------------------------------------------------------------
 
-    def _staged_votes(self, data: MultiViewData) -> Iterator[Any]:
-        """Votes after each round, each row's scaled up for the learners whose view it lacks.
+    def _staged_votes(self, data: MultiViewData) -> Iterator[np.ndarray]:
+        """Votes after each round, rescaled in each row for the learners whose view is missing.
 
-        A row that hears no learner gets the votes of the class prior.
+        A row in which all learners abstain gets the votes of the class prior.
         """
         n_classes = len(self.classes_)
-        votes, heard, total = np.zeros((len(data), n_classes)), np.zeros(len(data)), 0.0
+        votes, cast, total = np.zeros((len(data), n_classes)), np.zeros(len(data)), 0.0
         views = gather_views(data)
         tie, prior = tie_break(self.class_prior_), 0.5 * np.log(self.class_prior_)
         if not self._rounds:
             yield np.tile(prior, (len(data), 1))
         for round_ in self._rounds:
             decision = round_decision(round_, views, len(data), self.class_prior_)
-            is_present = np.flatnonzero(decision >= 0)
-            votes[is_present, decision[is_present]] += round_.weight
-            heard[is_present] += abs(round_.weight)
+            rows = np.flatnonzero(decision >= 0)
+            votes[rows, decision[rows]] += round_.weight
+            cast[rows] += abs(round_.weight)
             total += abs(round_.weight)
-            scale = np.divide(total, heard, out=np.zeros_like(heard), where=heard > 0)
-            yield np.where(heard[:, None] > 0, votes * scale[:, None] + tie, prior)
+            scale = np.divide(total, cast, out=np.zeros_like(cast), where=cast > 0)
+            yield np.where(cast[:, None] > 0, votes * scale[:, None] + tie, prior)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
-        for votes in self._staged_votes(data):  # one stage at a time in memory
+        for votes in self._staged_votes(data):  # keeps one stage in memory at a time
             last = votes
         return last
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
-        """softmax(2 · votes), the link under which the exponential loss fits log-odds."""
+        """Softmax(2 · votes), the link for which the exponential loss estimates log-odds."""
         return softmax(2 * self._scores(data), axis=1)
 
-    def staged_decision_function(self, X: Any) -> Iterator[Any]:
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """``decision_function`` after each round.
 
         Parameters
@@ -304,7 +317,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged(X):
             yield votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes
 
-    def staged_predict(self, X: Any) -> Iterator[Any]:
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """``predict`` after each round.
 
         Parameters
@@ -319,12 +332,12 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         for votes in self._staged(X):
             yield self.classes_[votes.argmax(axis=1)]
 
-    def _staged(self, X: Any) -> Iterator[Any]:
-        data, known = self._validate_for_predict(X)
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        data, has_view = self._validate_for_predict(X)
         for votes in self._staged_votes(data):
-            votes[~known] = self.class_prior_
+            votes[~has_view] = self.class_prior_
             yield votes
 
 
-def _grows_on_bins(estimator: Any) -> Any:
+def _is_plain_binned_tree(estimator: Any) -> bool:
     return type(estimator) is BinnedTreeClassifier and estimator.class_weight is None

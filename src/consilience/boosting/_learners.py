@@ -1,8 +1,7 @@
-"""Weak learners: fitted again and again on one view with new weights.
+"""Weak learners that are fitted repeatedly on one view with different weights.
 
-A ``...Learner`` belongs to one view during a fit; its ``fit`` returns a weak hypothesis, an object
-with ``predict(X)`` -> class codes for raw rows of the view, and its predictions for the training
-rows, −1 where the view is missing. Our binned tree reads the view once for all rounds.
+``fit`` of a ``...Learner`` returns a weak hypothesis, an object with ``predict(X)`` -> class codes
+for rows of the view, and its predictions for the training rows, −1 where the view is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from consilience._core.binned import BinnedView
+from consilience._core.binned import BinnedView, Tree
 from consilience._estimators import (
     check_classifier,
     fit_label_encoded,
@@ -25,7 +24,7 @@ __all__ = ["EstimatorLearner", "TreeLearner"]
 
 
 class TreeLearner:
-    """Our binned tree: the view is binned once, every round grows a tree on the bins."""
+    """Binned tree: the view is binned once, and every round grows a tree on the bins."""
 
     def __init__(
         self,
@@ -43,8 +42,8 @@ class TreeLearner:
         rows = None if present.all() else present
         self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
 
-    def fit(self, weight: np.ndarray, seed: int) -> Any:
-        """Tree and its training predictions for these weights."""
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Tree, np.ndarray]:
+        """Grow a tree for these weights; return it with its training predictions."""
         tree = self.binned.grow(
             self.codes,
             weight,
@@ -54,20 +53,22 @@ class TreeLearner:
         )
         return self._with_predictions(tree)
 
-    def fit_costs(self, costs: np.ndarray, seed: int) -> Any:
-        """Tree that makes Σ costs[i, h(i)] small."""
+    def fit_costs(self, costs: np.ndarray, seed: int) -> tuple[Tree, np.ndarray]:
+        """Grow a tree that minimises Σ costs[i, h(i)]."""
         params = self._params(0.0)
-        del params["min_weight_leaf"]  # costs are no weights
+        del params["min_weight_leaf"]  # costs are not weights
         return self._with_predictions(self.binned.grow_cost(costs, seed=self._seed(seed), **params))
 
-    def _seed(self, seed: int) -> Any:
-        given = self.tree.random_state
-        return seed if given is None else check_random_state(given).randint(2**31 - 1)
+    def _seed(self, seed: int) -> int:
+        random_state = self.tree.random_state
+        if random_state is None:
+            return seed
+        return check_random_state(random_state).randint(2**31 - 1)
 
-    def _params(self, total_weight: float) -> Any:
+    def _params(self, total_weight: float) -> dict[str, Any]:
         return self.tree.grow_params(self.binned.n_features, total_weight)
 
-    def _with_predictions(self, tree: Any) -> Any:
+    def _with_predictions(self, tree: Tree) -> tuple[Tree, np.ndarray]:
         predictions = self.binned.predict(tree)
         if not self.present.all():
             predictions = np.where(self.present, predictions, -1)
@@ -75,7 +76,7 @@ class TreeLearner:
 
 
 class EstimatorLearner:
-    """Any scikit-learn classifier, weighted or, if it takes no weights, on a weighted resample."""
+    """Any scikit-learn classifier, fitted with sample weights or on a weighted resample."""
 
     def __init__(
         self,
@@ -92,8 +93,8 @@ class EstimatorLearner:
         check_classifier(estimator, f"view {name!r}")
         if not resample and not takes_weight(estimator):
             raise ValueError(
-                f"{type(last_step(estimator)).__name__} of view {name!r} does not take "
-                "sample_weight; resample=True trains it on rows drawn by their weights"
+                f"{type(last_step(estimator)).__name__} of view {name!r} does not support "
+                "sample_weight; use resample=True to train it on rows drawn by weight"
             )
         self.estimator = estimator
         self.name = name
@@ -102,31 +103,31 @@ class EstimatorLearner:
         self.view = view if len(self.rows) == len(present) else view[self.rows]
         self.codes = codes[self.rows]
         self.n_samples = len(present)
-        # what a regularised learner expects the weights to sum to: those of the rows it sees
+        # weights are rescaled to this sum, on which the effect of regularisation depends
         self.total = weight[self.rows].sum()
 
-    def fit(self, weight: np.ndarray, seed: int) -> Any:
-        """Fitted classifier and its training predictions for these weights."""
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        """Fit the classifier with these weights; return it with its training predictions."""
         weight = weight[self.rows]
-        picked = self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
-        weight = np.ones(len(picked)) if self.resample else weight[picked]
-        X = self.view if len(picked) == len(self.rows) and not self.resample else self.view[picked]
-        hypothesis = self._fit_rows(X, self.codes[picked], weight, seed)
+        rows = self._draw(weight, seed) if self.resample else np.flatnonzero(weight)
+        weight = np.ones(len(rows)) if self.resample else weight[rows]
+        X = self.view if len(rows) == len(self.rows) and not self.resample else self.view[rows]
+        hypothesis = self._fit_rows(X, self.codes[rows], weight, seed)
         return hypothesis, self._predict(hypothesis)
 
-    def fit_costs(self, costs: np.ndarray, seed: int) -> Any:
-        """The exact reduction: row i as class l with weight max_l' costs[i, l'] − costs[i, l]."""
+    def fit_costs(self, costs: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        """Fit row i as class l with weight max_l' costs[i, l'] − costs[i, l], for all i and l."""
         costs = costs[self.rows]
         gains = costs.max(axis=1, keepdims=True) - costs
         row, code = np.nonzero(gains > 0)
         weight = gains[row, code]
         if self.resample:
-            picked = self._draw(weight, seed)
-            row, code, weight = row[picked], code[picked], np.ones(len(picked))
+            drawn = self._draw(weight, seed)
+            row, code, weight = row[drawn], code[drawn], np.ones(len(drawn))
         hypothesis = self._fit_rows(self.view[row], code, weight, seed)
         return hypothesis, self._predict(hypothesis)
 
-    def _draw(self, weight: np.ndarray, seed: int) -> Any:
+    def _draw(self, weight: np.ndarray, seed: int) -> np.ndarray:
         if not weight.any():
             return np.empty(0, dtype=np.intp)
         draws = np.random.RandomState(seed).random_sample(len(weight))

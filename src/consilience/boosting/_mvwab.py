@@ -1,4 +1,4 @@
-"""MVWAB: AdaBoost over votes of all views.
+"""MVWAB: AdaBoost over weighted votes of all views.
 
 Reference: M. Xiao, Y. Guo, "Multi-view AdaBoost for multilingual subjectivity analysis",
 COLING 2012.
@@ -10,66 +10,40 @@ from typing import Any
 
 import numpy as np
 
+from consilience._docstring import fill_docstring
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round, weighted_decision
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["MVWABClassifier"]
 
 
+@fill_docstring(**ENTRIES)
 class MVWABClassifier(BoostingClassifier):
-    """MVWAB: in each round all views vote by their weights, and AdaBoost runs over these votes.
+    """MVWAB: AdaBoost whose learner in each round is a weighted vote of all views.
 
     Each round fits a weak learner on every view with shared weights; the learners better than
-    chance vote with their AdaBoost weights, and the vote as a whole is weighted and updates the
-    distribution. Where a view is missing the others vote.
+    chance vote with their AdaBoost weights, and this vote in turn is weighted and updates the
+    distribution. Where a view is missing, only the others vote.
 
     Parameters
     ----------
-    estimator : classifier or dict of view -> classifier, default=None
-        Weak learner; None is our binned tree of ``max_depth``, whose bins are shared by all rounds.
-    n_estimators : int, default=100
-        Number of rounds.
-    learning_rate : float, default=1.0
-        Factor of every weight.
-    max_depth : int, default=3
-        Depth of the default tree.
-    resample : bool, default=False
-        Train on rows drawn by their weights, for classifiers that do not take sample_weight.
-    validation_fraction : float, default=0.1
-        Share of the rows held out when ``n_iter_no_change`` is given.
-    n_iter_no_change : int or None, default=None
-        Stop after so many rounds without a better held-out accuracy and keep the best number of
-        rounds; None runs them all.
-    warm_start : bool, default=False
-        Continue the last fit on the same rows with a larger ``n_estimators``.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    n_jobs : int or None, default=None
-        Number of threads over the views; None is 1.
+    {base_parameters}
+    {training_parameters}
 
     Attributes
     ----------
     estimators_ : list of lists
-        The weak hypotheses that vote, for each round.
+        The weak learners that vote in each round.
     estimator_views_ : list of ndarrays
-        Numbers of their views, for each round.
+        Indices of their views.
     estimator_weights_ : ndarray of shape (n_rounds,)
         Weight of each round's vote.
     view_estimator_weights_ : ndarray of shape (n_rounds, n_views)
-        Weight of each view in a round's vote; 0 for views that are no better than chance.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of Σ|weight| on each view.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+        Weight of each view in the vote of a round; 0 for views no better than chance.
+    {view_weights_}
+    {fitted_input}
 
     See Also
     --------

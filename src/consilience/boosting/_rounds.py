@@ -1,4 +1,4 @@
-"""What the rounds of a fit leave behind, and how they decide."""
+"""Rounds of a boosted vote, their decisions, and early stopping."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round adds: members that decide together, and the weight of their decision."""
+    """The members added in one round, and the weight of their joint decision."""
 
     weight: float
     members: tuple[Member, ...]
@@ -40,16 +40,13 @@ class Round:
 
 
 def first_largest(values: Any, tolerance: float = 1e-12) -> Any:
-    """Number of the largest value (of each row); the first of those that only rounding parts."""
+    """Argmax along the last axis; the first of values that are equal up to rounding."""
     values = np.asarray(values)
     return np.argmax(values >= values.max(axis=-1, keepdims=True) - tolerance, axis=-1)
 
 
-def gather_views(data: MultiViewData) -> Any:
-    """(matrix of the rows that have the view, their numbers or None for all) for each view.
-
-    Done once: every learner on the view then reads the same numbers, as floats.
-    """
+def gather_views(data: MultiViewData) -> list[tuple[Any, np.ndarray | None]]:
+    """Rows that have the view, as floats, and their indices (None for all), for each view."""
     gathered = []
     for v, (_, view) in enumerate(data.items()):
         rows = None if data.present[:, v].all() else np.flatnonzero(data.present[:, v])
@@ -60,28 +57,28 @@ def gather_views(data: MultiViewData) -> Any:
     return gathered
 
 
-def weighted_decision(predictions: Any, weights: Any, prior: np.ndarray) -> Any:
-    """Class with the largest weighted vote in each row, −1 where nobody votes.
+def weighted_decision(predictions: Any, weights: Any, prior: np.ndarray) -> np.ndarray:
+    """Class with the largest weighted vote in each row; −1 if all members abstain.
 
-    Ties go to the larger prior, then to the lower class.
+    Ties are resolved in favour of the larger prior, then of the first class.
     """
     votes = np.zeros((len(predictions[0]), len(prior)))
     for h, weight in zip(predictions, weights, strict=True):
-        is_present = np.flatnonzero(h >= 0)
-        votes[is_present, h[is_present]] += weight
+        rows = np.flatnonzero(h >= 0)
+        votes[rows, h[rows]] += weight
     return np.where(votes.any(axis=1), (votes + tie_break(prior)).argmax(axis=1), -1)
 
 
-def round_decision(round_: Round, views: Any, n: int, prior: np.ndarray) -> Any:
-    """Class that a round decides for in each of n rows, −1 where none of its views is there."""
+def round_decision(round_: Round, views: Any, n: int, prior: np.ndarray) -> np.ndarray:
+    """Class predicted by a round in each of n rows; −1 where all its views are missing."""
     predictions = [member_predictions(member, views, n) for member in round_.members]
     if len(predictions) == 1:
         return predictions[0]
     return weighted_decision(predictions, [member.weight for member in round_.members], prior)
 
 
-def member_predictions(member: Member, views: Any, n: int) -> Any:
-    """Class codes by one hypothesis, −1 where its view is missing."""
+def member_predictions(member: Member, views: Any, n: int) -> np.ndarray:
+    """Class codes predicted by one hypothesis; −1 where its view is missing."""
     part, rows = views[member.view]
     if rows is None:
         return member.hypothesis.predict(part)
@@ -92,7 +89,7 @@ def member_predictions(member: Member, views: Any, n: int) -> Any:
 
 
 class EarlyStopping:
-    """Accuracy on held-out rows after each round, and when to stop."""
+    """Validation accuracy after each round, and the decision when to stop."""
 
     def __init__(
         self, model: Any, data: MultiViewData, codes: np.ndarray, weight: np.ndarray
@@ -101,16 +98,16 @@ class EarlyStopping:
         self.patience = model.n_iter_no_change
         self.views, self.prior = gather_views(data), model.class_prior_
         self.votes = np.tile(tie_break(self.prior), (len(data), 1))
-        self.best = -np.inf
-        self.best_rounds = self.rounds = 0
+        self.best_score = -np.inf
+        self.best_n_rounds = self.n_rounds = 0
 
-    def no_better(self, round_: Round) -> Any:
-        """Count the round in; True after ``patience`` rounds without a gain."""
+    def should_stop(self, round_: Round) -> bool:
+        """Add a round; return True after ``patience`` rounds without an improvement."""
         decision = round_decision(round_, self.views, len(self.votes), self.prior)
-        is_present = np.flatnonzero(decision >= 0)
-        self.votes[is_present, decision[is_present]] += round_.weight
-        self.rounds += 1
+        rows = np.flatnonzero(decision >= 0)
+        self.votes[rows, decision[rows]] += round_.weight
+        self.n_rounds += 1
         score = np.average(self.votes.argmax(axis=1) == self.codes, weights=self.weight)
-        if score > self.best:
-            self.best, self.best_rounds = score, self.rounds
-        return self.rounds - self.best_rounds >= self.patience
+        if score > self.best_score:
+            self.best_score, self.best_n_rounds = score, self.n_rounds
+        return self.n_rounds - self.best_n_rounds >= self.patience

@@ -1,7 +1,7 @@
-"""rShareBoost: ShareBoost in which a bandit draws the one view that is fitted in each round.
+"""rShareBoost: ShareBoost in which a bandit draws a single view in each round.
 
 Reference: J. Peng, C. Barbu, G. Seetharaman, W. Fan, X. Wu, K. Palaniappan, "ShareBoost: boosting
-for multi-view learning with performance guarantees", ECML PKDD 2011. Its algorithm 4 prints γ where
+for multi-view learning with performance guarantees", ECML PKDD 2011. Its algorithm 4 has γ where
 Exp3.P has a in the confidence term; this is the corrected form.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._docstring import fill_docstring
 from consilience._parameters import FRACTION, POSITIVE, Number, StrOptions
 from consilience._solvers.exp3p import (
     arm_probabilities,
@@ -20,14 +21,15 @@ from consilience._solvers.exp3p import (
     update_log_weights,
 )
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 
 __all__ = ["RShareBoostClassifier"]
 
 
-def edge_reward(right: float, wrong: float, n_classes: int) -> Any:
-    """r = (W₊ + W₋)(1 − √(1−β²)) with the edge β = 1 − εK/(K−1) on the rows that have the view."""
+def edge_reward(right: float, wrong: float, n_classes: int) -> float:
+    """r = (W₊ + W₋)(1 − √(1−β²)) with the edge β = 1 − εK/(K−1) on rows that have the view."""
     seen = right + wrong
     if seen <= 0:
         return 0.0
@@ -35,70 +37,37 @@ def edge_reward(right: float, wrong: float, n_classes: int) -> Any:
     return seen * (1 - np.sqrt(1 - beta**2))
 
 
+@fill_docstring(**ENTRIES)
 class RShareBoostClassifier(BoostingClassifier):
     """rShareBoost: boosting with one view per round, drawn by the bandit Exp3.P.
 
-    A round costs the fit of a single view. Views whose learners have large edges are drawn more
-    often, and none less often than with probability γ/V. A learner worse than chance gets a
-    negative weight: its votes count against what it says.
+    Each round fits a learner on a single view. Views whose learners have large edges are drawn more
+    often, and every view is drawn with probability at least γ/V. A learner worse than chance gets
+    a negative weight, so that its vote counts against the class it predicts.
 
     Parameters
     ----------
-    estimator : classifier or dict of view -> classifier, default=None
-        Weak learner; None is our binned tree of ``max_depth``, whose bins are shared by all rounds.
-    n_estimators : int, default=100
-        Number of rounds.
-    learning_rate : float, default=1.0
-        Factor of every weight.
-    max_depth : int, default=3
-        Depth of the default tree.
+    {base_parameters}
     a : float or "theorem", default=0.15
-        Size of the bandit's confidence term; "theorem" takes a = 2 √ln(VT/δ).
+        Size of the confidence term of the bandit; "theorem" means a = 2 √ln(VT/δ).
     gamma : float or "theorem", default=0.3
-        Share of rounds drawn evenly over the views; "theorem" takes
+        Probability of drawing a view uniformly at random; "theorem" means
         γ = min(3/5, 2 √(3 V ln V / (5 T))).
     delta : float, default=0.05
-        δ of the two formulas: the bandit's bound holds with probability 1 − δ.
-    resample : bool, default=False
-        Train on rows drawn by their weights, for classifiers that do not take sample_weight.
-    validation_fraction : float, default=0.1
-        Share of the rows held out when ``n_iter_no_change`` is given.
-    n_iter_no_change : int or None, default=None
-        Stop after so many rounds without a better held-out accuracy and keep the best number of
-        rounds; None runs them all.
-    warm_start : bool, default=False
-        Continue the last fit on the same rows with a larger ``n_estimators``.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    n_jobs : int or None, default=None
-        Number of threads over the views; None is 1.
+        δ in these formulas: the regret bound of the bandit holds with probability 1 − δ.
+    {training_parameters}
 
     Attributes
     ----------
-    estimators_ : list
-        The weak hypotheses, one for each round.
-    estimator_views_ : ndarray of shape (n_rounds,)
-        Number of the view of each.
-    estimator_weights_ : ndarray of shape (n_rounds,)
-        Weight of each in the vote.
+    {single_learner_rounds}
     view_probabilities_ : ndarray of shape (n_rounds, n_views)
         Probability of each view in each round.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of Σ|weight| on each view.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+    {view_weights_}
+    {fitted_input}
 
     See Also
     --------
-    ShareBoostClassifier : Fits all views in each round and takes the best.
+    ShareBoostClassifier : Fits all views in each round and uses the best.
 
     References
     ----------
@@ -158,7 +127,7 @@ class RShareBoostClassifier(BoostingClassifier):
         self.delta = delta
 
     def _start(self, problem: BoostingProblem) -> dict[str, Any]:
-        self._view_draws: list[int] = []
+        self._probability_rounds: list[np.ndarray] = []
         n_views = len(problem.learners)
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
         return {
@@ -180,10 +149,11 @@ class RShareBoostClassifier(BoostingClassifier):
         )
         alpha = self.learning_rate * learner_weight(right, wrong, problem.n_classes, problem.n)[0]
         state["w"] = reweigh(w, problem.codes, predictions, alpha, problem.n_classes)
-        self._view_draws.append(p)
+        self._probability_rounds.append(p)
         return Round(alpha, (Member(v, hypothesis),))
 
     def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()
         n = len(self._rounds)
-        self.view_probabilities_ = np.array(self._view_draws[:n]).reshape(n, self.n_views_in_)
+        probabilities = np.array(self._probability_rounds[:n])
+        self.view_probabilities_ = probabilities.reshape(n, self.n_views_in_)

@@ -8,68 +8,37 @@ from __future__ import annotations
 
 from typing import Any
 
+from consilience._docstring import fill_docstring
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import choose_view, reweigh
 
 __all__ = ["ShareBoostClassifier"]
 
 
+@fill_docstring(**ENTRIES)
 class ShareBoostClassifier(BoostingClassifier):
-    """ShareBoost: each round the best view's learner joins, and all views share its weights.
+    """ShareBoost: the best learner of each round joins the vote, and all views share the weights.
 
-    Each round fits a weak learner on every view with the same weights and takes the one with the
-    smallest weighted error. It stops when no view is better than chance, and after a perfect
-    learner.
+    Each round fits a weak learner on every view with the same weights and adds the one with the
+    smallest weighted error. Training stops when no view is better than chance, or after a learner
+    without training errors.
 
     A learner abstains where its view is missing. Views are then compared by the normaliser
-    Z = W₀ + 2√(W₊W₋) (weights of the rows it abstains on, gets right, gets wrong), which ranks
-    complete views as their errors do.
+    Z = W₀ + 2√(W₊W₋) (weights of the rows it abstains on, classifies correctly and incorrectly),
+    which ranks complete views by their errors.
 
     Parameters
     ----------
-    estimator : classifier or dict of view -> classifier, default=None
-        Weak learner; None is our binned tree of ``max_depth``, whose bins are shared by all rounds.
-    n_estimators : int, default=100
-        Number of rounds.
-    learning_rate : float, default=1.0
-        Factor of every weight.
-    max_depth : int, default=3
-        Depth of the default tree.
-    resample : bool, default=False
-        Train on rows drawn by their weights, for classifiers that do not take sample_weight.
-    validation_fraction : float, default=0.1
-        Share of the rows held out when ``n_iter_no_change`` is given.
-    n_iter_no_change : int or None, default=None
-        Stop after so many rounds without a better held-out accuracy and keep the best number of
-        rounds; None runs them all.
-    warm_start : bool, default=False
-        Continue the last fit on the same rows with a larger ``n_estimators``.
-    views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    n_jobs : int or None, default=None
-        Number of threads over the views; None is 1.
+    {base_parameters}
+    {training_parameters}
 
     Attributes
     ----------
-    estimators_ : list
-        The weak hypotheses, one for each round.
-    estimator_views_ : ndarray of shape (n_rounds,)
-        Number of the view of each.
-    estimator_weights_ : ndarray of shape (n_rounds,)
-        Weight of each in the vote.
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    view_weights_ : ndarray of shape (n_views,)
-        Share of Σ|weight| on each view.
-    view_names_ : list of str
-        Names of the views.
-    n_views_in_ : int
-        Number of views.
-    n_features_in_ : int
-        Number of columns over all views.
+    {single_learner_rounds}
+    {view_weights_}
+    {fitted_input}
 
     See Also
     --------

@@ -17,7 +17,7 @@ import numpy as np
 
 from consilience.distributed._drivers import Arrays, Stream, add_up
 from consilience.views import MultiViewData
-from consilience.views._lazy import cut_rows
+from consilience.views._lazy import chunk_rows
 from consilience.views._storage import is_lazy
 
 __all__ = ["DaskBlocks", "lazy_blocks", "lazy_output"]
@@ -156,7 +156,7 @@ def _pieces(values: Any, cuts: tuple[int, ...], name: str) -> list[Any]:
         values = np.asarray(values)
     if values.shape[0] != sum(cuts):
         raise ValueError(f"X has {sum(cuts)} samples, but {name} has {values.shape[0]}")
-    return cut_rows(values, cuts, name).to_delayed().reshape(-1).tolist()
+    return chunk_rows(values, cuts, name).to_delayed().reshape(-1).tolist()
 
 
 def _make_block(

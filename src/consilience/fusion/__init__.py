@@ -1,4 +1,4 @@
-"""Fusion of ordinary classifiers: before, after, instead of, and on top of each other."""
+"""Fusion of scikit-learn classifiers: early, late, stacking, and the best single view."""
 
 from consilience.fusion._best_view import BestViewClassifier
 from consilience.fusion._early import EarlyFusionClassifier

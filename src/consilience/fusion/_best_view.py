@@ -1,4 +1,4 @@
-"""Best view: the classifier of the view that does best in cross-validation."""
+"""Best view: the classifier of the view with the best cross-validated accuracy."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from consilience._parameters import (
     Number,
     RealNotInt,
 )
-from consilience.fusion._members import best_method, fit_member
-from consilience.fusion._out_of_fold import are_splits, make_splits, out_of_fold
+from consilience.fusion._members import ViewMember, best_method, fit_member
+from consilience.fusion._out_of_fold import Split, are_splits, make_splits, out_of_fold
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view, per_view_values
@@ -31,46 +31,47 @@ __all__ = ["BestViewClassifier"]
 
 def view_accuracy(
     outputs: np.ndarray, prior: np.ndarray, codes: np.ndarray, weight: np.ndarray, test: Any
-) -> Any:
-    """Weighted accuracy of out-of-fold outputs; a row without the view gets the largest class.
+) -> float:
+    """Weighted accuracy of out-of-fold outputs, with the largest class for rows without the view.
 
-    So a view is judged by what it would do for all samples: one that five rows have cannot win
-    by them.
+    Views are thus compared on all samples, and one that is present in a few rows cannot win by
+    these.
     """
     missing = np.isnan(outputs).any(axis=1)
-    guess = np.where(missing, prior.argmax(), np.where(missing[:, None], 0, outputs).argmax(axis=1))
-    return np.average(guess == codes[test], weights=weight[test])
+    best = np.where(missing[:, None], 0, outputs).argmax(axis=1)
+    y_pred = np.where(missing, prior.argmax(), best)
+    return np.average(y_pred == codes[test], weights=weight[test])
 
 
 class BestViewClassifier(MultiViewClassifier, PerViewParams):
     """The classifier of the one view with the best cross-validated accuracy.
 
-    Every view gets its classifier; a row is decided by the best view that it has.
+    A classifier is fitted on every view; each row is classified by the best of its views.
 
     Parameters
     ----------
     estimator : classifier or dict of view -> classifier, default=None
-        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
+        Cloned for every view, or one for each; None means a logistic regression on scaled columns.
     cv : int, float, splitter or iterable of splits, default=5
-        Folds of the comparison; a float is the share of a single hold-out. A splitter that needs
-        groups is given as its splits.
+        Splits for the comparison; a float is the test size of a single hold-out split. For a
+        splitter that needs groups, pass the splits.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
-        Weights of the classes, multiplied into the sample weights (also in the comparison).
+        Weights of the classes, multiplied into the sample weights, also in the comparison.
     random_state : int, RandomState or None, default=None
-        Seeds the hold-out and the classifiers that have no seed of their own.
+        Seed of the hold-out split and of the classifiers whose own ``random_state`` is None.
     n_jobs : int or None, default=None
-        Number of threads over views and folds; None is 1.
+        Number of threads over views and folds; None means 1.
 
     Attributes
     ----------
     best_view_ : str
-        The view that decides where it is present.
+        The view whose classifier is used where it is present.
     view_scores_ : ndarray of shape (n_views,)
-        Cross-validated accuracies (rows without the view count as the largest class).
+        Cross-validated accuracies; the largest class is predicted for rows without the view.
     estimators_ : dict of view -> classifier
-        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+        The fitted classifiers; views with training rows of fewer than two classes have none.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
@@ -80,11 +81,11 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     See Also
     --------
-    LateFusionClassifier : All views vote.
+    LateFusionClassifier : A vote of all views.
 
     Examples
     --------
@@ -126,7 +127,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
 
     @property
     def _drops_zero_weights(self) -> bool:
-        # splits given as row numbers must keep their meaning
+        # splits given as row indices must stay valid
         return not are_splits(self.cv)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
@@ -135,11 +136,11 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         splits = make_splits(self.cv, codes, weight, self.random_state) if len(names) > 1 else []
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
-        def score(task: Any) -> Any:
+        def score(task: tuple[str, Split]) -> np.ndarray:
             name, split = task
             return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
 
-        def fit(name: str) -> Any:
+        def fit(name: str) -> ViewMember | None:
             return fit_member(estimators[name], data, name, codes, weight, self.classes_)
 
         with Progress(self, n_tasks=len(names) * (len(splits) + 1)) as progress:
@@ -159,40 +160,40 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         )
         self._members = {member.name: member for member in members if member is not None}
         if not self._members:
-            raise ValueError("no view has training rows of two classes")
+            raise ValueError("no view has training rows of at least two classes")
         order = np.argsort(-self.view_scores_, kind="stable")
         self._ranking = [names[v] for v in order if names[v] in self._members]
         self.estimators_ = {name: member.estimator for name, member in self._members.items()}
         self.best_view_ = self._ranking[0]
         self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
 
-    def _answer(self, data: MultiViewData, method: str | None) -> Any:
-        answer = np.full((len(data), len(self.classes_)), np.nan)
+    def _outputs(self, data: MultiViewData, method: str | None) -> np.ndarray:
+        """``method`` of the best present view of each row; by default its ``best_method``."""
+        outputs = np.full((len(data), len(self.classes_)), np.nan)
         for name in self._ranking:
-            unanswered = np.flatnonzero(np.isnan(answer).any(axis=1))
-            if len(unanswered) == 0:
+            rows = np.flatnonzero(np.isnan(outputs).any(axis=1))
+            if len(rows) == 0:
                 break
             member = self._members[name]
-            how = method or best_method(member.estimator)
-            answer[unanswered] = member.output(data[unanswered], how)
-        answer[np.isnan(answer).any(axis=1)] = self.class_prior_
-        return answer
+            outputs[rows] = member.output(data[rows], method or best_method(member.estimator))
+        outputs[np.isnan(outputs).any(axis=1)] = self.class_prior_
+        return outputs
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
-        return self._answer(data, None)
+        return self._outputs(data, None)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
-        return self._answer(data, "predict_proba")
+        return self._outputs(data, "predict_proba")
 
     def _has_probabilities(self) -> bool:
         if hasattr(self, "_members"):
-            given: list[Any] = [member.estimator for member in self._members.values()]
+            estimators: list[Any] = [member.estimator for member in self._members.values()]
         else:
-            given = per_view_values(self.estimator)
-        return all(e is None or hasattr(e, "predict_proba") for e in given)
+            estimators = per_view_values(self.estimator)
+        return all(e is None or hasattr(e, "predict_proba") for e in estimators)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # one view decides: a group of columns can be too poor for scikit-learn's accuracy check
+        # a single group of columns may not reach the accuracy that scikit-learn's check requires
         tags.classifier_tags.poor_score = self.views is not None
         return tags

@@ -23,12 +23,12 @@ from consilience.views._storage import fill_rows
 
 __all__ = ["EarlyFusionClassifier"]
 
-# a concatenation with fewer stored values than this share is kept sparse
+# density below which a concatenation with sparse views is kept sparse
 SPARSE_BELOW = 0.3
 
 
 def concatenate(data: MultiViewData, fill: dict[str, np.ndarray], sparse: bool) -> Any:
-    """Views side by side, rows of missing views replaced by ``fill[view]`` (one row each)."""
+    """Concatenate the views; rows of missing views are imputed with ``fill[view]`` (one row)."""
     blocks = []
     for v, (name, view) in enumerate(data.items()):
         missing = ~data.present[:, v]
@@ -38,8 +38,8 @@ def concatenate(data: MultiViewData, fill: dict[str, np.ndarray], sparse: bool) 
     return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
 
 
-def view_means(data: MultiViewData, weight: np.ndarray) -> Any:
-    """Weighted column means of each view over the rows that have it (zeros if no row has)."""
+def view_means(data: MultiViewData, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """Weighted column means of each view over the rows that have it (zeros if there are none)."""
     means = {}
     for v, (name, view) in enumerate(data.items()):
         rows = np.flatnonzero(data.present[:, v])
@@ -48,36 +48,36 @@ def view_means(data: MultiViewData, weight: np.ndarray) -> Any:
     return means
 
 
-def stays_sparse(data: MultiViewData, estimator: Any) -> Any:
-    """Whether a concatenation with any sparse view is thin enough, and welcome as a sparse matrix.
+def concatenates_sparse(data: MultiViewData, estimator: Any) -> bool:
+    """Return True for sparse data of low density if the classifier supports sparse matrices.
 
-    A view that no row has does not count: it has no storage of its own.
+    Views that are missing in all rows are ignored.
     """
     views = [view for v, (_, view) in enumerate(data.items()) if data.present[:, v].any()]
     if not any(sp.issparse(view) for view in views):
         return False
-    stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
-    thin = stored < SPARSE_BELOW * len(data) * sum(view.shape[1] for view in views)
-    return thin and (estimator is None or get_tags(estimator).input_tags.sparse)
+    n_stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
+    n_values = len(data) * sum(view.shape[1] for view in views)
+    return n_stored < SPARSE_BELOW * n_values and (estimator is None or get_tags(estimator).input_tags.sparse)
 
 
 class EarlyFusionClassifier(MultiViewClassifier):
-    """One classifier on all views side by side.
+    """One classifier on the concatenation of all views.
 
-    A missing view is replaced by its training means, or passed on as NaN if the classifier takes
-    NaN. The concatenation is sparse when there are sparse views, fewer than 30 % of its values are
-    stored and the classifier takes sparse matrices.
+    Missing views are imputed with their training means, or left as NaN if the classifier supports
+    NaN. The concatenation is sparse if some views are sparse, its density is below 30 % and the
+    classifier supports sparse matrices.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Any scikit-learn classifier; None is a logistic regression on scaled columns.
+        Any scikit-learn classifier; None means a logistic regression on scaled columns.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
     random_state : int, RandomState or None, default=None
-        Seeds the classifier where it has no seed of its own.
+        Seed of the classifier, used where its own ``random_state`` is None.
 
     Attributes
     ----------
@@ -86,14 +86,14 @@ class EarlyFusionClassifier(MultiViewClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
-        Share of each view in the decision, from coefficients or importances; AttributeError where
-        the classifier has neither.
+        Share of each view in the coefficients or feature importances; AttributeError if the
+        classifier has neither.
     view_names_ : list of str
         Names of the views.
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     See Also
     --------
@@ -132,11 +132,11 @@ class EarlyFusionClassifier(MultiViewClassifier):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         if self.estimator is not None:
             check_classifier(self.estimator, "all views")
-        self._sparse = stays_sparse(data, self.estimator)
-        probe = sp.csr_array((1, 1)) if self._sparse else np.zeros((1, 1))
-        estimator = with_seeds({"": use_default(self.estimator, probe)}, self.random_state)[""]
+        self._sparse = concatenates_sparse(data, self.estimator)
+        example = sp.csr_array((1, 1)) if self._sparse else np.zeros((1, 1))
+        estimator = with_seeds({"": use_default(self.estimator, example)}, self.random_state)[""]
         self._fill = view_means(data, weight)
-        # scikit-learn's trees take NaN in dense matrices only
+        # scikit-learn's trees support NaN in dense matrices only
         if get_tags(estimator).input_tags.allow_nan and not self._sparse:
             self._fill = {name: np.full_like(row, np.nan) for name, row in self._fill.items()}
         X = concatenate(data, self._fill, self._sparse)
@@ -144,28 +144,28 @@ class EarlyFusionClassifier(MultiViewClassifier):
             self.estimator_ = fit_weighted(estimator, X, self.classes_[codes], weight, "all views")
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
-        return self._answer(data, best_method(self.estimator_))
+        return self._output(data, best_method(self.estimator_))
 
-    def _answer(self, data: MultiViewData, method: str) -> Any:
+    def _output(self, data: MultiViewData, method: str) -> np.ndarray:
         X = concatenate(data, self._fill, self._sparse)
         return class_scores(self.estimator_, X, method, self.classes_)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
-        return self._answer(data, "predict_proba")
+        return self._output(data, "predict_proba")
 
     def _has_probabilities(self) -> bool:
         estimator = getattr(self, "estimator_", self.estimator)
         return estimator is None or hasattr(estimator, "predict_proba")
 
     @property
-    def view_weights_(self) -> Any:
-        """Share of each view in the decision."""
+    def view_weights_(self) -> np.ndarray:
+        """Share of each view in the coefficients or feature importances."""
         shares = None
         if hasattr(self, "estimator_"):
             shares = block_shares(self.estimator_, list(self._layout.widths))
         if shares is None:
             raise AttributeError(
-                "view_weights_ needs a fitted classifier with coef_ or feature_importances_ "
+                "view_weights_ requires a fitted classifier with coef_ or feature_importances_ "
                 "over the columns of the views"
             )
         return shares

@@ -1,4 +1,4 @@
-"""Late fusion: one classifier per view, and a vote of those whose view is there."""
+"""Late fusion: one classifier per view, and a vote of those whose view is present."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from consilience._parameters import (
     StrOptions,
 )
 from consilience._targets import tie_break
-from consilience.fusion._members import fit_member
+from consilience.fusion._members import ViewMember, fit_member
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
@@ -30,10 +30,10 @@ __all__ = ["LateFusionClassifier"]
 METHOD_OF_VOTING = {"soft": "predict_proba", "hard": "predict", "sum": "decision_function"}
 
 
-def average_present(outputs: np.ndarray, weights: Any) -> Any:
-    """Weighted mean over the views (V x n x K, NaN = missing) that each row has.
+def average_present(outputs: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean of the outputs (V x n x K, NaN = missing) of the views present in each row.
 
-    Returns the mean and the mask of rows that have none of the voting views.
+    Also return the mask of rows in which no view with a positive weight is present.
     """
     is_present = ~np.isnan(outputs).any(axis=2)
     share = is_present * np.asarray(weights)[:, None]
@@ -47,31 +47,31 @@ def average_present(outputs: np.ndarray, weights: Any) -> Any:
 class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     """A vote of one classifier per view.
 
-    Each classifier learns from the rows that have its view; at prediction the votes are averaged
-    over the views that a row has. Equal votes go to the class with the larger prior.
+    Each classifier is fitted on the rows that have its view; at prediction the votes are averaged
+    over the views present in a row. Ties are resolved in favour of the class with the larger prior.
 
     Parameters
     ----------
     estimator : classifier or dict of view -> classifier, default=None
-        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
-        Kernel and distance views take estimators of precomputed matrices.
+        Cloned for every view, or one for each; None means a logistic regression on scaled columns.
+        Kernel and distance views require estimators of precomputed matrices.
     voting : {"soft", "hard", "sum"}, default="soft"
-        Mean of the probabilities, share of the votes, or mean of the decision values.
+        Average the probabilities, the predictions (as votes), or the decision values.
     weights : array of shape (n_views,) or dict of view -> float, default=None
-        Weights of the votes; None counts all alike.
+        Weights of the votes; None means equal weights.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
     random_state : int, RandomState or None, default=None
-        Seeds the classifiers that have no seed of their own.
+        Seed of the classifiers whose own ``random_state`` is None.
     n_jobs : int or None, default=None
-        Number of threads over the views; None is 1.
+        Number of threads over the views; None means 1.
 
     Attributes
     ----------
     estimators_ : dict of view -> classifier
-        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+        The fitted classifiers; views with training rows of fewer than two classes have none.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
@@ -81,12 +81,12 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     See Also
     --------
-    EarlyFusionClassifier : One classifier on all views side by side.
-    StackingFusionClassifier : A second classifier learns how to combine the votes.
+    EarlyFusionClassifier : One classifier on the concatenation of all views.
+    StackingFusionClassifier : A final classifier learns how to combine the outputs.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         )
         votes = self._vote_weights(data.view_names)
 
-        def fit(name: str) -> Any:
+        def fit(name: str) -> ViewMember | None:
             return fit_member(estimators[name], data, name, codes, weight, self.classes_)
 
         with Progress(self, n_tasks=data.n_views) as progress:
@@ -144,11 +144,11 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         self.estimators_ = {member.name: member.estimator for member in self._members}
         votes = votes * [member is not None for member in members]
         if not votes.any():
-            raise ValueError("no view with a positive weight has training rows of two classes")
+            raise ValueError("no view with a positive weight has training rows of at least two classes")
         self.view_weights_ = votes / votes.sum()
         self._require_method(METHOD_OF_VOTING[self.voting])
 
-    def _vote_weights(self, names: tuple[str, ...]) -> Any:
+    def _vote_weights(self, names: tuple[str, ...]) -> np.ndarray:
         if self.weights is None:
             return np.ones(len(names))
         weights = self.weights
@@ -167,7 +167,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
             if not hasattr(member.estimator, method):
                 others = {"soft": "'sum' or 'hard'", "sum": "'soft' or 'hard'"}[self.voting]
                 raise ValueError(
-                    f"voting={self.voting!r} needs {method}, which "
+                    f"voting={self.voting!r} requires {method}, which "
                     f"{type(member.estimator).__name__} of view {member.name!r} does not have; "
                     f"use voting={others}"
                 )
@@ -175,8 +175,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     def _scores(self, data: MultiViewData) -> np.ndarray:
         method = METHOD_OF_VOTING[self.voting]
         outputs = np.stack([member.output(data, method) for member in self._members])
-        voting = [self.view_names_.index(member.name) for member in self._members]
-        scores, has_none = average_present(outputs, self.view_weights_[voting])
+        indices = [self.view_names_.index(member.name) for member in self._members]
+        scores, has_none = average_present(outputs, self.view_weights_[indices])
         scores[has_none] = self.class_prior_
         if self.voting == "sum":
             return scores

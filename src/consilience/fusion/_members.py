@@ -1,8 +1,8 @@
-"""One ordinary scikit-learn classifier on one view: what the fusion methods are made of.
+"""A scikit-learn classifier on a single view, the building block of the fusion methods.
 
-``fit_member`` trains on the rows where the view is present; the resulting ``ViewMember`` answers
-for all classes of the problem, also those its rows never showed, and leaves NaN where the view is
-missing, so that each method applies its own policy.
+``fit_member`` fits it on the rows where the view is present. The outputs of the resulting
+``ViewMember`` cover all classes, including those absent from these rows, and are NaN where the view
+is missing, which each fusion method handles in its own way.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ __all__ = [
 ]
 
 
-def class_scores(estimator: Any, X: Any, method: str, classes: np.ndarray) -> Any:
-    """Answer of a fitted classifier as scores (n x K) over ``classes``, which it may not all know.
+def class_scores(estimator: Any, X: Any, method: str, classes: np.ndarray) -> np.ndarray:
+    """Scores (n x K) of a fitted classifier for ``classes``, some of which may be unknown to it.
 
-    predict_proba gives an unknown class 0; decision_function gives it the least score of the
-    known ones; predict is a vote, 1 for the chosen class.
+    An unknown class gets the probability 0, or the lowest decision value of the known classes;
+    predictions are converted to votes, 1 for the predicted class.
     """
-    answer = getattr(estimator, method)(X)
+    output = getattr(estimator, method)(X)
     if method == "predict":
-        return (answer[:, None] == classes).astype(np.float64)
-    if answer.ndim == 1:
-        answer = np.column_stack([-answer, answer]) / 2
+        return (output[:, None] == classes).astype(np.float64)
+    if output.ndim == 1:
+        output = np.column_stack([-output, output]) / 2
     known = np.searchsorted(classes, estimator.classes_)
     if len(known) == len(classes):
-        return answer
-    scores = np.zeros((len(answer), len(classes)))
+        return output
+    scores = np.zeros((len(output), len(classes)))
     if method == "decision_function":
-        scores[:] = answer.min(axis=1, keepdims=True)
-    scores[:, known] = answer
+        scores[:] = output.min(axis=1, keepdims=True)
+    scores[:, known] = output
     return scores
 
 
-def best_method(estimator: Any) -> Any:
-    """The most informative answer a classifier has."""
+def best_method(estimator: Any) -> str:
+    """Name of the most informative prediction method of a classifier."""
     if hasattr(estimator, "predict_proba"):
         return "predict_proba"
     return "decision_function" if hasattr(estimator, "decision_function") else "predict"
@@ -70,8 +70,8 @@ class ViewMember:
     sparse: bool
     reference: Reference | None
 
-    def output(self, data: MultiViewData, method: str) -> Any:
-        """``method`` for every row (n x K), NaN in rows that lack the view."""
+    def output(self, data: MultiViewData, method: str) -> np.ndarray:
+        """Scores of ``method`` for every row (n x K); NaN in rows without the view."""
         present = data.present[:, data.view_names.index(self.name)]
         scores = np.full((len(data), len(self.classes)), np.nan)
         if present.any():
@@ -96,19 +96,19 @@ def fit_member(
     weight: np.ndarray,
     classes: np.ndarray,
     quiet: bool = False,
-) -> Any:
-    """Train a clone of ``estimator`` on the rows that have the view; None if it cannot vote.
+) -> ViewMember | None:
+    """Fit a clone of ``estimator`` on the rows that have the view.
 
-    That it cannot is warned about, unless ``quiet``: one fold is not the whole.
+    If these have fewer than two classes, return None and, unless ``quiet``, warn.
     """
     v = data.view_names.index(name)
     rows = np.flatnonzero(data.present[:, v] & (weight > 0))
     if len(np.unique(codes[rows])) < 2 and quiet:
         return None
     if len(np.unique(codes[rows])) < 2:
-        seen = "no" if len(rows) == 0 else "only one class of"
+        which = "no training rows" if len(rows) == 0 else "training rows of only one class"
         warn_user(
-            f"view {name!r} is present in {seen} training rows and takes no part in the decision"
+            f"view {name!r} is present in {which} and does not contribute to predictions"
         )
         return None
     if len(rows) < len(data):
@@ -131,7 +131,7 @@ def fit_member(
 
 
 def use_default(estimator: Any, X: Any) -> Any:
-    """The estimator, or for None a logistic regression on scaled columns."""
+    """Return the estimator; for None, a logistic regression on scaled columns."""
     if estimator is not None:
         return estimator
     steps = [MaxAbsScaler() if sp.issparse(X) else StandardScaler()]
@@ -141,12 +141,12 @@ def use_default(estimator: Any, X: Any) -> Any:
     return make_pipeline(*steps)
 
 
-def block_shares(estimator: Any, widths: list[int]) -> Any:
-    """Share of each block of columns in a linear or tree model's decision, or None if unknown.
+def block_shares(estimator: Any, widths: list[Any]) -> np.ndarray | None:
+    """Share of each block of columns in a linear or tree model, or None if it is unknown.
 
-    Blocks are compared by the norm of their coefficients (which asks for columns of one scale) or
-    by the sum of their importances. In a pipeline the last step counts, provided that the steps
-    before it kept the columns.
+    Blocks are compared by the norm of their coefficients (which presumes columns on a common scale)
+    or by the sum of their importances. For a pipeline the last step is used, provided that the
+    other steps do not change the number of columns.
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     coef, importances = getattr(last, "coef_", None), getattr(last, "feature_importances_", None)
@@ -165,7 +165,7 @@ def block_shares(estimator: Any, widths: list[int]) -> Any:
     return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
 
 
-def _finite_block(block: np.ndarray, name: str) -> Any:
+def _finite_block(block: np.ndarray, name: str) -> np.ndarray:
     if not np.isfinite(block).all():
         row, column = np.argwhere(~np.isfinite(block))[0]
         raise ValueError(

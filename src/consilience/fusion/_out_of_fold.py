@@ -1,10 +1,10 @@
-"""Splits of the training rows, and what a view's classifier says about rows it has not seen."""
+"""Splits of the training rows, and out-of-fold outputs of the classifiers of single views."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
@@ -12,27 +12,30 @@ from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 from consilience.fusion._members import best_method, fit_member
 from consilience.views import MultiViewData
 
-__all__ = ["are_splits", "is_share", "make_splits", "out_of_fold"]
+__all__ = ["Split", "are_splits", "is_test_size", "make_splits", "out_of_fold"]
 
 
-def are_splits(cv: Any) -> Any:
-    """True for splits given as row numbers, as opposed to a number, a share or a splitter."""
+Split: TypeAlias = tuple[np.ndarray, np.ndarray]
+
+
+def are_splits(cv: Any) -> bool:
+    """Return True for an iterable of splits, as opposed to a number or a splitter."""
     return isinstance(cv, Iterable)
 
 
-def is_share(cv: Any) -> Any:
-    """True for a number that is not whole: the share of a hold-out."""
+def is_test_size(cv: Any) -> bool:
+    """Return True for a float, the test size of a hold-out split."""
     return isinstance(cv, numbers.Real) and not isinstance(cv, numbers.Integral)
 
 
-def make_splits(cv: Any, codes: np.ndarray, weight: np.ndarray, random_state: Any) -> Any:
-    """(train, test) row numbers from a number of folds, a hold-out share, a splitter or splits."""
+def make_splits(cv: Any, codes: np.ndarray, weight: np.ndarray, random_state: Any) -> list[Split]:
+    """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
     n = len(codes)
-    if is_share(cv):
+    if is_test_size(cv):
         holdout = StratifiedShuffleSplit(1, test_size=float(cv), random_state=random_state)
         return list(holdout.split(np.zeros(n), codes))
     splits = [
-        (_row_numbers(train, n), _row_numbers(test, n))
+        (_row_indices(train, n), _row_indices(test, n))
         for train, test in check_cv(cv, codes, classifier=True).split(np.zeros(n), codes)
     ]
     if not splits:
@@ -45,7 +48,7 @@ def make_splits(cv: Any, codes: np.ndarray, weight: np.ndarray, random_state: An
     return splits
 
 
-def _row_numbers(rows: np.ndarray, n: int) -> Any:
+def _row_indices(rows: np.ndarray, n: int) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.dtype == bool and len(rows) == n:
         return np.flatnonzero(rows)
@@ -61,9 +64,9 @@ def out_of_fold(
     codes: np.ndarray,
     weight: np.ndarray,
     classes: np.ndarray,
-    split: Any,
-) -> Any:
-    """Output (n_test x K) of a classifier trained on the split's training rows, NaN if missing."""
+    split: Split,
+) -> np.ndarray:
+    """Outputs (n_test x K) of a classifier fitted on the training rows; NaN without the view."""
     train, test = split
     member = fit_member(
         estimator, data[train], name, codes[train], weight[train], classes, quiet=True

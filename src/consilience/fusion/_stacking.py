@@ -1,4 +1,4 @@
-"""Stacking fusion: a second classifier learns how to combine the answers of the views."""
+"""Stacking fusion: a final classifier learns how to combine the outputs of the views."""
 
 from __future__ import annotations
 
@@ -22,12 +22,19 @@ from consilience._parameters import (
     RealNotInt,
 )
 from consilience.fusion._members import (
+    ViewMember,
     best_method,
     block_shares,
     class_scores,
     fit_member,
 )
-from consilience.fusion._out_of_fold import are_splits, is_share, make_splits, out_of_fold
+from consilience.fusion._out_of_fold import (
+    Split,
+    are_splits,
+    is_test_size,
+    make_splits,
+    out_of_fold,
+)
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
@@ -35,10 +42,10 @@ from consilience.views._params import PerViewParams, per_view
 __all__ = ["StackingFusionClassifier"]
 
 
-def stack_answers(outputs: np.ndarray, fills: Any) -> Any:
-    """Answers (V x n x K) side by side, ``fills[v]`` where view v is missing.
+def stack_outputs(outputs: np.ndarray, fills: Any) -> np.ndarray:
+    """Concatenate the outputs (V x n x K) of the views, imputed with ``fills[v]`` where missing.
 
-    For two classes the second column of each view says it all.
+    For two classes only the second column of each view is used, which determines the first.
     """
     outputs = np.where(np.isnan(outputs), np.asarray(fills)[:, None, :], outputs)
     if outputs.shape[2] == 2:
@@ -46,8 +53,10 @@ def stack_answers(outputs: np.ndarray, fills: Any) -> Any:
     return np.hstack(list(outputs))
 
 
-def missing_answers(members: list[Any], outputs: np.ndarray, prior: np.ndarray) -> Any:
-    """What stands for a missing view: the class prior, or the mean of its decision values."""
+def missing_outputs(
+    members: list[ViewMember], outputs: np.ndarray, prior: np.ndarray
+) -> list[np.ndarray]:
+    """Imputed outputs of missing views: the class prior, or the mean of the decision values."""
     return [
         prior
         if best_method(member.estimator) != "decision_function" or np.isnan(output).all()
@@ -57,46 +66,46 @@ def missing_answers(members: list[Any], outputs: np.ndarray, prior: np.ndarray) 
 
 
 class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
-    """One classifier per view, and a final one that learns from their out-of-fold answers.
+    """One classifier per view, and a final one fitted on their out-of-fold outputs.
 
     Parameters
     ----------
     estimator : classifier or dict of view -> classifier, default=None
-        Cloned for every view, or one for each; None is a logistic regression on scaled columns.
+        Cloned for every view, or one for each; None means a logistic regression on scaled columns.
     final_estimator : classifier, default=None
-        Learns from the probabilities (or decision values) of the views; None is a logistic
+        Fitted on the probabilities (or decision values) of the views; None means a logistic
         regression.
     cv : int, float, splitter or iterable of splits, default=5
-        How the final classifier's training answers are made. Folds: each row is answered by
-        classifiers that did not see it, which are then refitted on all rows. A float: the
-        classifiers learn from the other rows and the final one from this share of them. A splitter
-        that needs groups is given as its splits.
+        How the training data of the final classifier are computed. With folds, from outputs for
+        held-out rows, and the classifiers of the views are then refitted on all rows. With a float,
+        the final classifier is fitted on this fraction of the rows and the classifiers of the views
+        on the others. For a splitter that needs groups, pass the splits.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
     random_state : int, RandomState or None, default=None
-        Seeds the hold-out and the classifiers that have no seed of their own.
+        Seed of the hold-out split and of the classifiers whose own ``random_state`` is None.
     n_jobs : int or None, default=None
-        Number of threads over views and folds; None is 1.
+        Number of threads over views and folds; None means 1.
 
     Attributes
     ----------
     estimators_ : dict of view -> classifier
-        The fitted classifiers; a view whose training rows showed fewer than two classes has none.
+        The fitted classifiers; views with training rows of fewer than two classes have none.
     final_estimator_ : classifier
-        The fitted combiner.
+        The fitted final classifier.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
-        Share of each view in the combiner; AttributeError where it has neither coefficients nor
-        importances.
+        Share of each view in the coefficients or feature importances of the final classifier;
+        AttributeError if it has neither.
     view_names_ : list of str
         Names of the views.
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     See Also
     --------
@@ -149,7 +158,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
 
     @property
     def _drops_zero_weights(self) -> bool:
-        # splits given as row numbers must keep their meaning
+        # splits given as row indices must stay valid
         return not are_splits(self.cv)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
@@ -160,14 +169,14 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         *members, final = with_seeds({**estimators, "": final}, self.random_state).values()
         estimators = dict(zip(names, members, strict=True))
         splits = make_splits(self.cv, codes, weight, self.random_state)
-        holdout = is_share(self.cv)
+        holdout = is_test_size(self.cv)
         base_rows = splits[0][0] if holdout else np.arange(len(data))
         base = (data[base_rows], codes[base_rows], weight[base_rows])
 
-        def fit(name: str) -> Any:
+        def fit(name: str) -> ViewMember | None:
             return fit_member(estimators[name], base[0], name, base[1], base[2], self.classes_)
 
-        def answer(task: Any) -> Any:
+        def predict_fold(task: tuple[str, Split]) -> np.ndarray:
             name, split = task
             return out_of_fold(estimators[name], data, name, codes, weight, self.classes_, split)
 
@@ -176,45 +185,45 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
             fitted = progress.map(fit, names, "fit view")
             self._members = [member for member in fitted if member is not None]
             if not self._members:
-                raise ValueError("no view has training rows of two classes")
+                raise ValueError("no view has training rows of at least two classes")
             voting = [member.name for member in self._members]
             tasks = [(name, split) for name in voting for split in folds]
-            answers = progress.map(answer, tasks, "answer fold")
+            fold_outputs = progress.map(predict_fold, tasks, "predict fold")
         if holdout:
             rows = splits[0][1]
             outputs = self._outputs(data[rows])
         else:
             rows = np.concatenate([test for _, test in splits])
-            outputs = np.concatenate(answers).reshape(len(voting), len(rows), -1)
-        self._fills = missing_answers(self._members, outputs, self.class_prior_)
-        X = stack_answers(outputs, self._fills)
-        kept = weight[rows] > 0
-        rows, X = rows[kept], X[kept]
+            outputs = np.concatenate(fold_outputs).reshape(len(voting), len(rows), -1)
+        self._fills = missing_outputs(self._members, outputs, self.class_prior_)
+        X = stack_outputs(outputs, self._fills)
+        has_weight = weight[rows] > 0
+        rows, X = rows[has_weight], X[has_weight]
         y = self.classes_[codes[rows]]
-        self.final_estimator_ = fit_weighted(final, X, y, weight[rows], "the answers of the views")
+        self.final_estimator_ = fit_weighted(final, X, y, weight[rows], "the outputs of the views")
         self.estimators_ = {member.name: member.estimator for member in self._members}
 
-    def _outputs(self, data: MultiViewData) -> Any:
+    def _outputs(self, data: MultiViewData) -> np.ndarray:
         return np.stack([m.output(data, best_method(m.estimator)) for m in self._members])
 
-    def _stack(self, data: MultiViewData) -> Any:
-        return stack_answers(self._outputs(data), self._fills)
+    def _stack(self, data: MultiViewData) -> np.ndarray:
+        return stack_outputs(self._outputs(data), self._fills)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
-        return self._final_answer(data, best_method(self.final_estimator_))
+        return self._final_output(data, best_method(self.final_estimator_))
 
-    def _final_answer(self, data: MultiViewData, method: str) -> Any:
+    def _final_output(self, data: MultiViewData, method: str) -> np.ndarray:
         return class_scores(self.final_estimator_, self._stack(data), method, self.classes_)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
-        return self._final_answer(data, "predict_proba")
+        return self._final_output(data, "predict_proba")
 
     def _has_probabilities(self) -> bool:
         final = getattr(self, "final_estimator_", self.final_estimator)
         return final is None or hasattr(final, "predict_proba")
 
     @property
-    def view_weights_(self) -> Any:
+    def view_weights_(self) -> np.ndarray:
         """Share of each view in the final classifier."""
         shares = None
         if hasattr(self, "final_estimator_"):
@@ -222,7 +231,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
             shares = block_shares(self.final_estimator_, [width] * len(self._members))
         if shares is None:
             raise AttributeError(
-                "view_weights_ needs a fitted final classifier with coef_ or feature_importances_"
+                "view_weights_ requires a fitted final classifier with coef_ or feature_importances_"
             )
         weights = np.zeros(len(self.view_names_))
         weights[[self.view_names_.index(member.name) for member in self._members]] = shares

@@ -1,4 +1,4 @@
-"""How multi-view data come in: the container, column groups, conversions, the per-view step."""
+"""Multi-view input: the container, conversion from other formats, per-view transformers."""
 
 from consilience.views._convert import as_multiview
 from consilience.views._data import MultiViewData

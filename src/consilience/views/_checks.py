@@ -1,4 +1,4 @@
-"""What the container asks of its parts."""
+"""Validation of the constructor arguments and row indices of ``MultiViewData``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def as_dict(parameter: str, value: Any) -> dict[str, Any]:
-    """A parameter given for each view."""
+    """Return a per-view parameter as a dict; None gives an empty dict."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -31,7 +31,7 @@ def as_dict(parameter: str, value: Any) -> dict[str, Any]:
 
 
 def check_row_order(views: Mapping[str, Any]) -> None:
-    """pandas tables with the same row labels in another order would be joined wrongly."""
+    """Raise an error if pandas tables have the same row labels in a different order."""
     labels = {name: view.index for name, view in views.items() if hasattr(view, "index")}
     labels = {name: index for name, index in labels.items() if hasattr(index, "equals")}
     for name, index in list(labels.items())[1:]:
@@ -40,13 +40,14 @@ def check_row_order(views: Mapping[str, Any]) -> None:
             labels[first].sort_values()
         ):
             raise ValueError(
-                f"views {first!r} and {name!r} have the same row labels in another order; rows are "
-                "matched by position: reindex one of them, or join by a key column with from_tables"
+                f"views {first!r} and {name!r} have the same row labels in a different order, but "
+                "rows are matched by position; reindex one of them or join by key with from_tables"
             )
 
 
-def check_known_views(parameter: str, given: Mapping[str, Any], views: Mapping[str, Any]) -> None:
-    unknown = [name for name in given if name not in views]
+def check_known_views(parameter: str, value: Mapping[str, Any], views: Mapping[str, Any]) -> None:
+    """Raise an error if a per-view parameter names an unknown view."""
+    unknown = [name for name in value if name not in views]
     if unknown:
         raise ValueError(
             f"{parameter} names views that do not exist: {storage.format_list(unknown)}; "
@@ -55,6 +56,7 @@ def check_known_views(parameter: str, given: Mapping[str, Any], views: Mapping[s
 
 
 def common_length(views: Mapping[str, Any]) -> int:
+    """Return the number of rows, which must be the same in all views."""
     lengths = {name: storage.n_rows(view) for name, view in views.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
@@ -63,6 +65,7 @@ def common_length(views: Mapping[str, Any]) -> int:
 
 
 def check_kind(name: str, kind: str) -> str:
+    """Validate the kind of a view."""
     if kind not in KINDS:
         raise ValueError(
             f"kinds[{name!r}] must be one of {storage.format_list(KINDS)}, got {kind!r}"
@@ -71,6 +74,7 @@ def check_kind(name: str, kind: str) -> str:
 
 
 def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
+    """Return a read-only mask of present views; by default rows of all NaN are missing."""
     if present is None:
         mask = np.column_stack([~storage.missing_rows(view) for view in views.values()])
     else:
@@ -87,12 +91,12 @@ def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
 
 
 def check_rows(key: Any, n: int) -> storage.Rows:
-    """A slice, or an int array of row numbers, from anything that picks rows."""
+    """Convert any row index to a slice or an array of non-negative row indices."""
     if isinstance(key, slice):
         return key
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if not -n <= key < n:
-            raise IndexError(f"row {key} of {n} samples")
+            raise IndexError(f"row {key} is out of range for {n} samples")
         row = int(key) % n
         return slice(row, row + 1)
     rows = np.asarray(key)
@@ -100,13 +104,14 @@ def check_rows(key: Any, n: int) -> storage.Rows:
         return np.empty(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise TypeError(
-            "rows are picked by a slice, row numbers or a bool mask; views by name, data['name'] "
-            f"or data.select([names]); got {key!r}"
+            "rows must be selected by a slice, integers or a boolean mask, and views by name, "
+            f"data['name'] or data.select([names]); got {key!r}"
         )
     if rows.dtype == bool:
         if len(rows) != n:
             raise IndexError(f"the mask has {len(rows)} entries for {n} samples")
         return np.flatnonzero(rows)
     if rows.max() >= n or rows.min() < -n:
-        raise IndexError(f"row {rows.max() if rows.max() >= n else rows.min()} of {n} samples")
+        row = rows.max() if rows.max() >= n else rows.min()
+        raise IndexError(f"row {row} is out of range for {n} samples")
     return rows.astype(np.intp) % n

@@ -1,7 +1,7 @@
-"""From any accepted input to MultiViewData.
+"""Conversion of every accepted input format to MultiViewData.
 
-``as_multiview`` reads several-matrix inputs; ``read_views`` is the estimators' door, which adds
-two-dimensional input with ``views=`` column groups and the choice of views by name.
+``as_multiview`` converts input that consists of several matrices, ``read_views`` also selects views
+by name for an estimator, and ``split_columns`` splits a single matrix into column groups.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ __all__ = ["as_multiview", "is_matrix", "read_views", "split_columns"]
 
 
 def as_multiview(X: Any) -> MultiViewData:
-    """Read several matrices about the same samples.
+    """Convert several matrices that describe the same samples.
 
     Parameters
     ----------
     X : MultiViewData, dict, list, tuple, ndarray, dataframe, MuData, AnnData or xarray object
-        A dict, list or tuple holds 2-D arrays; an ndarray has shape (n_samples, n_views,
-        n_columns); a dataframe has two levels of columns, the first of which names the view.
-        Lists, tuples and ndarrays name their views ``view0``, ``view1``, ...; the others bring
-        names. One 2-D array is one view. MuData samples lacking a modality miss that view.
+        A dict, list or tuple contains 2-D arrays; an ndarray has shape (n_samples, n_views,
+        n_columns); a dataframe has two column levels, the first of which is the view name.
+        The views of lists, tuples and ndarrays are named ``view0``, ``view1``, ...; the other
+        formats have names. A single 2-D array is one view. In MuData, a view is missing for the
+        samples without that modality.
 
     Returns
     -------
@@ -46,7 +47,7 @@ def as_multiview(X: Any) -> MultiViewData:
         return X
     if sp.issparse(X) or (storage.is_dataframe(X) and not _has_column_levels(X)):
         return MultiViewData({"view0": X})
-    if isinstance(X, Mapping) and not _is_from("xarray", "Dataset", X):
+    if isinstance(X, Mapping) and not _is_instance(X, "xarray", "Dataset"):
         return MultiViewData(X)
     for reader in (_read_mudata, _read_anndata, _read_xarray, _read_column_levels):
         data = reader(X)
@@ -67,12 +68,12 @@ def as_multiview(X: Any) -> MultiViewData:
 
 
 def is_matrix(X: Any) -> bool:
-    """True for what scikit-learn would read as one 2-D matrix (or fail to, with its own words)."""
-    if sp.issparse(X):  # first, because SciPy's DOK format is a dict as well
+    """Return True for input that is left to scikit-learn to validate as one 2-D matrix."""
+    if sp.issparse(X):  # first, because SciPy's DOK format is also a dict
         return True
     if isinstance(X, (MultiViewData, Mapping)) or _has_column_levels(X):
         return False
-    if any(_is_from(*kind, X) for kind in _FOREIGN):
+    if any(_is_instance(X, module, name) for module, name in _FOREIGN):
         return False
     if isinstance(X, (list, tuple)):
         return _is_table_of_rows(X)
@@ -80,39 +81,39 @@ def is_matrix(X: Any) -> bool:
 
 
 def read_views(X: Any, views: Any) -> MultiViewData:
-    """Views of several-matrix input, those that ``views`` names (all of them for None)."""
+    """Convert input of several matrices and select the views named in ``views`` (None: all)."""
     data = as_multiview(X)
     if views is None:
         return data
     if not is_name_list(views):
         raise ValueError(
-            "views= groups the columns of one matrix, but X already comes as several views "
-            f"({', '.join(data.view_names)}); leave views=None or give names of views to use"
+            "views= groups the columns of a single matrix, but X already consists of several views "
+            f"({', '.join(data.view_names)}); use views=None or a list of view names"
         )
     unknown = [name for name in views if name not in data]
     if unknown:
         raise ValueError(
-            f"views= names {storage.format_list(unknown)}, but X has the views "
+            f"views= contains {storage.format_list(unknown)}, but X has the views "
             f"{storage.format_list(data.view_names)}"
         )
     return data.select(views)
 
 
 def split_columns(X: Any, views: Any, names: Any = None) -> MultiViewData:
-    """Views of one numeric matrix (ndarray or CSR) by groups of its columns."""
+    """Split a single matrix into views by groups of its columns."""
     groups = column_groups(views, X.shape[1], names)
     return MultiViewData({name: storage.take_columns(X, cols) for name, cols in groups.items()})
 
 
 def _is_table_of_rows(X: Any) -> bool:
-    """A list of rows (numbers, strings or flat sequences), as opposed to a list of matrices."""
+    """Return True for a list of rows (numbers, strings or flat sequences), not of matrices."""
     if any(len(getattr(row, "shape", ())) > 1 for row in X):
         return False
     first = X[0] if len(X) else None
     return np.ndim(np.asarray(first, dtype=object if isinstance(first, str) else None)) < 2
 
 
-# -- formats of other libraries, known by name so that none of them is imported ---------------
+# -- formats of other libraries, identified by name to avoid importing them -------------------
 
 _FOREIGN = (
     ("mudata", "MuData"),
@@ -122,7 +123,7 @@ _FOREIGN = (
 )
 
 
-def _is_from(module: str, name: str, X: Any) -> bool:
+def _is_instance(X: Any, module: str, name: str) -> bool:
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(X, getattr(loaded, name))
 
@@ -135,18 +136,20 @@ def _read_column_levels(X: Any) -> MultiViewData | None:
     if not _has_column_levels(X):
         return None
     top = dict.fromkeys(X.columns.get_level_values(0))
-    return MultiViewData(dict(zip(_text_names(top), (X[name] for name in top), strict=True)))
+    return MultiViewData(dict(zip(_as_strings(top), (X[name] for name in top), strict=True)))
 
 
-def _text_names(labels: Any) -> list[str]:
+def _as_strings(labels: Any) -> list[str]:
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
-        raise ValueError(f"view names must differ as text, got {storage.format_list(labels)}")
+        raise ValueError(
+            f"view names must be distinct as strings, got {storage.format_list(labels)}"
+        )
     return names
 
 
 def _read_mudata(X: Any) -> MultiViewData | None:
-    if not _is_from("mudata", "MuData", X):
+    if not _is_instance(X, "mudata", "MuData"):
         return None
     ids = X.obs_names.to_numpy()
     views, present = {}, np.zeros((len(ids), len(X.mod)), dtype=bool)
@@ -158,27 +161,27 @@ def _read_mudata(X: Any) -> MultiViewData | None:
 
 
 def _read_anndata(X: Any) -> MultiViewData | None:
-    if not _is_from("anndata", "AnnData", X):
+    if not _is_instance(X, "anndata", "AnnData"):
         return None
     return MultiViewData({"X": X.X}, sample_ids=X.obs_names.to_numpy())
 
 
 def _read_xarray(X: Any) -> MultiViewData | None:
-    if _is_from("xarray", "DataArray", X):
+    if _is_instance(X, "xarray", "DataArray"):
         if X.ndim != 3:
             return as_multiview(X.values) if X.ndim == 2 else None
-        label = X.dims[1]
-        names = _text_names(X[label].values.tolist()) if label in X.coords else None
+        view_dim = X.dims[1]
+        names = _as_strings(X[view_dim].values.tolist()) if view_dim in X.coords else None
         names = names or default_names(X.shape[1])
         return MultiViewData({name: X.values[:, v] for v, name in enumerate(names)})
-    if _is_from("xarray", "Dataset", X):
-        first = next(iter(X.data_vars.values())).dims[0]
+    if _is_instance(X, "xarray", "Dataset"):
+        sample_dim = next(iter(X.data_vars.values())).dims[0]
         parts = {str(k): v for k, v in X.data_vars.items()}
-        bad = [k for k, v in parts.items() if v.ndim != 2 or first not in v.dims]
+        bad = [k for k, v in parts.items() if v.ndim != 2 or sample_dim not in v.dims]
         if bad:
             raise ValueError(
-                f"every variable of the Dataset must have two dimensions, one of them {first!r}; "
-                f"{storage.format_list(bad)} does not"
+                f"every variable of the Dataset must have two dimensions, one of them "
+                f"{sample_dim!r}; {storage.format_list(bad)} does not"
             )
-        return MultiViewData({k: v.transpose(first, ...).values for k, v in parts.items()})
+        return MultiViewData({k: v.transpose(sample_dim, ...).values for k, v in parts.items()})
     return None

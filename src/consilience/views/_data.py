@@ -1,9 +1,10 @@
-"""MultiViewData: the container in which several views of the same samples travel together.
+"""MultiViewData: the container for several views of the same samples.
 
-It has just enough of an array's manners (``shape``, ``len``, ``data[rows]``) for scikit-learn's
-splitters, searches and meta-estimators to cut it by rows, and refuses to become one matrix
-silently. Kernel and distance views remember which sample each column stands for, so a slice of
-rows needs no matching slice of columns: whoever fits picks the columns of its own rows by id.
+It implements just enough of the array interface (``shape``, ``len``, ``data[rows]``) for
+scikit-learn's splitters, searches and meta-estimators to index it by rows, and it is never
+converted to a single array implicitly. Kernel and distance views record the sample id of each
+column, so indexing rows leaves the columns unchanged: an estimator selects the columns of its
+training rows by id.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ from consilience.views._show import as_html, as_text
 
 __all__ = ["MultiViewData"]
 
-ARRAY_ADVICE = (
-    "MultiViewData holds several matrices and is not one array. Use data.to_array() for the "
-    "views side by side (pass views=data.view_slices to the estimator), or data['name'] for one."
+ARRAY_ERROR = (
+    "MultiViewData holds several matrices and cannot be converted to one array; use "
+    "data.to_array() to concatenate the views (and pass views=data.view_slices to the "
+    "estimator), or data['name'] for one view"
 )
 
 
@@ -49,19 +51,19 @@ class MultiViewData:
     Parameters
     ----------
     views : dict of name -> matrix
-        Each an ndarray, a SciPy sparse matrix, a dataframe (pandas, polars, pyarrow), or a 1-D
+        Each is an ndarray, a SciPy sparse matrix, a dataframe (pandas, polars, pyarrow), or a 1-D
         array of strings (raw documents for a vectoriser), with one row per sample. Every view
-        keeps its own dtype and storage; nothing is copied. Dask arrays stay lazy, with
-        ``present`` and ``sample_ids`` lazy beside them.
+        keeps its own dtype and storage; nothing is copied. Dask arrays stay lazy, and so do
+        ``present`` and ``sample_ids`` then.
     present : bool array of shape (n_samples, n_views), optional
-        False where a sample lacks a view; the values behind False are never read. By default a
-        row of a view is missing when all its values are NaN (null).
+        False where a sample lacks a view; the values there are never read. By default a row of a
+        view is missing if all its values are NaN (null).
     sample_ids : array of shape (n_samples,), optional
-        Names of the samples. Needed to match kernel or distance views between containers.
+        Identifiers of the samples, needed to match kernel or distance views across containers.
     kinds : dict of name -> {"features", "kernel", "distance"}, optional
-        What the columns of a view mean; "features" where not given.
+        Meaning of the columns of each view; "features" by default.
     column_ids : dict of name -> array, optional
-        For kernel and distance views that are not square: the sample each column stands for.
+        For kernel and distance views that are not square: the sample id of each column.
 
     Examples
     --------
@@ -81,7 +83,7 @@ class MultiViewData:
     _present: np.ndarray
     _sample_ids: np.ndarray
     _n: int
-    # row numbers as ids mean something within one matrix only; this tells which
+    # default ids (row numbers) are only comparable within the same data, which this identifies
     _origin: str | None
 
     def __init__(
@@ -107,7 +109,7 @@ class MultiViewData:
         check_known_views("column_ids", column_ids, views)
         stored = {name: storage.validate_view(value, name) for name, value in views.items()}
         if any(storage.is_lazy(view) for view in stored.values()):
-            self._keep_lazy(stored, present, sample_ids, kinds)
+            self._init_lazy(stored, present, sample_ids, kinds)
             return
         self._n = common_length(stored)
         if sample_ids is None:
@@ -124,16 +126,18 @@ class MultiViewData:
         misplaced = [name for name in column_ids if self._kinds[name] == "features"]
         if misplaced:
             raise ValueError(
-                "column_ids is for kernel and distance views; these hold features: "
+                "column_ids may only be given for kernel and distance views, not for features: "
                 + storage.format_list(misplaced)
             )
         self._origin = fingerprint(self._views) if sample_ids is None else None
 
-    def _keep_lazy(self, views: dict, present: Any, sample_ids: Any, kinds: dict) -> None:
+    def _init_lazy(
+        self, views: dict[str, Any], present: Any, sample_ids: Any, kinds: dict[str, str]
+    ) -> None:
         pairwise = [name for name, kind in kinds.items() if kind != "features"]
         if pairwise:
             raise ValueError(
-                f"kernel and distance views cannot be lazy: {storage.format_list(pairwise)}"
+                f"kernel and distance views cannot be dask arrays: {storage.format_list(pairwise)}"
             )
         self._views = lazy.align_blocks(views)
         self._n, self._origin = common_length(self._views), None
@@ -154,7 +158,7 @@ class MultiViewData:
         sample_ids: np.ndarray,
         origin: str | None,
     ) -> MultiViewData:
-        """Assemble checked parts without looking at them again."""
+        """Construct a container from validated parts without validating them again."""
         data = object.__new__(cls)
         data._n, data._views, data._kinds = len(present), views, kinds
         data._present, data._sample_ids, data._origin = present, sample_ids, origin
@@ -165,14 +169,14 @@ class MultiViewData:
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any], on: str) -> MultiViewData:
-        """Join tables by a key column; a sample absent from a table misses that view.
+        """Join tables by a key column; a view is missing for the samples absent from its table.
 
         Parameters
         ----------
         tables : dict of name -> dataframe
-            One table per view, all of them with the column ``on``. Keys are unique in a table.
+            One table per view, each with a column ``on`` of unique keys.
         on : str
-            The key column. It names the samples (``sample_ids``) and is not a feature.
+            The key column. It becomes ``sample_ids`` and is not a feature.
 
         Returns
         -------
@@ -195,7 +199,7 @@ class MultiViewData:
 
         return join_tables(tables, on)
 
-    # -- what it looks like ------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------
 
     @property
     def view_names(self) -> tuple[str, ...]:
@@ -209,7 +213,7 @@ class MultiViewData:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of samples, and of columns over all views."""
+        """Number of samples and total number of columns of all views."""
         return self._n, sum(self.widths.values())
 
     @property
@@ -222,7 +226,7 @@ class MultiViewData:
 
     @property
     def view_slices(self) -> dict[str, slice]:
-        """Where each view lies in ``to_array()``: the ``views=`` of an estimator fitted on it."""
+        """Columns of each view in ``to_array()``; pass them to an estimator as ``views=``."""
         ends = np.cumsum(list(self.widths.values())).tolist()
         return {
             name: slice(end - width, end)
@@ -231,12 +235,12 @@ class MultiViewData:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """ "features", "kernel" or "distance" for each view."""
+        """Kind of each view: "features", "kernel" or "distance"."""
         return dict(self._kinds)
 
     @property
     def present(self) -> np.ndarray:
-        """Read-only bool array (n_samples, n_views): which sample has which view."""
+        """Read-only mask of shape (n_samples, n_views), True where a sample has a view."""
         return self._present
 
     @property
@@ -245,17 +249,17 @@ class MultiViewData:
         return storage.is_lazy(self._present)
 
     def compute(self) -> MultiViewData:
-        """The container with its dask arrays read into memory; itself if it has none."""
+        """Load dask arrays into memory; return the container itself if it has none."""
         return lazy.compute(self) if self.is_lazy else self
 
     @property
     def sample_ids(self) -> np.ndarray:
-        """Names of the samples; row numbers unless given."""
+        """Identifiers of the samples; row numbers by default."""
         return self._sample_ids
 
     @property
     def column_ids(self) -> dict[str, np.ndarray]:
-        """For each kernel or distance view, the sample its columns stand for."""
+        """Sample id of each column, for every kernel or distance view."""
         return {n: v.column_ids for n, v in self._views.items() if isinstance(v, PairwiseView)}
 
     def __len__(self) -> int:
@@ -264,16 +268,16 @@ class MultiViewData:
     def __contains__(self, name: object) -> bool:
         return name in self._views
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         raise TypeError(
-            "MultiViewData is not iterable; use data.items() for its views or data[rows]"
+            "MultiViewData is not iterable; use data.items() for its views or data[rows] for rows"
         )
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Pairs of name and matrix."""
+        """Iterate over the views as pairs (name, matrix)."""
         return ((name, self[name]) for name in self._views)
 
-    # -- cutting -----------------------------------------------------------------------------
+    # -- indexing ----------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -281,11 +285,10 @@ class MultiViewData:
             view = self._views[key]
             return view.values() if isinstance(view, PairwiseView) else view
         if isinstance(key, tuple):
-            every = key[1:] in ((Ellipsis,), (slice(None),)) if _is_plain(key[1:]) else False
-            if not every:
+            if not (_is_comparable(key[1:]) and key[1:] in ((Ellipsis,), (slice(None),))):
                 raise TypeError(
-                    "MultiViewData is cut by rows only, data[rows]; for columns take one view, "
-                    "data['name'][rows, columns], or data.select([names])"
+                    "MultiViewData can only be indexed by rows, data[rows]; for columns use one "
+                    "view, data['name'][rows, columns], or data.select([names])"
                 )
             key = key[0]
         rows = check_rows(key, self._n)
@@ -301,11 +304,11 @@ class MultiViewData:
         )
 
     def select(self, names: Iterable[str]) -> MultiViewData:
-        """The container with these views only, in this order."""
+        """Return a container with the named views only, in the given order."""
         names = [names] if isinstance(names, str) else list(names)
         self._require(names)
         if len(set(names)) != len(names) or not names:
-            raise ValueError(f"select needs distinct view names, got {names}")
+            raise ValueError(f"select requires distinct view names, got {names}")
         index = [self.view_names.index(name) for name in names]
         return self._from_parts(
             {name: self._views[name] for name in names},
@@ -316,7 +319,7 @@ class MultiViewData:
         )
 
     def to_array(self, sparse: bool = False) -> Any:
-        """The feature views side by side, NaN where a view is missing.
+        """Concatenate the feature views, with NaN where a view is missing.
 
         Parameters
         ----------
@@ -328,12 +331,12 @@ class MultiViewData:
         ndarray or csr_array of shape (n_samples, n_columns)
         """
         if self.is_lazy:
-            raise TypeError("the views are dask arrays: data.compute().to_array() reads them")
+            raise TypeError("the views are dask arrays; use data.compute().to_array() to load them")
         pairwise = [name for name, kind in self._kinds.items() if kind in PAIRWISE]
         if pairwise:
             raise TypeError(
-                f"{storage.format_list(pairwise)}: kernel and distance views have no place in one "
-                "matrix of features; select() the other views first"
+                f"{storage.format_list(pairwise)}: kernel and distance views cannot be part of a "
+                "feature matrix; select() the other views first"
             )
         blocks = []
         for v, (name, view) in enumerate(self._views.items()):
@@ -349,27 +352,27 @@ class MultiViewData:
     # -- pairwise views ----------------------------------------------------------------------
 
     def reference(self) -> Reference:
-        """The samples of this container as the columns a pairwise view is compared with."""
+        """Return the samples of this container as a reference for the columns of pairwise views."""
         return Reference(self._sample_ids, self._origin)
 
     def against(self, name: str, reference: Reference) -> np.ndarray:
-        """Rows of a pairwise view, with one column for each sample of ``reference``."""
+        """Return a pairwise view with one column for each sample of ``reference``."""
         view = self._views[name]
         if reference.origin != self._origin:
             raise ValueError(
                 f"view {name!r} is a {self._kinds[name]} between samples, but the samples of this "
-                "container cannot be matched with those seen in fit: give both containers "
-                "sample_ids (and column_ids where the matrix is not square)"
+                "container cannot be matched with those seen in fit; pass sample_ids to both "
+                "containers (and column_ids if the matrix is not square)"
             )
         return view.values(view.columns_of(reference.ids, name))
 
-    # -- manners -----------------------------------------------------------------------------
+    # -- protocols ---------------------------------------------------------------------------
 
     def _require(self, names: Iterable[str]) -> None:
         unknown = [name for name in names if name not in self._views]
         if unknown:
             raise KeyError(
-                f"no view named {storage.format_list(unknown)}; this container has "
+                f"no view named {storage.format_list(unknown)}; the views are "
                 f"{storage.format_list(self.view_names)}"
             )
 
@@ -378,7 +381,7 @@ class MultiViewData:
         return MultiViewData._from_parts, parts
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise TypeError(ARRAY_ADVICE)
+        raise TypeError(ARRAY_ERROR)
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -387,8 +390,8 @@ class MultiViewData:
         return as_html(self)
 
 
-def _is_plain(parts: tuple) -> bool:
-    """No arrays among the parts of an index, so that they can be compared."""
+def _is_comparable(parts: tuple) -> bool:
+    """Return True if an index contains no arrays, so that ``==`` is well defined."""
     return all(part is Ellipsis or isinstance(part, slice) for part in parts)
 
 

@@ -1,7 +1,7 @@
-"""Tables with text or categories as numbers: one 0/1 column for each frequent category.
+"""One-hot encoding of the categorical columns of dataframes.
 
-Numeric columns stay as they are. Categories unknown at fit, or rare, have 0 in all columns, and so
-have empty cells.
+Numeric columns are left unchanged. Rare categories, categories not seen in fit and empty cells are
+encoded as 0 in all columns.
 """
 
 from __future__ import annotations
@@ -19,54 +19,54 @@ from consilience.views._data import MultiViewData
 
 __all__ = ["TableCodes", "encode_tables", "fit_table_codes"]
 
-# categories that get a column of their own
-MAX_CATEGORIES = 30
+MAX_CATEGORIES = 30  # number of most frequent categories that get a column of their own
 
 
 @dataclass(frozen=True, eq=False)
 class TableCodes:
-    """For each column of a table its categories, or None if it holds numbers."""
+    """Categories of each column of a table; None for numeric columns."""
 
     categories: tuple[tuple[Any, ...] | None, ...]
 
     def encode(self, view: Any, name: str) -> np.ndarray:
-        """The table as floats; a column of categories becomes one column for each of them."""
+        """Encode a table as floats, with one column for each category."""
         if not storage.is_dataframe(view):
             raise ValueError(
-                f"view {name!r} had columns of categories in fit and is no table now; pass a "
+                f"view {name!r} had categorical columns in fit but is not a dataframe now; pass a "
                 "dataframe with the same columns"
             )
         frame = nw.from_native(view, eager_only=True)
         blocks = []
-        for j, known in enumerate(self.categories):
+        for j, categories in enumerate(self.categories):
             column = frame[:, j]
-            if known is None:
+            if categories is None:
                 values = storage.column_to_numeric(column, column.dtype)
                 if values is None:
                     raise ValueError(
-                        f"view {name!r}: column {column.name!r} held numbers in fit, not now"
+                        f"view {name!r}: column {column.name!r} was numeric in fit but is not now"
                     )
                 blocks.append(values[:, None])
             else:
-                codes = {value: k for k, value in enumerate(known)}
-                result = [codes.get(value, -1) for value in column.to_list()]
-                blocks.append(np.eye(len(known) + 1)[result][:, :-1])
+                code_of = {value: k for k, value in enumerate(categories)}
+                codes = [code_of.get(value, -1) for value in column.to_list()]
+                blocks.append(np.eye(len(categories) + 1)[codes][:, :-1])
         return np.hstack(blocks)
 
 
 def fit_table_codes(data: MultiViewData) -> dict[str, TableCodes]:
-    """Codes of the views that are tables with columns of categories."""
+    """Learn the categories of the views that are tables with categorical columns."""
     codes = {}
     for v, (name, view) in enumerate(data.items()):
         if data.kinds[name] == "features" and storage.is_dataframe(view):
-            result = _categories(storage.take_rows(view, np.flatnonzero(data.present[:, v])), name)
-            if any(known is not None for known in result):
-                codes[name] = TableCodes(tuple(result))
+            rows = np.flatnonzero(data.present[:, v])
+            categories = _categories(storage.take_rows(view, rows), name)
+            if any(values is not None for values in categories):
+                codes[name] = TableCodes(tuple(categories))
     return codes
 
 
 def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> MultiViewData:
-    """The container with its tables of categories as numbers."""
+    """Encode the tables with categorical columns."""
     if not codes:
         return data
     views = dict(data._views)
@@ -85,7 +85,7 @@ def _categories(view: Any, name: str) -> list[tuple[Any, ...] | None]:
             continue
         if dtype.is_temporal() or dtype.is_nested():
             raise ValueError(
-                f"view {name!r} has columns that are neither numbers nor categories: {column!r}"
+                f"view {name!r} has a column that is neither numeric nor categorical: {column!r}"
             )
         counts = Counter(v for v in frame[:, j].to_list() if v is not None and v == v)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))

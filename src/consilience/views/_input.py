@@ -1,4 +1,4 @@
-"""The one path from what a user passes to views of the fitted layout."""
+"""Conversion of user input to views with the layout an estimator was fitted on."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["has_dask_views", "read_input", "read_lazy", "set_layout", "set_n_fea
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
-    """Views of X by the estimator's ``views`` parameter; remember (reset) or check the layout.
+    """Split X by the estimator's ``views`` parameter; store (reset) or check the view layout.
 
     Sets ``n_features_in_``, ``n_views_in_``, ``view_names_`` and, for dataframes,
-    ``feature_names_in_``. With ``numeric=False`` the columns of a dataframe keep their types.
+    ``feature_names_in_``. With ``numeric=False`` the columns of a dataframe keep their dtypes.
     """
     if hasattr(X, "collect_schema") and not storage.is_dataframe(X):
         raise TypeError("X is a lazy frame; collect() it first")
     if has_dask_views(X):
         raise TypeError(
-            f"X holds dask arrays, which {type(estimator).__name__} does not read here; "
-            "as_multiview(X).compute() reads them into memory. MVLSVMClassifier and "
-            "SMVMEDClassifier fit from dask arrays, and every classifier predicts from them"
+            f"X contains dask arrays, which {type(estimator).__name__} does not support here; "
+            "as_multiview(X).compute() loads them into memory (only MVLSVMClassifier and "
+            "SMVMEDClassifier fit on dask arrays, but every classifier predicts from them)"
         )
     if is_matrix(X):
         data = _read_matrix(estimator, X, reset, numeric)
@@ -37,35 +37,35 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
         data = read_views(X, estimator.views)
     else:
         data = as_multiview(X)
-        _check_number(estimator, X, data)
+        _check_n_unnamed_views(estimator, X, data)
         if is_name_list(estimator.views):
-            known = [name for name in estimator.views if name in data]
-            data = data.select(known) if known else data
+            selected = [name for name in estimator.views if name in data]
+            data = data.select(selected) if selected else data
     if len(data) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     if not reset:
         return estimator._layout.align(data)
     set_layout(estimator, data, ViewLayout.from_data(data))
-    if not is_matrix(X):  # of a matrix, validate_data has set the number and names of features
+    if not is_matrix(X):  # for a matrix, validate_data has set the number and names of features
         set_n_features(estimator, data)
     return data
 
 
 def set_layout(estimator: Any, data: MultiViewData, layout: ViewLayout) -> None:
-    """Set the attributes that say which views an estimator was fitted on."""
+    """Set the fitted attributes that describe the views."""
     estimator._layout = layout
     estimator.view_names_ = list(data.view_names)
     estimator.n_views_in_ = data.n_views
 
 
 def set_n_features(estimator: Any, data: MultiViewData) -> None:
-    """Set the number of columns over all views; the views themselves name their columns."""
+    """Set ``n_features_in_`` to the total number of columns; column names are per view."""
     estimator.n_features_in_ = data.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
 
 
 def has_dask_views(X: Any) -> bool:
-    """True for a dask array, or several matrices one of which is a dask array."""
+    """Return True for a dask array, or several matrices at least one of which is a dask array."""
     if isinstance(X, MultiViewData):
         return X.is_lazy
     if isinstance(X, (list, tuple, Mapping)):
@@ -74,7 +74,7 @@ def has_dask_views(X: Any) -> bool:
 
 
 def read_lazy(X: Any, views: Any) -> MultiViewData:
-    """Lazy views of anything that ``has_dask_views``, by an estimator's ``views`` parameter."""
+    """Split input that ``has_dask_views`` by an estimator's ``views`` parameter."""
     if not storage.is_lazy(X):
         return read_views(X, views)
     if X.ndim != 2:
@@ -82,16 +82,16 @@ def read_lazy(X: Any, views: Any) -> MultiViewData:
     return split_columns(X, views)
 
 
-def _check_number(estimator: Any, X: Any, data: MultiViewData) -> None:
-    """Views without names are told apart by their place: none may be left out."""
-    nameless = not isinstance(X, MultiViewData) and list(data.view_names) == default_names(
+def _check_n_unnamed_views(estimator: Any, X: Any, data: MultiViewData) -> None:
+    """Raise an error if unnamed views, which are matched by position, differ in number."""
+    unnamed = not isinstance(X, MultiViewData) and list(data.view_names) == default_names(
         data.n_views
     )
     fitted = list(estimator._layout.names)
-    if nameless and fitted == default_names(len(fitted)) and data.n_views != len(fitted):
+    if unnamed and fitted == default_names(len(fitted)) and data.n_views != len(fitted):
         raise ValueError(
-            f"X has {data.n_views} views without names, but fit saw {len(fitted)}; pass a dict or "
-            "MultiViewData with view names if some are missing"
+            f"X has {data.n_views} unnamed views, but {len(fitted)} were seen in fit; pass a dict "
+            "or MultiViewData with view names if some views are missing"
         )
 
 
@@ -100,16 +100,16 @@ def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiVie
     if not numeric and names is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     else:
-        # NaN may mark a missing view: what is finite is looked at view by view
+        # NaN may mark a missing view, so finiteness is checked later, view by view
         try:
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False
             )
         except TypeError:
             if names is not None:
-                storage.to_numeric(X, "X")  # says which column is not a number
+                storage.to_numeric(X, "X")  # raises an error that names the column
             raise
     if reset and names and all(isinstance(name, str) for name in names):
-        # scikit-learn before 1.8 does not see the names of every dataframe
+        # scikit-learn < 1.8 does not recognise the column names of every dataframe library
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     return split_columns(X, estimator.views, names)

@@ -1,4 +1,4 @@
-"""The view layout seen in fit, and the check that later data have the same."""
+"""The view layout seen in fit, and validation of new data against it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ViewLayout", "check_values"]
 
 @dataclass(frozen=True)
 class ViewLayout:
-    """The fitted views: names, widths (None for pairwise views), kinds and names of columns."""
+    """Names, widths (None for pairwise views), kinds and column names of the fitted views."""
 
     names: tuple[str, ...]
     widths: tuple[int | None, ...]
@@ -27,7 +27,7 @@ class ViewLayout:
 
     @classmethod
     def from_data(cls, data: MultiViewData) -> ViewLayout:
-        """Layout of a container."""
+        """Return the layout of a container."""
         kinds = tuple(data.kinds.values())
         widths = zip(data.widths.values(), kinds, strict=True)
         return cls(
@@ -38,7 +38,7 @@ class ViewLayout:
         )
 
     def align(self, data: MultiViewData) -> MultiViewData:
-        """The fitted views of ``data`` in fitted order; views it lacks are missing in all rows."""
+        """Reorder the views of ``data`` as in fit; absent views are missing in all rows."""
         unknown = [name for name in data.view_names if name not in self.names]
         if unknown:
             self._raise_unknown_views(data, unknown)
@@ -48,7 +48,7 @@ class ViewLayout:
                 continue
             if data.kinds[name] != kind:
                 raise ValueError(
-                    f"view {name!r} was a {kind} view in fit and is a {data.kinds[name]} view now"
+                    f"view {name!r} was a {kind} view in fit but is a {data.kinds[name]} view now"
                 )
             if width is not None and data.widths[name] != width:
                 raise ValueError(
@@ -62,11 +62,11 @@ class ViewLayout:
     def _raise_unknown_views(self, data: MultiViewData, unknown: list[str]) -> None:
         if list(data.view_names) == default_names(data.n_views):
             raise ValueError(
-                f"X comes without view names, but the estimator was fitted on the views "
+                f"X has no view names, but the estimator was fitted on the views "
                 f"{storage.format_list(self.names)}; pass a dict or MultiViewData with these names"
             )
         raise ValueError(
-            f"X has views that were not there in fit: {storage.format_list(unknown)}; "
+            f"X has views that were not seen in fit: {storage.format_list(unknown)}; "
             f"the fitted views are {storage.format_list(self.names)}"
         )
 
@@ -95,15 +95,15 @@ def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
 
 
 def _check_columns(
-    view: str, fitted: tuple[str, ...] | None, given: tuple[str, ...] | None
+    view: str, fitted: tuple[str, ...] | None, columns: tuple[str, ...] | None
 ) -> None:
-    if fitted is None or given is None or fitted == given:
+    if fitted is None or columns is None or fitted == columns:
         return
-    for j, (old, new) in enumerate(zip(fitted, given, strict=True)):
+    for j, (old, new) in enumerate(zip(fitted, columns, strict=True)):
         if old != new:
             raise ValueError(
-                f"view {view!r} has other columns than in fit, or in another order: column {j} was "
-                f"{old!r} and is {new!r} now"
+                f"view {view!r} has different columns than in fit, or in a different order: column "
+                f"{j} was {old!r} and is {new!r} now"
             )
 
 
@@ -115,15 +115,16 @@ def check_values(
     allow_nan: bool = False,
     check_finite: bool = True,
 ) -> MultiViewData:
-    """Numeric, finite views of an accepted kind, or an error that says where they are not.
+    """Validate the values of all views: numeric, finite and of a supported kind.
 
-    Values of missing views are never read. With ``allow_nan`` single cells may be NaN.
+    Values of missing views are never read. With ``allow_nan`` individual values may be NaN.
     """
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind not in kinds:
             raise ValueError(
-                f"view {name!r} is a {kind} view; {method} takes {' and '.join(kinds)} views only"
+                f"view {name!r} is a {kind} view, but {method} only supports "
+                f"{' and '.join(kinds)} views"
             )
         if data.widths[name] == 0:
             raise ValueError(f"view {name!r} has no columns")
@@ -135,17 +136,19 @@ def check_values(
             views[name] = sp.csr_array((len(data), data.widths[name]))
             continue
         views[name] = storage.to_numeric(data[name], name)
-        bad = storage.first_not_finite(views[name], present, allow_nan) if check_finite else None
-        if bad is not None:
-            _raise_not_finite(name, *bad)
+        if check_finite:
+            non_finite = storage.first_non_finite(views[name], present, allow_nan)
+            if non_finite is not None:
+                _raise_non_finite(name, *non_finite)
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
 
 
-def _raise_not_finite(name: str, row: int, column: int, value: float) -> None:
+def _raise_non_finite(name: str, row: int, column: int, value: float) -> None:
     if np.isnan(value):
         raise ValueError(
-            f"Input contains NaN: view {name!r} is partly missing in row {row} (column {column}); "
-            "a view is missing as a whole (all NaN, or present=False) or not at all. Impute single "
-            f"values first, e.g. ViewTransformer({{{name!r}: SimpleImputer()}})"
+            f"Input contains NaN: view {name!r} is partially missing in row {row} (column "
+            f"{column}), but a view must be missing entirely (all NaN, or present=False) or not at "
+            "all; impute single values first, e.g. with "
+            f"ViewTransformer({{{name!r}: SimpleImputer()}})"
         )
     raise ValueError(f"Input contains infinity: view {name!r}, row {row}, column {column}")

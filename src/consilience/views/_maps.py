@@ -1,10 +1,10 @@
-"""How a view is made comparable with others before distances are taken.
+"""Scaling of a view before distances are computed.
 
-Non-negative views with many zeros (counts, histograms, term weights) become unit vectors of square
-roots, whose distance is Hellinger's; all other columns are standardised and clipped, skewed ones
-beside their normal scores. Sparse views stay sparse: those with negative values are divided by the
-root mean square of their columns.
-Single missing cells (NaN) stay NaN here; ``fill`` puts the column's mean in their place.
+Non-negative views with many zeros (counts, histograms, term weights) are mapped to unit vectors of
+square roots, whose Euclidean distance is the Hellinger distance. All other columns are standardised
+and clipped, and the normal scores of skewed columns are added. Sparse views stay sparse: those with
+negative values are divided by the root mean square of their columns. NaN in single cells is kept by
+``apply`` and imputed with the column mean by ``fill``.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from consilience.views._normal_scores import NormalScores, fit_normal_scores, st
 
 __all__ = ["ViewMap", "ViewMapper", "fit_view_map"]
 
-# shares of zeros from which a non-negative view counts as a histogram; see docs/results/default.md
+# a histogram has at least this share of zeros; see docs/results/default.md
 HISTOGRAM_MIN_ZEROS = 0.3
-HISTOGRAM_MAX_RATIO = (
-    100.0  # columns of a histogram have non-zero values of one order, give or take this factor
-)
+# maximum ratio of the mean non-zero values of any two columns of a histogram (5 % trimmed)
+HISTOGRAM_MAX_RATIO = 100.0
 CLIP = 3.0
 ROOT_HALF = 0.5**0.5
-DENSE_ABOVE = 0.3  # share of stored cells above which a sparse view is made dense
+DENSE_ABOVE = 0.3  # density above which a sparse view is converted to a dense one
 
 
 @dataclass(frozen=True, eq=False)
 class ViewMap:
-    """A fitted map, "roots", "standard" or "scaled"; ``columns`` are those that vary."""
+    """A fitted map: "roots", "standard" or "scaled"; ``columns`` are the non-constant ones."""
 
     kind: str
     columns: np.ndarray
@@ -47,10 +46,10 @@ class ViewMap:
         return len(self.columns) + (0 if self.ranks is None else self.ranks.width)
 
     def apply(self, X: Any, dtype: Any = np.float64) -> Any:
-        """Mapped rows; NaN stay where they are."""
+        """Map rows of the view; NaN is kept."""
         X = _convert(X, self.sparse)
         if self.kind == "roots":
-            # the rows are normed before columns are left out: all of them count
+            # rows are normalised over all columns, before constant columns are dropped
             return _take(_unit_roots(X, dtype), self.columns)
         X = _take(X, self.columns)
         if self.sparse:
@@ -59,26 +58,26 @@ class ViewMap:
         np.clip(Z, -CLIP, CLIP, out=Z)
         if self.ranks is None:
             return Z
-        # each of the two counts half in a distance
+        # a column and its normal scores each contribute half to a squared distance
         Z[:, self.ranks.columns] *= ROOT_HALF
         return np.hstack([Z, ROOT_HALF * self.ranks.apply(X).astype(dtype)])
 
     def fill(self, X: Any) -> Any:
-        """Mapped rows with the mean of the column in the place of NaN."""
+        """Impute NaN in mapped rows with the column means."""
         if self.sparse:
             if np.isnan(X.data).any():
                 X = X.copy()
                 X.data[np.isnan(X.data)] = 0.0
             return X
-        holes = np.isnan(X)
-        if not holes.any():
+        is_missing = np.isnan(X)
+        if not is_missing.any():
             return X
         means = self.mean if self.kind == "roots" else np.zeros(self.width)
-        return np.where(holes, means.astype(X.dtype), X)
+        return np.where(is_missing, means.astype(X.dtype), X)
 
 
 def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
-    """The map for the rows of one view; ``weight`` are the weights of the rows."""
+    """Fit the map of one view to rows with sample weights ``weight``."""
     if sp.issparse(X) and X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
     if _is_histogram(X):
@@ -96,15 +95,15 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
         return ViewMap("scaled", varying, np.zeros(1), np.maximum(scale, 1e-300), True)
     varying = _varying(X)
     mean, scale = _moments(np.asarray(X[:, varying], dtype=np.float64), weight)
-    # columns whose spread is lost in rounding are constant
-    kept = scale > 1e-12 * np.abs(mean)
-    varying, mean, scale = varying[kept], mean[kept], scale[kept]
+    # columns whose standard deviation is lost in rounding count as constant
+    significant = scale > 1e-12 * np.abs(mean)
+    varying, mean, scale = varying[significant], mean[significant], scale[significant]
     ranks = fit_normal_scores(X[:, varying], mean, scale, weight)
     return ViewMap("standard", varying, mean, scale, False, ranks if ranks.width else None)
 
 
 class ViewMapper(TransformerMixin, BaseEstimator):
-    """The map of one view as a transformer, so that other methods can have it."""
+    """The map of one view as a scikit-learn transformer."""
 
     def fit(self, X: Any, y: Any = None) -> ViewMapper:
         """Fit the map."""
@@ -112,12 +111,12 @@ class ViewMapper(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Mapped rows, with means in the place of NaN."""
+        """Map rows of the view and impute NaN with column means."""
         return self.map_.fill(self.map_.apply(X))
 
 
 def _is_histogram(X: Any) -> bool:
-    """Non-negative, many zeros, and columns of one unit: no amounts beside flags."""
+    """Return True for non-negative views with many zeros and columns on a common scale."""
     values = X.data if sp.issparse(X) else X
     size = X.shape[0] * X.shape[1]
     if (
@@ -139,38 +138,36 @@ def _is_histogram(X: Any) -> bool:
 
 
 def _varying(X: Any) -> np.ndarray:
-    """Columns with at least two values."""
+    """Indices of the columns that are not constant."""
     if sp.issparse(X):
         X = sp.csc_array(X)
-        held = np.diff(X.indptr)
-        stored = held > 0
-        least, greatest = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        n_stored = np.diff(X.indptr)
+        stored = n_stored > 0
+        low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         starts = X.indptr[:-1][stored]
         if len(starts):
-            least[stored] = np.fmin.reduceat(X.data, starts)
-            greatest[stored] = np.fmax.reduceat(X.data, starts)
-        partly = stored & (held < X.shape[0])
-        least[partly], greatest[partly] = (
-            np.fmin(least[partly], 0.0),
-            np.fmax(greatest[partly], 0.0),
-        )
-        return np.flatnonzero(greatest > least)
+            low[stored] = np.fmin.reduceat(X.data, starts)
+            high[stored] = np.fmax.reduceat(X.data, starts)
+        has_zeros = stored & (n_stored < X.shape[0])
+        low[has_zeros] = np.fmin(low[has_zeros], 0.0)
+        high[has_zeros] = np.fmax(high[has_zeros], 0.0)
+        return np.flatnonzero(high > low)
     return np.flatnonzero(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
 
 
 def _moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of the columns, without NaN and without overflow."""
-    top = np.fmax.reduce(np.abs(X), axis=0, initial=1e-300)
-    X = X / top
+    """Weighted mean and standard deviation of the columns, ignoring NaN and without overflow."""
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=1e-300)
+    X = X / largest
     is_present = ~np.isnan(X)
-    share = weight @ is_present
-    mean = (weight @ np.where(is_present, X, 0.0)) / share
-    spread = np.sqrt((weight @ np.where(is_present, X - mean, 0.0) ** 2) / share)
-    return mean * top, spread * top
+    total = weight @ is_present
+    mean = (weight @ np.where(is_present, X, 0.0)) / total
+    std = np.sqrt((weight @ np.where(is_present, X - mean, 0.0) ** 2) / total)
+    return mean * largest, std * largest
 
 
 def _unit_roots(X: Any, dtype: Any) -> Any:
-    """Square roots of the values, the rows divided by their norm; negative values count as zero."""
+    """Square roots of the values in rows of unit norm; negative values count as zero."""
     if sp.issparse(X):
         X = sp.csr_array(X, dtype=dtype, copy=True)
         X.data = np.sqrt(np.maximum(X.data, 0))

@@ -1,7 +1,7 @@
-"""Skewed columns by rank: the normal scores of their values.
+"""Normal scores of skewed columns.
 
-Distances between values of a skewed column are those of its long tail, and random thresholds fall
-there, too. Its normal scores, Φ⁻¹ of the share of rows below, tell apart the others as well.
+Distances in a skewed column are dominated by its long tail, where most random thresholds fall, too.
+Its normal scores, Φ⁻¹ of the share of rows below a value, also separate the other values.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from scipy.special import ndtri
 
 __all__ = ["NormalScores", "fit_normal_scores", "skewness", "standardise"]
 
-MIN_SKEWNESS = 1.0  # third standardised moment from which a column counts as skewed
-MAX_KNOTS = 255  # values between which scores are interpolated
+MIN_SKEWNESS = 1.0  # absolute third standardised moment above which a column counts as skewed
+MAX_KNOTS = 255  # maximum number of values between which scores are interpolated
 CLIP = 3.0
-CHUNK_COLUMNS = 256  # columns looked at together
+CHUNK_COLUMNS = 256  # number of columns processed at a time
 
 
 @dataclass(frozen=True, eq=False)
 class NormalScores:
-    """The skewed ``columns`` (places), and for each the values and scores of its knots."""
+    """Indices of the skewed columns, and the values and scores at the knots of each."""
 
     columns: np.ndarray
-    values: list
-    scores: list
+    values: list[np.ndarray]
+    scores: list[np.ndarray]
 
     @property
     def width(self) -> int:
@@ -33,12 +33,12 @@ class NormalScores:
         return len(self.columns)
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        """Scores (n x width); beyond the values seen they stay as they are, NaN are NaN."""
+        """Interpolate the scores (n x width), constant outside the fitted range; NaN is kept."""
         out = np.empty((len(X), self.width))
         for j, (column, values, scores) in enumerate(
             zip(self.columns, self.values, self.scores, strict=True)
         ):
-            # halves, as the difference of two huge numbers may be infinite
+            # halved, because the difference of two huge numbers may overflow
             out[:, j] = np.interp(np.asarray(X[:, column], np.float64) / 2, values / 2, scores)
         return out
 
@@ -46,23 +46,23 @@ class NormalScores:
 def fit_normal_scores(
     X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndarray
 ) -> NormalScores:
-    """Scores of the skewed columns of X (n x d), which have these means and deviations."""
+    """Fit the scores of the skewed columns of X (n x d), given column means and deviations."""
     columns, values, scores = [], [], []
     for column in np.flatnonzero(np.abs(skewness(X, mean, scale, weight)) > MIN_SKEWNESS):
         x = np.asarray(X[:, column], np.float64)
         rows = ~np.isnan(x)
-        held, counts = _counts(x[rows], weight[rows])
-        if len(held) > 2:  # the scores of two values are those values
-            result = _standard_scores(counts)
-            knots = _knots(result)
+        unique_values, weights = _unique_weights(x[rows], weight[rows])
+        if len(unique_values) > 2:  # the scores of two values are a linear map of them
+            unique_scores = _standard_scores(weights)
+            knots = _knots(unique_scores)
             columns.append(column)
-            values.append(held[knots])
-            scores.append(result[knots])
+            values.append(unique_values[knots])
+            scores.append(unique_scores[knots])
     return NormalScores(np.array(columns, dtype=np.intp), values, scores)
 
 
 def skewness(X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Third standardised moment of each column, without NaN."""
+    """Third standardised moment of each column, ignoring NaN."""
     out = np.empty(X.shape[1])
     for start in range(0, X.shape[1], CHUNK_COLUMNS):
         block = slice(start, start + CHUNK_COLUMNS)
@@ -73,28 +73,28 @@ def skewness(X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndar
 
 
 def standardise(X: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Columns of X with mean 0 and deviation 1."""
-    # halves, as the difference of two huge numbers may be infinite
+    """Return X with columns of mean 0 and standard deviation 1."""
+    # halved, because the difference of two huge numbers may overflow
     return np.asarray((X / 2 - mean / 2) / (scale / 2))
 
 
-def _counts(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values in order, and the weight of each."""
-    values, which = np.unique(x, return_inverse=True)
-    return values, np.bincount(which, weights=weight)
+def _unique_weights(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted unique values and the summed weight of each."""
+    values, inverse = np.unique(x, return_inverse=True)
+    return values, np.bincount(inverse, weights=weight)
 
 
 def _knots(scores: np.ndarray) -> np.ndarray:
-    """Positions of at most ``MAX_KNOTS`` ascending scores, evenly spread from first to last."""
+    """Indices of at most ``MAX_KNOTS`` evenly spaced values among ascending scores."""
     if len(scores) <= MAX_KNOTS:
         return np.arange(len(scores))
-    places = np.searchsorted(scores, np.linspace(scores[0], scores[-1], MAX_KNOTS))
-    return np.unique(np.minimum(places, len(scores) - 1))
+    indices = np.searchsorted(scores, np.linspace(scores[0], scores[-1], MAX_KNOTS))
+    return np.unique(np.minimum(indices, len(scores) - 1))
 
 
-def _standard_scores(counts: np.ndarray) -> np.ndarray:
-    """Normal scores of the values with mean 0 and deviation 1 over the rows."""
-    share = counts / counts.sum()
-    scores = ndtri(np.cumsum(share) - share / 2)  # of the rows below and half of those at the value
+def _standard_scores(weights: np.ndarray) -> np.ndarray:
+    """Normal scores of sorted values, standardised over the rows and clipped."""
+    share = weights / weights.sum()
+    scores = ndtri(np.cumsum(share) - share / 2)  # mid-ranks: half of the rows at the value itself
     scores = scores - share @ scores
     return np.clip(scores / np.sqrt(share @ scores**2), -CLIP, CLIP)

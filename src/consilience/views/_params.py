@@ -1,4 +1,4 @@
-"""Parameters inside a dict of view -> estimator, reachable as ``view__param``."""
+"""Nested parameters ``view__param`` of a dict of view -> estimator."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class PerViewParams(BaseEstimator):
     _per_view: str = "estimator"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with ``deep``, those of the estimators of single views as well.
+        """Get the parameters; with ``deep``, also those of the per-view estimators.
 
         Parameters
         ----------
         deep : bool, default=True
-            Include parameters of nested estimators.
+            Whether to include the parameters of nested estimators.
 
         Returns
         -------
@@ -38,25 +38,25 @@ class PerViewParams(BaseEstimator):
         return params
 
     def _named_members(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Members reachable by name: those whose view is not called like a parameter."""
+        """Members that can be set by view name: those whose name is not also a parameter."""
         members = own[self._per_view]
         if not isinstance(members, Mapping):
             return {}
         return {view: member for view, member in members.items() if view not in own}
 
     def set_params(self, **params: Any) -> PerViewParams:
-        """Set parameters; ``view__param`` reaches into the estimator of one view.
+        """Set parameters; ``view__param`` sets a parameter of the estimator of one view.
 
         Parameters
         ----------
         **params : dict
-            Names and values.
+            Parameter names and values.
 
         Returns
         -------
         self
         """
-        # first the whole dict, if it is among them, so that the nested names find it
+        # the dict itself comes first, because the nested names refer to its entries
         if self._per_view in params:
             setattr(self, self._per_view, params.pop(self._per_view))
         if isinstance(getattr(self, self._per_view), Mapping):
@@ -67,7 +67,7 @@ class PerViewParams(BaseEstimator):
                 )
         for key in list(params):
             members = self._named_members(super().get_params(deep=False))
-            # the longest name first: a view may be called a__b beside one called a
+            # longest name first, because one view may be called a and another a__b
             for view in sorted(members, key=len, reverse=True):
                 if key == view:
                     replaced = {**getattr(self, self._per_view), view: params.pop(key)}
@@ -82,26 +82,28 @@ class PerViewParams(BaseEstimator):
 
 def _set_nested(member: Any, view: str, key: str, value: Any) -> None:
     if not hasattr(member, "set_params"):
-        raise ValueError(f"{key!r} cannot be set: view {view!r} has {member!r}, not an estimator")
+        raise ValueError(
+            f"{key!r} cannot be set: view {view!r} has {member!r}, which is not an estimator"
+        )
     member.set_params(**{key[len(view) + 2 :]: value})
 
 
 def per_view_values(value: Any) -> list[Any]:
-    """The values of a parameter that is one value for all views, or a dict of view -> value."""
+    """Values of a parameter that is one value for all views or a dict of view -> value."""
     return list(value.values()) if isinstance(value, Mapping) else [value]
 
 
 def per_view(value: Any, names: tuple[str, ...], parameter: str) -> dict[str, Any]:
-    """One value for every view, or the entries of a dict that must name exactly the views."""
+    """Expand a single value to all views, or check that a dict has one entry per view."""
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)
     unknown = [name for name in value if name not in names]
-    lacking = [name for name in names if name not in value]
-    if unknown or lacking:
+    missing = [name for name in names if name not in value]
+    if unknown or missing:
         raise ValueError(
             f"{parameter} must have one entry for each of the views {format_list(names)}; "
-            + (f"it has unknown {format_list(unknown)}" if unknown else "")
-            + (" and " if unknown and lacking else "")
-            + (f"it lacks {format_list(lacking)}" if lacking else "")
+            + (f"unknown: {format_list(unknown)}" if unknown else "")
+            + (", " if unknown and missing else "")
+            + (f"missing: {format_list(missing)}" if missing else "")
         )
     return {name: value[name] for name in names}

@@ -1,4 +1,4 @@
-"""How a container shows itself, in a terminal and in a notebook."""
+"""Text and HTML representations of ``MultiViewData``."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def _cells(data: Any) -> list[tuple[str, ...]]:
 
 
 def as_text(data: Any) -> str:
-    """One line for the container and one for each view."""
+    """Return one line for the container and one for each view."""
     rows = _cells(data)
-    size = [max(len(row[c]) for row in rows) for c in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(s) for cell, s in zip(row, size, strict=True)) for row in rows]
+    widths = [max(len(row[c]) for row in rows) for c in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join([_title(data), *("  " + line.rstrip() for line in lines)])
 
 
 def as_html(data: Any) -> str:
-    """A table for notebooks."""
+    """Return an HTML table for notebooks."""
     head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"

@@ -1,6 +1,6 @@
-"""One view, whatever holds it: ndarray, CSR, dataframe (through narwhals) or a list of documents.
+"""Operations on a single view: ndarray, CSR, dataframe (through narwhals) or array of documents.
 
-Every other module works with rows, widths and numbers; only this one asks what a view is made of.
+This is the only module that distinguishes between these types of storage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
     "column_to_numeric",
     "describe",
     "fill_rows",
-    "first_not_finite",
+    "first_non_finite",
     "format_list",
     "is_dataframe",
     "is_documents",
@@ -39,30 +39,30 @@ Rows: TypeAlias = slice | np.ndarray
 
 
 def is_dataframe(view: Any) -> bool:
-    """True for an eager dataframe of any library narwhals knows (pandas, polars, pyarrow, ...)."""
+    """Return True for an eager dataframe supported by narwhals (pandas, polars, pyarrow, ...)."""
     return nw.dependencies.is_into_dataframe(view)
 
 
 def is_documents(view: Any) -> bool:
-    """True for a one-dimensional array of raw strings, the input of a text vectoriser."""
+    """Return True for a 1-D array of raw strings, the input of a text vectoriser."""
     return isinstance(view, np.ndarray) and view.ndim == 1
 
 
 def is_lazy(view: Any) -> bool:
-    """True for a dask array; who holds one has dask loaded."""
+    """Return True for a dask array, without importing dask."""
     loaded = sys.modules.get("dask.array")
     return loaded is not None and isinstance(view, loaded.Array)
 
 
 def format_list(values: Iterable[Any], limit: int = 5) -> str:
-    """The first few values for an error message: ``1, 2, 3, ...``."""
+    """Format the first few values for an error message: ``1, 2, 3, ...``."""
     items = list(values)
     text = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in items[:limit])
     return text + (", ..." if len(items) > limit else "")
 
 
 def validate_view(value: Any, name: str) -> Any:
-    """Accept one view without copying it: ndarray (n, d), CSR, dataframe or documents (n,)."""
+    """Validate one view without copying it: ndarray (n, d), CSR, dataframe or documents (n,)."""
     if sp.issparse(value):
         if value.ndim != 2:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
@@ -76,7 +76,9 @@ def validate_view(value: Any, name: str) -> Any:
         raise TypeError(f"view {name!r} is a np.matrix; convert it with np.asarray")
     if isinstance(value, np.ma.MaskedArray):
         if value.dtype.kind != "f":
-            raise TypeError(f"view {name!r} is a masked array of {value.dtype}; masks need floats")
+            raise TypeError(
+                f"view {name!r} is a masked array of {value.dtype}; only float is supported"
+            )
         return value.filled(np.nan)
     if nw.dependencies.is_into_series(value):
         value = nw.from_native(value, series_only=True).to_numpy()
@@ -88,13 +90,13 @@ def validate_view(value: Any, name: str) -> Any:
     if array.ndim == 1 and _holds_documents(array):
         return array
     if array.ndim != 2:
-        advice = "; reshape(-1, 1) makes one column of it" if array.ndim == 1 else ""
+        advice = "; use reshape(-1, 1) for a single column" if array.ndim == 1 else ""
         raise ValueError(f"view {name!r} must be two-dimensional, got shape {array.shape}{advice}")
     return array
 
 
 def _short_indices(view: Any) -> Any:
-    """The same values with 32-bit indices where they suffice, since trees take no others."""
+    """Convert to 32-bit indices where they suffice, because trees support no others."""
     if view.indices.dtype != np.int64 or max(view.shape[1], view.nnz) > np.iinfo(np.int32).max:
         return view
     short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
@@ -105,18 +107,16 @@ def _check_unique_columns(frame: Any, name: str) -> None:
     columns: Any = getattr(frame, "columns", None)
     if getattr(columns, "is_unique", True):
         return
-    twice = columns[columns.duplicated()]
-    raise ValueError(
-        f"view {name!r} has several columns of the same name: {format_list(set(twice))}"
-    )
+    duplicates = columns[columns.duplicated()]
+    raise ValueError(f"view {name!r} has duplicate column names: {format_list(set(duplicates))}")
 
 
 def _holds_documents(array: np.ndarray) -> bool:
-    """Strings, with None or NaN where a document is missing."""
+    """Return True if all values are strings, or None or NaN for missing documents."""
     if array.dtype.kind == "U":
         return len(array) > 0
-    texts = [isinstance(v, str) for v in array]
-    return any(texts) and all(t or _is_null(v) for t, v in zip(texts, array, strict=True))
+    is_text = [isinstance(v, str) for v in array]
+    return any(is_text) and all(t or _is_null(v) for t, v in zip(is_text, array, strict=True))
 
 
 def _is_null(value: Any) -> bool:
@@ -134,12 +134,12 @@ def n_columns(view: Any) -> int:
 
 
 def column_names(view: Any) -> list[str] | None:
-    """Names of a dataframe's columns, None for everything else."""
+    """Column names of a dataframe; None for other storage."""
     return list(nw.from_native(view).columns) if is_dataframe(view) else None
 
 
 def describe(view: Any) -> str:
-    """What the view is made of, for people: ``float64``, ``CSR float32``, ``polars``."""
+    """Short description of the storage: ``float64``, ``CSR float32``, ``polars``."""
     if is_dataframe(view):
         return nw.get_native_namespace(view).__name__
     if is_documents(view):
@@ -150,7 +150,7 @@ def describe(view: Any) -> str:
 
 
 def take_rows(view: Any, rows: Rows) -> Any:
-    """Rows of the view; a slice of an ndarray is free."""
+    """Select rows of the view; a slice of an ndarray is not copied."""
     if is_dataframe(view):
         frame = nw.from_native(view, eager_only=True)
         return frame[rows if isinstance(rows, slice) else rows.tolist()].to_native()
@@ -158,18 +158,18 @@ def take_rows(view: Any, rows: Rows) -> Any:
 
 
 def take_columns(view: Any, columns: Rows) -> Any:
-    """Columns of the view; a slice of an ndarray is free."""
+    """Select columns of the view; a slice of an ndarray is not copied."""
     if is_dataframe(view):
         frame = nw.from_native(view, eager_only=True)
-        numbers = np.arange(frame.shape[1])[columns].tolist()
-        return frame[:, numbers].to_native()
+        indices = np.arange(frame.shape[1])[columns].tolist()
+        return frame[:, indices].to_native()
     return view[:, columns]
 
 
 def missing_rows(view: Any) -> np.ndarray:
-    """Mask of the rows whose every value is NaN (null), found without reading whole complete rows.
+    """Mask of the rows in which all values are NaN (null).
 
-    Only rows that have NaN in the first column can be absent, so complete views cost one column.
+    Only rows with NaN in the first column are read entirely.
     """
     n, d = n_rows(view), n_columns(view)
     absent = np.zeros(n, dtype=bool)
@@ -196,7 +196,7 @@ def missing_rows(view: Any) -> np.ndarray:
 
 
 def _null_cells(view: Any) -> np.ndarray:
-    """Cells of a dataframe that are null or NaN."""
+    """Mask of the cells of a dataframe that are null or NaN."""
     frame = nw.from_native(view, eager_only=True)
     nulls = frame.select(nw.all().is_null()).to_numpy().astype(bool)
     floats = [j for j, dtype in enumerate(frame.schema.values()) if dtype.is_float()]
@@ -209,11 +209,11 @@ def _null_cells(view: Any) -> np.ndarray:
 
 
 def to_numeric(view: Any, name: str) -> Any:
-    """The view as a numeric ndarray or CSR matrix, or an error that says which column is not."""
+    """Convert the view to a numeric ndarray or CSR matrix; errors name non-numeric columns."""
     if is_documents(view):
         raise TypeError(
-            f"view {name!r} holds raw text; turn it into numbers first, "
-            f"e.g. ViewTransformer({{{name!r}: TfidfVectorizer()}})"
+            f"view {name!r} contains raw text; convert it to numbers first, "
+            f"e.g. with ViewTransformer({{{name!r}: TfidfVectorizer()}})"
         )
     if is_dataframe(view):
         return _frame_to_numeric(view, name)
@@ -225,7 +225,7 @@ def to_numeric(view: Any, name: str) -> Any:
         return np.asarray(view, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"view {name!r} has dtype {view.dtype} and cannot be read as numbers ({error}); "
+            f"view {name!r} has dtype {view.dtype} and cannot be converted to numbers ({error}); "
             "encode it first, e.g. with a ViewTransformer"
         ) from None
 
@@ -237,28 +237,28 @@ def _frame_to_numeric(view: Any, name: str) -> np.ndarray:
         values = frame.to_numpy()
         if values.dtype.kind in "biuf":
             return values
-    out, bad = np.empty(frame.shape), []
+    out, non_numeric = np.empty(frame.shape), []
     for j, (column, dtype) in enumerate(schema.items()):
         values = column_to_numeric(frame[:, j], dtype)
         if values is None:
-            bad.append(column)
+            non_numeric.append(column)
         else:
             out[:, j] = values
-    if bad:
+    if non_numeric:
         raise ValueError(
-            f"view {name!r} has columns that are not numbers: {format_list(bad)}; encode them "
-            f"first, e.g. ViewTransformer({{{name!r}: OneHotEncoder()}})"
+            f"view {name!r} has non-numeric columns: {format_list(non_numeric)}; encode them "
+            f"first, e.g. with ViewTransformer({{{name!r}: OneHotEncoder()}})"
         )
     return out
 
 
 def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
-    """A column as floats, or None if it holds something else than numbers."""
+    """Convert a column to floats; return None if it is not numeric."""
     if dtype.is_numeric() or dtype == nw.Boolean():
         return column.cast(nw.Float64()).to_numpy()
     if dtype == nw.String() or dtype.is_temporal():
         return None
-    values = column.to_numpy()  # numbers behind a category, an object or a sparse column
+    values = column.to_numpy()  # may be numbers in a categorical, object or sparse column
     if values.dtype.kind == "O" and not all(
         isinstance(v, numbers.Real) or v is None for v in values
     ):
@@ -266,43 +266,43 @@ def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     return values.astype(np.float64) if values.dtype.kind in "biufO" else None
 
 
-def first_not_finite(
+def first_non_finite(
     view: Any, rows: np.ndarray, allow_nan: bool = False
 ) -> tuple[int, int, float] | None:
     """Row, column and value of the first NaN or inf among ``rows`` (a mask) of a numeric view."""
     if view.dtype.kind != "f":
         return None
-    bad_values = np.isinf if allow_nan else _not_finite
+    is_invalid = np.isinf if allow_nan else _is_non_finite
     values = view.data if sp.issparse(view) else view
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary array
             return None
     if sp.issparse(view):
-        places = np.flatnonzero(bad_values(view.data))
-        row_of = np.searchsorted(view.indptr, places, side="right") - 1
-        places, row_of = places[rows[row_of]], row_of[rows[row_of]]
-        if len(places) == 0:
+        entries = np.flatnonzero(is_invalid(view.data))
+        entry_rows = np.searchsorted(view.indptr, entries, side="right") - 1
+        entries, entry_rows = entries[rows[entry_rows]], entry_rows[rows[entry_rows]]
+        if len(entries) == 0:
             return None
-        return int(row_of[0]), int(view.indices[places[0]]), float(view.data[places[0]])
-    bad = np.argwhere(bad_values(view) & rows[:, None])
-    if len(bad) == 0:
+        return int(entry_rows[0]), int(view.indices[entries[0]]), float(view.data[entries[0]])
+    cells = np.argwhere(is_invalid(view) & rows[:, None])
+    if len(cells) == 0:
         return None
-    row, column = bad[0]
+    row, column = cells[0]
     return int(row), int(column), float(view[row, column])
 
 
-def _not_finite(values: np.ndarray) -> np.ndarray:
+def _is_non_finite(values: np.ndarray) -> np.ndarray:
     return ~np.isfinite(values)
 
 
 def fill_rows(view: Any, rows: np.ndarray, values: np.ndarray) -> Any:
-    """A copy of a numeric view with the marked rows replaced by ``values`` (one row)."""
+    """Copy a numeric view and replace the rows of a mask by ``values`` (one row)."""
     dtype = np.result_type(view.dtype, np.float32)
     if not sp.issparse(view):
         filled = view.astype(dtype, copy=True)
         filled[rows] = values
         return filled
-    kept = sp.csr_array(view, dtype=dtype, copy=True)
-    kept.data[np.repeat(rows, np.diff(kept.indptr))] = 0
-    marked = sp.csr_array(rows[:, None].astype(dtype))
-    return (kept + marked @ sp.csr_array(values.reshape(1, -1).astype(dtype))).tocsr()
+    other_rows = sp.csr_array(view, dtype=dtype, copy=True)
+    other_rows.data[np.repeat(rows, np.diff(other_rows.indptr))] = 0
+    mask = sp.csr_array(rows[:, None].astype(dtype))
+    return (other_rows + mask @ sp.csr_array(values.reshape(1, -1).astype(dtype))).tocsr()

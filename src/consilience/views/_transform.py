@@ -1,4 +1,4 @@
-"""ViewTransformer: one transformer per view, as a Pipeline step that keeps the views apart."""
+"""ViewTransformer: one transformer per view, as a Pipeline step that keeps the views separate."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ __all__ = ["ViewTransformer"]
 class ViewTransformer(TransformerMixin, PerViewParams):
     """Apply a transformer to every view, or a different one to each.
 
-    A transformer is fitted on the rows where its view is present and sees nothing else; missing
-    rows stay missing.
+    Each transformer is fitted only on the rows where its view is present; missing rows stay
+    missing.
 
     Parameters
     ----------
     transformer : transformer, "passthrough", or dict of view -> these
-        One transformer is cloned for every view. A dict must name every view; its parameters are
-        reachable as ``view__param``.
+        A single transformer is cloned for every view. A dict must have an entry for every view;
+        nested parameters can be set as ``view__param``.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
 
     Attributes
     ----------
     transformers_ : dict of view -> fitted transformer
-        ``"passthrough"`` where nothing is done.
+        ``"passthrough"`` for views that are not transformed.
     view_names_ : list of str
         Names of the views.
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     See Also
     --------
-    sklearn.compose.ColumnTransformer : The same idea for one table, which it joins again.
+    sklearn.compose.ColumnTransformer : Transforms groups of columns and concatenates the results.
 
     Examples
     --------
@@ -145,12 +145,12 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         y = None if y is None else np.asarray(y)
         if y is not None and len(y) != len(data):
             raise ValueError(f"X has {len(data)} samples, but y has {len(y)}")
-        chosen = per_view(self.transformer, data.view_names, "transformer")
+        transformers = per_view(self.transformer, data.view_names, "transformer")
         self.transformers_: dict[str, Any] = {}
         self._references: dict[str, Any] = {}
         self._widths: dict[str, int] = {}
         outputs: dict[str, Any] = {}
-        for v, (name, transformer) in enumerate(chosen.items()):
+        for v, (name, transformer) in enumerate(transformers.items()):
             present = data.present[:, v]
             self._widths[name] = data.widths[name]
             if transformer == "passthrough" or not present.any():
@@ -159,8 +159,8 @@ class ViewTransformer(TransformerMixin, PerViewParams):
                 _warn_if_unseen(name, present)
                 continue
             part = data[present]
-            takes = True if isinstance(transformer, KernelCenterer) else None
-            check_pairwise(transformer, data.kinds[name], name, takes=takes)
+            is_pairwise = True if isinstance(transformer, KernelCenterer) else None
+            check_pairwise(transformer, data.kinds[name], name, takes=is_pairwise)
             if data.kinds[name] in PAIRWISE:
                 self._references[name] = part.reference()
             self.transformers_[name] = clone(transformer)
@@ -172,11 +172,11 @@ class ViewTransformer(TransformerMixin, PerViewParams):
     def _values(self, data: MultiViewData, name: str) -> Any:
         if name in self._references:
             return data.against(name, self._references[name])
-        return _texts_for(self.transformers_[name], data[name])
+        return _documents_for(self.transformers_[name], data[name])
 
     def _assemble(self, data: MultiViewData, outputs: dict[str, Any]) -> MultiViewData:
         views: dict[str, Any] = {}
-        kinds, column_ids, held = data.kinds, {}, data.present.copy()
+        kinds, column_ids, is_present = data.kinds, {}, data.present.copy()
         for v, (name, output) in enumerate(outputs.items()):
             transformer = self.transformers_[name]
             if transformer == "passthrough":
@@ -190,14 +190,14 @@ class ViewTransformer(TransformerMixin, PerViewParams):
                 kinds[name] = "features"
             present = data.present[:, v]
             if output is None:
-                # nothing to transform, or nothing was learned: missing in every row
+                # no row to transform, or none to learn from: missing in every row
                 views[name] = np.full((len(data), self._widths[name]), np.nan)
-                held[:, v] = False
+                is_present[:, v] = False
             else:
-                views[name] = output if present.all() else _spread(output, present)
+                views[name] = output if present.all() else _expand(output, present)
         out = MultiViewData(
             views,
-            present=held,
+            present=is_present,
             sample_ids=data.sample_ids,
             kinds=kinds,
             column_ids=column_ids,
@@ -215,12 +215,12 @@ class ViewTransformer(TransformerMixin, PerViewParams):
 def _warn_if_unseen(name: str, present: np.ndarray) -> None:
     if not present.any():
         warn_user(
-            f"view {name!r} is missing in every training row: it stays missing, also in new data"
+            f"view {name!r} is missing in every training row and will be missing in new data, too"
         )
 
 
-def _texts_for(transformer: Any, view: Any) -> Any:
-    """Vectorisers take a sequence of texts, other transformers a table with one text column."""
+def _documents_for(transformer: Any, view: Any) -> Any:
+    """Convert documents to a 1-D array for vectorisers, to one column for other transformers."""
     tags = get_tags(transformer).input_tags
     if tags.string and not tags.two_d_array:
         if storage.is_dataframe(view) and storage.n_columns(view) == 1:
@@ -229,19 +229,19 @@ def _texts_for(transformer: Any, view: Any) -> Any:
     return view.reshape(-1, 1) if storage.is_documents(view) else view
 
 
-def _spread(output: Any, present: np.ndarray) -> Any:
-    """Put the rows of present samples back in place; missing ones are NaN (sparse: empty)."""
+def _expand(output: Any, present: np.ndarray) -> Any:
+    """Expand the rows of present samples to all rows; missing ones are NaN (sparse: empty)."""
     if storage.is_dataframe(output):
-        # row 0 stands in for the missing ones, which nobody reads
+        # another row is a placeholder for missing ones, whose values are never read
         return storage.take_rows(output, np.maximum(np.cumsum(present) - 1, 0))
     if sp.issparse(output):
         output = output.tocsr()
         ends = output.indptr[np.concatenate([[0], np.cumsum(present)])]
         shape = len(present), output.shape[1]
-        # the type stays: scikit-learn's trees refuse 64-bit indices
+        # the index type is kept, because scikit-learn's trees do not support 64-bit indices
         return type(output)((output.data, output.indices, ends), shape=shape)
-    spread = np.full(
+    expanded = np.full(
         (len(present), output.shape[1]), np.nan, dtype=np.result_type(output.dtype, np.float32)
     )
-    spread[present] = output
-    return spread
+    expanded[present] = output
+    return expanded
