@@ -90,11 +90,13 @@ def hidden(rate=0.3):
     """Complete training rows of the suite's splits with 100 rows; views of test rows hidden."""
     scores = defaultdict(list)
     for task, problem in our_tasks(lambda condition: condition.missing):
-        parts = cut(replace(task, condition=replace(task.condition, missing=0.0)), problem)
+        parts = prepare_task_data(
+            replace(task, condition=replace(task.condition, missing=0.0)), problem
+        )
         train, test = parts.rows.train, parts.rows.test
         model = ConsilienceClassifier(random_state=task.seed + task.index)
         model.fit(parts.data[train], parts.train_labels)
-        rng = stream(task.seed, task.repeat, "views")
+        rng = make_rng(task.seed, task.repeat, "views")
         rows = hide_by_chance(parts.data[test], rate, rng)
         scores[task.data].append(model.score(rows, parts.target[test]))
     print_means(scores)

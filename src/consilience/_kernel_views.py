@@ -28,7 +28,7 @@ from consilience._solvers.kernels import (
 from consilience.views import MultiViewData
 from consilience.views._pairwise import Reference
 from consilience.views._params import per_view
-from consilience.views._storage import first_not_finite, format_list
+from consilience.views._storage import first_non_finite, format_list
 
 __all__ = [
     "KERNEL_PARAMETERS",
@@ -123,7 +123,7 @@ class FeatureKernel:
         except ValueError as error:
             error.add_note(f"raised by the kernel of view {self.name!r}")
             raise
-        overflow = first_not_finite(values, np.ones(len(values), dtype=bool))
+        overflow = first_non_finite(values, np.ones(len(values), dtype=bool))
         if overflow is not None:
             raise_too_large(self.name, np.arange(len(data))[rows][overflow[0]])
         return values
@@ -215,7 +215,7 @@ def read_pairwise(
 ) -> np.ndarray:
     """Entries of a kernel or distance view in the columns of ``reference``, all finite."""
     values = data.select([name])[rows].against(name, reference)
-    bad = first_not_finite(values, np.ones(len(values), dtype=bool))
+    bad = first_non_finite(values, np.ones(len(values), dtype=bool))
     if bad is not None:
         raise ValueError(
             f"Input contains NaN or infinity: view {name!r}, row "

@@ -30,6 +30,7 @@ from consilience._parameters import (
     N_JOBS,
     POSITIVE,
     POSITIVE_INTEGER,
+    RANDOM_STATE,
     VIEWS,
     StrOptions,
 )
@@ -144,7 +145,7 @@ class MVMLClassifier(MultiViewClassifier):
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

@@ -54,7 +54,12 @@ def learn(
         theta = np.stack([s.theta for s in solutions], axis=1)
         return theta, max(s.n_iter for s in solutions), all(s.converged for s in solutions)
     seed = rng.randint(np.iinfo(np.int32).max)
-    settings = {"tol": tol, "max_iter": 1000 * max_iter, "seed": seed, "intercept": intercept}
+    settings: dict[str, Any] = {
+        "tol": tol,
+        "max_iter": 1000 * max_iter,
+        "seed": seed,
+        "intercept": intercept,
+    }
     pairs = progress.map(
         lambda y: minimise_by_liblinear(M, y, cost, loss, **settings), signs, "solve"
     )

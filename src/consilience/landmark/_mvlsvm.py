@@ -23,6 +23,7 @@ from consilience._parameters import (
     N_JOBS,
     POSITIVE,
     POSITIVE_INTEGER,
+    RANDOM_STATE,
     VIEWS,
     StrOptions,
 )
@@ -153,7 +154,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._parameters import N_JOBS, VIEWS, validate_parameters
+from consilience._parameters import N_JOBS, RANDOM_STATE, VIEWS, validate_parameters
 from consilience._targets import check_weights
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views import MultiViewData
@@ -80,7 +80,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {
         **LANDMARK_PARAMETERS,
         "views": VIEWS,
-        "random_state": ["random_state"],
+        "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
 
