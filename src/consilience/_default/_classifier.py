@@ -228,7 +228,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
-        warn_of_unseen_views(np.array(data.view_names)[~data.present.any(axis=0)])
+        seen = set(np.array(data.view_names)[data.present.any(axis=0)].tolist())
+        warn_of_unseen_views(data.view_names, seen)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         if labelled.all():
