@@ -13,7 +13,8 @@ from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.coupled_sums import MarginBlock, minimise_sums
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
-from consilience.distributed._training import Rows, Training
+from consilience._training import TrainingRows
+from consilience.distributed._blocks import BlockTraining
 from consilience.margin._base import BinarySolution
 from consilience.margin._combine import normalise
 from consilience.margin._design import linear_machine, zero_missing
@@ -25,7 +26,7 @@ __all__ = ["sample_rows", "solve_blocks"]
 SAMPLE_ROWS_PER_COLUMN, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 6, 2000, 20_000
 
 
-def weighted_sums(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+def weighted_sums(rows: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
     """Σ ω x of all columns and Σ ω of every view, over the rows that have it."""
     data, sums = rows.data, []
     for v, name in enumerate(data.view_names):
@@ -34,7 +35,7 @@ def weighted_sums(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(sums), rows.weight @ data.present
 
 
-def centre(rows: Rows, means: Sequence[np.ndarray], n_classes: int) -> MarginBlock:
+def centre(rows: TrainingRows, means: Sequence[np.ndarray], n_classes: int) -> MarginBlock:
     """Rows with centred columns and the labels of all problems."""
     data = rows.data
     Xs = [zero_missing(data[name], data.present[:, v]) for v, name in enumerate(data.view_names)]
@@ -78,7 +79,7 @@ def contributions_from_moments(
 class BlockDesign:
     """What is known of the columns of all rows: their places in θ, and their means."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: BlockTraining) -> None:
         sums, self.mass = training.blocks.sum(weighted_sums)
         ends = np.cumsum(training.widths)
         places = zip(ends, training.widths, strict=True)
@@ -96,7 +97,7 @@ class BlockDesign:
         return linear_machine(solved), None, None
 
 
-def sample_rows(training: Training) -> Rows:
+def sample_rows(training: BlockTraining) -> TrainingRows:
     """The rows that give the start."""
     size = sum(training.widths) + len(training.widths)
     return training.sample(
@@ -106,7 +107,13 @@ def sample_rows(training: Training) -> Rows:
 
 
 def solve_blocks(
-    training: Training, sample: Rows, c: float, alpha: float, *, tol: float, max_iter: int
+    training: BlockTraining,
+    sample: TrainingRows,
+    c: float,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
 ) -> tuple[BlockDesign, list[BinarySolution], np.ndarray]:
     """The design, the solution of every problem, and the contributions of the views."""
     V, n_classes, design = len(training.widths), len(training.totals), BlockDesign(training)
