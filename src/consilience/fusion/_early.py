@@ -58,7 +58,9 @@ def concatenates_sparse(data: MultiViewData, estimator: Any) -> bool:
         return False
     n_stored = sum(view.nnz if sp.issparse(view) else view.size for view in views)
     n_values = len(data) * sum(view.shape[1] for view in views)
-    return n_stored < SPARSE_BELOW * n_values and (estimator is None or get_tags(estimator).input_tags.sparse)
+    return n_stored < SPARSE_BELOW * n_values and (
+        estimator is None or get_tags(estimator).input_tags.sparse
+    )
 
 
 class EarlyFusionClassifier(MultiViewClassifier):

@@ -107,9 +107,7 @@ def fit_member(
         return None
     if len(np.unique(codes[rows])) < 2:
         which = "no training rows" if len(rows) == 0 else "training rows of only one class"
-        warn_user(
-            f"view {name!r} is present in {which} and does not contribute to predictions"
-        )
+        warn_user(f"view {name!r} is present in {which} and does not contribute to predictions")
         return None
     if len(rows) < len(data):
         data, codes, weight = data[rows], codes[rows], weight[rows]

@@ -231,7 +231,8 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
             shares = block_shares(self.final_estimator_, [width] * len(self._members))
         if shares is None:
             raise AttributeError(
-                "view_weights_ requires a fitted final classifier with coef_ or feature_importances_"
+                "view_weights_ requires a fitted final classifier with coef_ or "
+                "feature_importances_"
             )
         weights = np.zeros(len(self.view_names_))
         weights[[self.view_names_.index(member.name) for member in self._members]] = shares
