@@ -1,9 +1,9 @@
-"""What every classifier shares: any input to validated views, labels to codes, scores to labels.
+"""Base class of all classifiers: validation of input, labels and weights, and predictions.
 
-A method file provides ``_fit(data, codes, weight)``, ``_scores(data)`` (n x K, larger is more
-likely) and, where the method has probabilities, ``_probabilities(data)``; ``_has_probabilities``
-says whether the present parameters give any. Methods that also fit from data in blocks inherit
-``distributed._mixin.BlockwiseFitMixin``.
+A subclass implements ``_fit(data, codes, weight)``, ``_scores(data)`` (n x K, larger is more
+likely) and, if the method has probabilities, ``_probabilities(data)``; ``_has_probabilities``
+returns whether they are available with the current parameters. Methods that can also be fitted on
+data in blocks inherit ``distributed._mixin.BlockwiseFitMixin``.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = ["MultiViewClassifier"]
 
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Base of all classifiers: input, labels, weights, missing rows and predictions."""
+    """Base class of all classifiers."""
 
-    # the kinds of views a method can use
+    # kinds of views that a method supports
     _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
 
@@ -66,12 +66,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` also take dask arrays,
-            or a ``BlockSequence`` instead of all three parameters.
+            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` also accept dask arrays,
+            or a ``BlockSequence`` in place of all three parameters.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
-            Weights >= 0; a row of weight 0 counts as absent.
+            Weights >= 0; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -82,12 +82,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_input(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Read the training data and fit on them; the parameters are valid."""
+        """Validate the training data and fit on them; the parameters have been validated."""
         if comes_in_blocks(X):
             raise TypeError(
-                f"{type(self).__name__} fits in memory only, but X comes in blocks; "
-                "MVLSVMClassifier and SMVMEDClassifier fit from blocks, and "
-                "as_multiview(X).compute() reads dask arrays into memory"
+                f"{type(self).__name__} does not support X in blocks (only MVLSVMClassifier and "
+                "SMVMEDClassifier do); use as_multiview(X).compute() to load dask arrays into "
+                "memory"
             )
         rows = self._read_rows(X, y, sample_weight)
         self._fit_training(encode_rows(rows, self._set_classes([label_totals(rows)])))
@@ -99,7 +99,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return validate_rows(LabelledRows(data, y, weight, has_label), self._drops_zero_weights)
 
     def _read_labels(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Validated labels, and which rows have one (None: all, which most methods need)."""
+        """Validated labels, and the mask of labelled rows (None if all are, the default)."""
         return check_labels(y, n_samples, type(self).__name__), None
 
     def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
@@ -110,7 +110,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def _drops_zero_weights(self) -> bool:
-        """Rows of weight 0 count as absent; methods with user-given splits keep row numbers."""
+        """Whether rows with weight 0 are dropped; splits given by row index forbid it."""
         return True
 
     def _fit_training(self, rows: TrainingRows) -> None:
@@ -172,7 +172,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return True
 
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
-        """Numeric, finite views of the input; remember (reset) or check their layout."""
+        """Numeric, finite views of the input; store (reset) or check their layout."""
         return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
 
     def _validate_for_predict(self, X: Any) -> tuple[MultiViewData, np.ndarray]:
@@ -182,7 +182,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         has_view = np.asarray(data.present.any(axis=1))
         if not has_view.all():
             warn_user(
-                f"{(~has_view).sum()} rows have no view at all and get the class prior: "
+                f"{(~has_view).sum()} rows have no view at all and are assigned the class prior: "
                 f"rows {format_list(np.flatnonzero(~has_view))}"
             )
         return data, has_view
@@ -196,18 +196,20 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         shape = () if one_score else (len(self.classes_),)
         return predict_lazily(self, method, X, shape, np.dtype(np.float64))
 
-    def _predict_or_prior(self, X: Any, rule: Callable[[MultiViewData], np.ndarray]) -> np.ndarray:
-        """``rule`` on the rows that have a view, the class prior on those that have none."""
+    def _predict_or_prior(
+        self, X: Any, method: Callable[[MultiViewData], np.ndarray]
+    ) -> np.ndarray:
+        """Apply ``method`` to the rows that have a view; the others get the class prior."""
         data, has_view = self._validate_for_predict(X)
         if has_view.all():
-            return rule(data)
+            return method(data)
         out = np.tile(self.class_prior_, (len(data), 1))
         if has_view.any():
-            out[has_view] = rule(data[has_view])
+            out[has_view] = method(data[has_view])
         return out
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # allow_nan stays False: to scikit-learn it would mean NaN in any cell, not whole views
+        # allow_nan stays False: for scikit-learn it means NaN in any cell, not missing views
         tags.input_tags.sparse = True
         return tags

@@ -1,14 +1,14 @@
-"""BinnedTreeClassifier: the compiled decision tree of this library, usable alone.
+"""BinnedTreeClassifier: a compiled decision tree on binned features.
 
-The features are put into at most 255 bins once, and the tree grows on histograms of the bins
-(``consilience._core.binned``). With no more distinct values than bins the splits are those of
-scikit-learn's ``DecisionTreeClassifier``.
+Features are binned once, into at most 255 bins, and the tree is grown on histograms of the bins
+(``consilience._core.binned``). If no feature has more distinct values than bins, the splits are
+those of scikit-learn's ``DecisionTreeClassifier``.
 """
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -33,27 +33,27 @@ __all__ = ["BinnedTreeClassifier"]
 class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
     """Decision tree on binned features.
 
-    A greedy tree with the gini criterion. Ties between splits go to the lowest feature, then to
-    the lowest threshold; ties between classes to the first. NaN is allowed: every split learns
-    to which side it goes, and where none was seen it goes to the heavier side.
+    A greedy tree with the Gini criterion. Ties between splits are resolved in favour of the first
+    feature, then of the lowest threshold; ties between classes in favour of the first class. NaN is
+    supported: every split learns on which side to put it, by default on the heavier one.
 
     Parameters
     ----------
     max_depth : int, default=30
-        Greatest depth, at most 30.
+        Maximum depth of the tree, at most 30.
     criterion : {"gini"}, default="gini"
-        What a split makes small.
+        Impurity that splits minimise.
     splitter : {"best", "random"}, default="best"
-        ``"random"`` draws one threshold per feature between the least and the greatest value in
-        the node and keeps the best of them.
+        ``"random"`` draws one threshold per feature between the minimum and the maximum in the
+        node and chooses the best of them.
     max_bins : int, default=255
-        Bins per feature, at most 255.
+        Maximum number of bins per feature, at most 255.
     min_samples_leaf : int, default=1
-        Least number of samples of positive weight in a leaf.
+        Minimum number of samples with positive weight in a leaf.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of a leaf in the sum of the weights, at most 0.5.
+        Minimum share of a leaf in the sum of the weights, at most 0.5.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        Number or share of features drawn in each node; None takes all. If none of them can be
+        Number or fraction of features drawn in each node; None means all. If none of them allows a
         split, the others are tried in random order.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class.
@@ -133,17 +133,17 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree.
 
         Parameters
         ----------
         X : array, CSR or CSC matrix of shape (n_samples, n_features)
-            Training samples; single cells may be NaN.
+            Training samples; values may be NaN.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
-            Weights >= 0; a row of weight 0 counts as absent.
+            Weights >= 0; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -168,8 +168,8 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         )
         return self
 
-    def grow_params(self, n_features: int, total_weight: float) -> Any:
-        """Parameters of a tree on ``n_features`` columns, as ``BinnedView.grow`` takes them.
+    def grow_params(self, n_features: int, total_weight: float) -> dict[str, Any]:
+        """Keyword arguments of ``BinnedView.grow`` for a tree on ``n_features`` columns.
 
         Parameters
         ----------
@@ -237,10 +237,10 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         X = self._validate_samples(X)
         return self.tree_.apply(X)
 
-    def predict_depths(self, X: Any, n_depths: int | None = None) -> Any:
-        """Predict labels by the tree cut at each depth.
+    def predict_depths(self, X: Any, n_depths: int | None = None) -> np.ndarray:
+        """Predict labels with the tree pruned to each depth.
 
-        Column k − 1 holds what the tree grown with ``max_depth=k`` predicts.
+        Column k − 1 contains the predictions of the tree grown with ``max_depth=k``.
 
         Parameters
         ----------
@@ -257,29 +257,29 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.tree_.predict_depths(X, n_depths)]
 
     @property
-    def feature_importances_(self) -> Any:
+    def feature_importances_(self) -> np.ndarray:
         """Share of each feature in the decrease of impurity."""
         check_is_fitted(self)
-        inner = self.tree_.feature >= 0
+        is_split = self.tree_.feature >= 0
         gains = np.bincount(
-            self.tree_.feature[inner],
-            weights=self.tree_.gain[inner],
+            self.tree_.feature[is_split],
+            weights=self.tree_.gain[is_split],
             minlength=self.n_features_in_,
         )
         return gains / gains.sum() if gains.any() else gains
 
-    def get_depth(self) -> Any:
+    def get_depth(self) -> int:
         """Depth of the tree."""
         check_is_fitted(self)
         return self.tree_.max_depth
 
-    def get_n_leaves(self) -> Any:
+    def get_n_leaves(self) -> int:
         """Number of leaves."""
         check_is_fitted(self)
         return int((self.tree_.feature < 0).sum())
 
     def _validate_samples(self, X: Any, reset: bool = False) -> Any:
-        """Validated samples; the types that the kernels read are not copied."""
+        """Validate samples without copying dtypes that the compiled code supports."""
         if not reset:
             check_is_fitted(self)
         return validate_data(
@@ -298,7 +298,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def count_features(max_features: Any, n_features: int) -> Any:
+def count_features(max_features: Any, n_features: int) -> int:
     """``max_features`` as a number in 1 … n_features."""
     if max_features is None:
         return n_features

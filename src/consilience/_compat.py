@@ -1,9 +1,9 @@
-"""Differences between scikit-learn versions. The only module that may touch its private parts."""
+"""Compatibility with scikit-learn versions; the only module that uses its private API."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Self, TypeVar
 
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -23,7 +23,7 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks: fit without reportin
     _with_callbacks = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand-in without callbacks."""
+        """Placeholder without callbacks."""
 
 
 __all__ = [
@@ -51,8 +51,8 @@ def with_callbacks(method: F) -> F:
 class Progress:
     """Run the tasks of a fit on threads and report each to the estimator's callbacks.
 
-    Use it inside a method decorated by ``with_callbacks``; results come in the order of the
-    items, whatever ``n_jobs`` is.
+    To be used in a method decorated with ``with_callbacks``. Results are in the order of the items,
+    independently of ``n_jobs``.
     """
 
     def __init__(self, estimator: Any, n_tasks: int) -> None:
@@ -61,7 +61,7 @@ class Progress:
         if getattr(estimator, "_skl_callbacks", None):
             self.context = estimator._init_callback_context(max_subtasks=n_tasks)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         if self.context is not None:
             self.context.call_on_fit_task_begin(estimator=self.estimator)
         return self
@@ -70,8 +70,8 @@ class Progress:
         if self.context is not None and kind is None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
 
-    def map(self, function: Callable, items: Any, name: str) -> Any:
-        """``[function(item) for item in items]``, each a task called ``name``."""
+    def map(self, function: Callable, items: Iterable[Any], name: str) -> list[Any]:
+        """Return ``[function(item) for item in items]``; each call is a task called ``name``."""
         run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
         results = run(delayed(function)(item) for item in items)
         if self.context is None:
@@ -84,8 +84,8 @@ class Progress:
             task.call_on_fit_task_end(estimator=self.estimator)
         return done
 
-    def tick(self, name: str) -> Any:
-        """Report one task of a sequential loop as done; True if a callback asks to stop."""
+    def tick(self, name: str) -> bool:
+        """Report a finished task of a sequential loop; return True if a callback stops it."""
         if self.context is None:
             return False
         task = self.context.subcontext(task_name=name)

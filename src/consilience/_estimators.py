@@ -1,4 +1,4 @@
-"""Handling of the user's own scikit-learn classifiers: weights, seeds, errors that say where."""
+"""Fitting of user-provided scikit-learn classifiers: weights, seeds, errors that name the view."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ __all__ = [
 
 
 def check_classifier(estimator: Any, where: str) -> None:
-    """Refuse what is no classifier, or decides between pairs of classes."""
+    """Raise an error for anything but a classifier with one score per class."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type) or not is_classifier(estimator):
-        raise ValueError(f"a classifier is needed on {where}, got {estimator!r}")
+        raise ValueError(f"the estimator for {where} must be a classifier, got {estimator!r}")
     last = last_step(estimator)
     if getattr(last, "decision_function_shape", "ovr") == "ovo":
         raise ValueError(
-            f"{type(last).__name__} on {where} has decision_function_shape='ovo', a score for each "
-            "pair of classes; use 'ovr', a score for each class"
+            f"{type(last).__name__} on {where} has decision_function_shape='ovo', which is not "
+            "supported; use 'ovr'"
         )
 
 
 def last_step(estimator: Any) -> Any:
-    """The classifier at the end of a pipeline, or the estimator itself."""
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
     return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str) -> Any:
-    """Fit a clone; weights go to every step that takes them and are left out if all are 1."""
+    """Fit a clone; weights are passed to every step that supports them, unless all are 1."""
     check_classifier(estimator, where)
     fitted = clone(estimator)
     params = {} if (weight == 1).all() else weight_params(fitted, weight, where)
@@ -58,7 +58,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str)
 
 @dataclass(eq=False)
 class LabelEncodedClassifier:
-    """A fitted classifier that answers with class codes, in the storage it was fitted on."""
+    """A fitted classifier that predicts class codes, from the storage it was fitted on."""
 
     estimator: Any
     classes: np.ndarray
@@ -73,7 +73,7 @@ class LabelEncodedClassifier:
 
 @dataclass(eq=False)
 class ConstantClassifier:
-    """Says one class: all that rows of a single class can teach."""
+    """Predicts a constant class, if the training rows have a single class."""
 
     code: int
 
@@ -84,12 +84,12 @@ class ConstantClassifier:
 
 def fit_label_encoded(
     estimator: Any, X: Any, codes: np.ndarray, weight: np.ndarray, classes: np.ndarray, where: str
-) -> Any:
-    """Fit a clone on labels ``classes[codes]``; rows of one class, or none, give a constant."""
+) -> LabelEncodedClassifier | ConstantClassifier:
+    """Fit a clone on labels ``classes[codes]``; with fewer than two classes, a constant."""
     if isinstance(estimator, FrozenEstimator):
         unknown = [label for label in estimator.classes_ if label not in classes]
         if unknown:
-            raise ValueError(f"the frozen classifier on {where} knows other classes: {unknown}")
+            raise ValueError(f"the frozen classifier on {where} has unknown classes: {unknown}")
         return LabelEncodedClassifier(estimator, classes, sp.issparse(X))
     check_classifier(estimator, where)
     if len(codes) == 0 or (codes == codes[0]).all():
@@ -98,17 +98,18 @@ def fit_label_encoded(
     return LabelEncodedClassifier(fitted, classes, sp.issparse(X))
 
 
-def weight_params(estimator: Any, weight: np.ndarray, where: str) -> Any:
-    """Arguments of ``fit`` that carry the weights, or an error if the classifier takes none."""
+def weight_params(estimator: Any, weight: np.ndarray, where: str) -> dict[str, np.ndarray]:
+    """Keyword arguments of ``fit`` for the weights; an error if they are not supported."""
     if not takes_weight(estimator):
         raise ValueError(
             "sample_weight or class_weight was given, but "
-            f"{type(last_step(estimator)).__name__} on {where} does not take sample_weight"
+            f"{type(last_step(estimator)).__name__} on {where} does not support "
+            "sample_weight"
         )
     return _nested_params(estimator, weight)
 
 
-def _nested_params(estimator: Any, weight: np.ndarray) -> Any:
+def _nested_params(estimator: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
     if not isinstance(estimator, Pipeline) or get_config()["enable_metadata_routing"]:
         return {"sample_weight": weight}
     return {
@@ -119,8 +120,8 @@ def _nested_params(estimator: Any, weight: np.ndarray) -> Any:
     }
 
 
-def takes_weight(estimator: Any) -> Any:
-    """Whether ``fit`` takes sample_weight: of a pipeline its last step, of a search its inside."""
+def takes_weight(estimator: Any) -> bool:
+    """Return whether ``fit`` (of the last step, or of the searched estimator) has sample_weight."""
     if not hasattr(estimator, "fit"):
         return False
     if isinstance(estimator, Pipeline):
@@ -133,13 +134,13 @@ def takes_weight(estimator: Any) -> Any:
     if get_config()["enable_metadata_routing"]:
         return True
     inner = getattr(estimator, "estimator", None)
-    if hasattr(estimator, "refit"):  # a search hands its arguments on, which pipelines refuse
+    if hasattr(estimator, "refit"):  # a search passes it on, but a pipeline does not accept it
         return not isinstance(inner, Pipeline) and takes_weight(inner)
     return inner is None
 
 
-def with_seeds(estimators: Any, random_state: Any) -> Any:
-    """Clones with every ``random_state`` left None set from ``random_state``, if that is given."""
+def with_seeds(estimators: dict[str, Any], random_state: Any) -> dict[str, Any]:
+    """Clone the estimators and seed each ``random_state`` that is None, unless ours is None."""
     if random_state is None:
         return estimators
     rng = check_random_state(random_state)
@@ -151,6 +152,7 @@ def with_seeds(estimators: Any, random_state: Any) -> Any:
 
 
 def with_seed(estimator: Any, seed: int) -> Any:
+    """Clone an estimator and set each ``random_state`` that is None to ``seed``."""
     if estimator is None:
         return None
     estimator = clone(estimator)

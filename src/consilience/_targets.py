@@ -1,4 +1,4 @@
-"""Labels, weights and the binary problems of one-vs-rest: checks and codings without estimators."""
+"""Validation of labels and weights, and the binary problems of one-vs-rest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
-    """Labels as a validated array; the messages are scikit-learn's."""
+    """Validate labels, with scikit-learn's error messages."""
     if y is None:
         raise ValueError(f"{method} requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
@@ -42,7 +42,7 @@ def check_n_labels(y: np.ndarray, n_samples: int) -> None:
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Sample weights as float64: one finite number >= 0 each, not all of them zero."""
+    """Validate sample weights: finite numbers >= 0, not all of them zero."""
     if sample_weight is None:
         return np.ones(n_samples)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -54,22 +54,22 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     if (weight < 0).any():
         raise ValueError(f"sample_weight is negative in row {np.flatnonzero(weight < 0)[0]}")
     if not weight.any():
-        raise ValueError("sample_weight is zero everywhere")
+        raise ValueError("sample_weight must have a positive value, but all values are zero")
     if not np.isfinite(weight.sum()):
         raise ValueError("sample_weight has an infinite sum; scale it down")
     return weight
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Factor of each class's weights; "balanced" gives all classes the same total."""
+    """Factor of the weights of each class; "balanced" makes the total weights equal."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced"
         return totals.sum() / (len(classes) * totals)
-    # a fold may lack a rare class, but weights for none of the classes are a mistake
+    # a fold may lack a rare class, but weights for unknown classes only must be a mistake
     if class_weight and not any(label in classes for label in class_weight):
         raise ValueError(
-            f"class_weight names classes that y does not have: {format_list(class_weight)}"
+            f"class_weight contains only classes that are not in y: {format_list(class_weight)}"
         )
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
 
@@ -86,7 +86,7 @@ def one_vs_rest_scores(decisions: np.ndarray) -> np.ndarray:
 
 
 def tie_break(prior: np.ndarray, size: float = 1e-9) -> np.ndarray:
-    """A term per class below ``size``: ties go to the larger prior, then to the lower class."""
+    """Terms below ``size`` that break ties by the larger prior, then by the first class."""
     order = np.lexsort((np.arange(len(prior)), -prior))
     term = np.empty(len(prior))
     term[order] = size * np.arange(len(prior), 0, -1) / (len(prior) + 1)

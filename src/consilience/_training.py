@@ -1,7 +1,7 @@
-"""Training rows: validated, with labels as class codes and weights multiplied by class weights.
+"""Validated training rows, with labels encoded and weights multiplied by class weights.
 
-The steps are the same for data in memory and for each block of data in blocks: ``validate_rows``,
-``label_totals``, ``encode_rows``.
+The steps ``validate_rows``, ``label_totals`` and ``encode_rows`` are the same for data in memory
+and for each block of data in blocks.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
     "validate_rows",
 ]
 
-UNLABELLED = -1  # code of a row without a label, for the methods that take such rows
+UNLABELLED = -1  # code of rows without a label, in semi-supervised methods
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Validated views with labels as the user gave them; ``has_label`` is None if all rows do."""
+    """Validated views with the labels of the user; ``has_label`` is None if all rows have one."""
 
     data: MultiViewData
     y: np.ndarray
@@ -49,13 +49,13 @@ class TrainingRows:
     weight: np.ndarray
 
     def take(self, rows: Any) -> TrainingRows:
-        """Some of the rows."""
+        """Return a subset of the rows."""
         return TrainingRows(self.data[rows], self.codes[rows], self.weight[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingClasses:
-    """The classes, the factors of their weights, and the summed weights after that."""
+    """The classes, the factors of their weights, and their total weights after scaling."""
 
     classes: np.ndarray
     factors: np.ndarray
@@ -68,7 +68,7 @@ class TrainingClasses:
 
 
 def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:
-    """Rows that have at least one view each; rows of weight 0 are dropped if asked for."""
+    """Check that every row has a view, and optionally drop rows with weight 0."""
     empty = np.flatnonzero(~rows.data.present.any(axis=1))
     if len(empty):
         raise ValueError(
@@ -77,28 +77,30 @@ def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:
         )
     if not drop_zero_weights or rows.weight.all():
         return rows
-    kept = np.flatnonzero(rows.weight)
-    has_label = None if rows.has_label is None else rows.has_label[kept]
-    return LabelledRows(rows.data[kept], rows.y[kept], rows.weight[kept], has_label)
+    index = np.flatnonzero(rows.weight)
+    has_label = None if rows.has_label is None else rows.has_label[index]
+    return LabelledRows(rows.data[index], rows.y[index], rows.weight[index], has_label)
 
 
 def label_totals(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of the rows that count, and the summed weight of each."""
-    counts = rows.weight > 0
+    """Unique labels of the rows with positive weight, and the total weight of each."""
+    mask = rows.weight > 0
     if rows.has_label is not None:
-        counts &= rows.has_label
-    labels, codes = np.unique(rows.y[counts], return_inverse=True)
-    return labels, np.bincount(codes, weights=rows.weight[counts], minlength=len(labels))
+        mask &= rows.has_label
+    labels, codes = np.unique(rows.y[mask], return_inverse=True)
+    return labels, np.bincount(codes, weights=rows.weight[mask], minlength=len(labels))
 
 
 def find_classes(
     parts: Sequence[tuple[np.ndarray, np.ndarray]], class_weight: Any, method: str
 ) -> TrainingClasses:
-    """Classes of all parts, each a result of ``label_totals``."""
+    """Merge the results of ``label_totals`` for all parts of the data."""
     classes = np.unique(np.concatenate([labels for labels, _ in parts]))
     if len(classes) < 2:
         seen = f"1 class: {format_list(classes)}" if len(classes) else "no labels"
-        raise ValueError(f"{method} needs samples of at least 2 classes, but the data have {seen}")
+        raise ValueError(
+            f"{method} requires samples of at least 2 classes, but the data have {seen}"
+        )
     totals = np.zeros(len(classes))
     for labels, weights in parts:
         totals[np.searchsorted(classes, labels)] += weights
@@ -107,10 +109,10 @@ def find_classes(
 
 
 def encode_rows(rows: LabelledRows, classes: TrainingClasses) -> TrainingRows:
-    """Labels as codes, weights multiplied by those of the classes."""
+    """Encode the labels and multiply the weights by those of the classes."""
     has_label = slice(None) if rows.has_label is None else rows.has_label
     codes = np.full(len(rows.y), UNLABELLED)
-    # a label that only rows of weight 0 have is no class: such rows count for nothing
+    # labels that only occur with weight 0 are not classes: any code will do for these rows
     last = len(classes.classes) - 1
     codes[has_label] = np.searchsorted(classes.classes, rows.y[has_label]).clip(max=last)
     weight = rows.weight.copy()

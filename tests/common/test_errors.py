@@ -232,7 +232,7 @@ def test_estimator_that_cannot_be_weighted():
 
     model = LateFusionClassifier(KNeighborsClassifier())
     assert model.fit(DATA, Y).score(DATA, Y) > 0.5
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier on view 'view0' does not take"):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier on view 'view0' does not support"):
         model.fit(DATA, Y, sample_weight=np.arange(1, 31))
 
 
@@ -245,7 +245,7 @@ def test_error_of_the_estimator_says_which_view():
 
 
 def test_voting_that_the_estimator_lacks():
-    with pytest.raises(ValueError, match=r"needs predict_proba, which SVC of view 'view0'"):
+    with pytest.raises(ValueError, match=r"requires predict_proba, which SVC of view 'view0'"):
         LateFusionClassifier(SVC()).fit(DATA, Y)
     with pytest.raises(ValueError, match=r"among \{'hard', 'soft', 'sum'\}\. Got 'loud'"):
         LateFusionClassifier(voting="loud").fit(DATA, Y)

@@ -92,14 +92,16 @@ def test_whole_numbers_are_widths_in_a_dict_too():
 @pytest.mark.parametrize("bad", [LinearRegression(), IsolationForest(), "svc", [SVC()], SVC])
 @pytest.mark.parametrize("kind", [*FUSION, ShareBoostClassifier])
 def test_only_classifiers(kind, bad):
-    with pytest.raises(ValueError, match="a classifier is needed on"):
+    with pytest.raises(ValueError, match="must be a classifier"):
         kind(bad).fit(DATA, Y)
 
 
 def test_final_estimator_must_be_a_classifier():
-    with pytest.raises(ValueError, match="a classifier is needed on the answers of the views"):
+    with pytest.raises(
+        ValueError, match="the estimator for the outputs of the views must be a classifier"
+    ):
         StackingFusionClassifier(final_estimator=LinearRegression()).fit(DATA, Y)
-    with pytest.raises(ValueError, match="a classifier is needed on all views"):
+    with pytest.raises(ValueError, match="the estimator for all views must be a classifier"):
         EarlyFusionClassifier({"a": SVC(), "b": SVC()}).fit(DATA, Y)
 
 
@@ -280,7 +282,7 @@ def test_weights_through_nested_estimators():
     for good in (nested, search):
         assert LateFusionClassifier(good).fit(DATA, Y, sample_weight=weight).score(DATA, Y) > 0.8
     for bad in (OneVsRestClassifier(LogisticRegression()), GridSearchCV(nested, {}, cv=2)):
-        with pytest.raises(ValueError, match="does not take sample_weight"):
+        with pytest.raises(ValueError, match="does not support sample_weight"):
             LateFusionClassifier(bad).fit(DATA, Y, sample_weight=weight)
 
 

@@ -329,7 +329,7 @@ def test_view_with_one_class_takes_no_part(kind):
     present = np.ones((len(y), 3), dtype=bool)
     present[y != 1, 0] = False
     rare = MultiViewData(dict(data.items()), present=present)
-    with pytest.warns(UserWarning, match="view 'view0' is present in only one class of training"):
+    with pytest.warns(UserWarning, match="view 'view0' is present in training rows of only one"):
         model = kind(GaussianNB()).fit(rare, y)
     assert "view0" not in model.estimators_
     assert model.view_weights_[0] == 0

@@ -122,7 +122,7 @@ def test_frozen_voters_are_not_refitted():
     model = MwMvC2Classifier(ready).fit(data, y, sample_weight=weight)
     voter = model.voters_["view0"].estimators[0]
     np.testing.assert_array_equal(voter.predict(data["view0"]), before)
-    with pytest.raises(ValueError, match="knows other classes"):
+    with pytest.raises(ValueError, match="has unknown classes"):
         MwMvC2Classifier(ready).fit(data[y < 2], y[y < 2])
 
 

@@ -16,8 +16,8 @@ def rbf_epilogue(
     """products[i, j] <- exp(-gamma * max(0, x_norms[i] + z_norms[j] - 2 * products[i, j]))."""
 
 # SMO, used through consilience._solvers.smo. A kernel is (store, slots, used, diagonal): the row of
-# sample t is store[slots[t]], float32 or float64, or not there yet where slots[t] < 0; then
-# fetch(view, samples) is called and must bring it. ``used`` counts when slots were last read.
+# sample t is store[slots[t]], float32 or float64. Where slots[t] < 0 it is not in the store yet and
+# fetch(view, samples) is called to compute it. ``used`` records when each slot was last read.
 Kernels = list[tuple[NDArray[Any], NDArray[int64], NDArray[int64], NDArray[float64]]]
 Fetch = Callable[[int, NDArray[int64]], None]
 
@@ -35,7 +35,9 @@ def smo_joint(
     max_steps: int,
     batch: int,
 ) -> tuple[int, float]:
-    """Margin problem in V views; lam and F (V x n) are changed in place. Steps taken and the gap.
+    """Solve the margin problem in V views; return the number of steps and the gap.
+
+    lam and F (V x n) are updated in place.
 
     c = 0: ψ is ½ own Σ_v λ² + ½ shared μ²; c > 0: −own log(1 − μ/(c own)), μ = Σ_v λ_v.
     """
@@ -54,7 +56,7 @@ def smo_pair(
     max_steps: int,
     batch: int,
 ) -> tuple[int, float]:
-    """SVM-2K; a, F (2 x n) and beta are changed in place. Steps taken and the gap."""
+    """Solve SVM-2K; return the number of steps and the gap. a, F (2 x n), beta are updated."""
 
 @overload
 def sparse_gram(
@@ -83,10 +85,10 @@ def sparse_gram(
     sums_b: NDArray[float64],
     out: NDArray[float64],
 ) -> float:
-    """The same for two canonical CSR matrices A and B; rows of weight 0 cost nothing."""
+    """The same for two canonical CSR matrices A and B; rows with weight 0 are skipped."""
 
 class MarginRows:
-    """Samples of the interior point method: constraints, costs, labels ±1, weights."""
+    """Samples of the interior point method: constraints, costs, labels ±1 and weights."""
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class MarginRows:
         """ω times the curvature in z, D[u, v] for u ≤ v in the rows of ``D``."""
 
 class MarginWay:
-    """A direction from an iterate in stages; ``dz`` (stages x V x n) says where each one leads."""
+    """A search direction, built in stages; ``dz`` (stages x V x n) is the change of z in each."""
 
     def __init__(
         self,
@@ -114,16 +116,16 @@ class MarginWay:
         high: float,
     ) -> None: ...
     def add(self, target: str, goal: NDArray[float64], aim: float = 1.0) -> None:
-        """One more stage, with a "plain", "second" or "centred" target."""
+        """Add a stage with a "plain", "second" or "centred" target."""
 
     def pop(self) -> None:
-        """The last stage is taken away."""
+        """Remove the last stage."""
 
     def reduce(self, dz: NDArray[float64], R: NDArray[float64]) -> None:
-        """What the last stage asks of θ, to be pulled back, from the dz of those before."""
+        """Right-hand side of the last stage in z, from the dz of the previous stages."""
 
     def reach(self, dz: NDArray[float64]) -> tuple[float, float, float]:
-        """1 / (largest step), and the terms in t and t² that a step t adds to the gap."""
+        """1 / (maximum step), and the coefficients of t and t² in the change of the gap."""
 
     def move(
         self,
@@ -135,10 +137,13 @@ class MarginWay:
         new_lam: NDArray[float64],
         R: NDArray[float64],
     ) -> tuple[float, float, float, float, float, float]:
-        """A step t, y ω Hᵀλ there, and gap, loss, Σ ω|Hᵀλ|, max |q' − Σλ|, |q'|, |λs − 1|."""
+        """Take a step t; y ω Hᵀλ is written to R.
+
+        Returns gap, loss, Σ ω|Hᵀλ|, and the maxima of |q' − Σλ|, |q'| and |λs − 1|.
+        """
 
 # Trees, used through consilience._core.binned.
-#   Limits   least and greatest value of every bin, and where each feature begins (d + 1)
+#   Limits   minimum and maximum of every bin, and the first bin of each feature (d + 1)
 #   Entries  indptr, middle, rows, codes, zero_bin, outside_in of the sparse columns
 #   Arrays   feature, threshold, left, right, bin, missing_left, depth, decision, gain, value
 #   Params   max_depth, min_samples_leaf, min_weight_leaf, max_features, random_splits, seed
@@ -149,7 +154,7 @@ Params = tuple[int, int, float, int, bool, int]
 def bin_dense(
     x: NDArray[T], mass: NDArray[int64] | None, present: NDArray[bool_] | None, max_bins: int
 ) -> tuple[NDArray[uint8], Limits]:
-    """Codes (blocks x n x 8, flat) and limits; any strides, never copied."""
+    """Bin codes (blocks x n x 8, flat) and limits; x may have any strides and is not copied."""
 
 def bin_sparse(
     data: NDArray[float64],
@@ -174,7 +179,7 @@ def grow_dense(
     n_classes: int,
     params: Params,
 ) -> Arrays:
-    """A tree for codes and weights, or for costs (n x n_classes)."""
+    """Grow a tree for codes and weights, or for costs (n x n_classes)."""
 
 def grow_sparse(
     indptr: NDArray[int64],

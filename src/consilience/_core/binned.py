@@ -1,8 +1,8 @@
 """Binned views and the trees grown on them.
 
-``BinnedView`` bins a view once; trees are then grown on it again and again with new labels,
-weights or costs, and predict its rows from the bins. ``Tree`` is a bundle of NumPy arrays that
-predicts raw data, dense or sparse, exactly as it predicted the binned rows.
+``BinnedView`` bins a view once, so that many trees can be grown on it with different labels,
+weights or costs and predict its rows from the bins. ``Tree`` consists of NumPy arrays and predicts
+raw data, dense or sparse, exactly as it predicts the binned rows.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Tree:
     depth : int32 array
         Depth of the node; the root has 0.
     decision : int32 array
-        Class code predicted when the tree is cut at the node.
+        Class code predicted by the node, if the tree is pruned there.
     gain : float64 array
-        Impurity or cost taken away by the split, in units of weight.
+        Decrease of impurity or cost by the split, in units of weight.
     value : float64 array of shape (n_nodes, n_classes)
-        Class weights; or class costs above those of class 0.
+        Class weights, or class costs relative to those of class 0.
     """
 
     feature: np.ndarray
@@ -71,7 +71,7 @@ class Tree:
         return self.decision[self.apply(X)]
 
     def predict_depths(self, X: Any, n_depths: int | None = None) -> np.ndarray:
-        """Class codes (n x D) by the tree cut at depths 1 … D; D is its own depth by default."""
+        """Class codes (n x D) of the tree pruned to depths 1 … D, by default its own depth."""
         return self.decision[self._reach(X, self._n_depths(n_depths))]
 
     def _n_depths(self, n_depths: int | None) -> int:
@@ -95,20 +95,19 @@ class Tree:
 
 
 class BinnedView:
-    """One view in bins, with what is needed to grow trees on it and to predict its rows.
+    """A binned view, on which trees can be grown and applied.
 
     Parameters
     ----------
     X : array or CSR/CSC matrix of shape (n_rows, n_features)
-        Numbers of any type and memory layout; NaN has a bin of its own.
+        Numbers of any dtype and memory layout; NaN has its own bin.
     weight : array of shape (n_rows,), optional
-        Bins share out these weights evenly where a feature has more distinct values than bins; a
-        weight counts like repeated rows.
+        Bins have nearly equal weights if a feature has more distinct values than bins; weights
+        count like repeated rows.
     present : bool array of shape (n_rows,), optional
-        Rows that have this view. The values of the others are not read, and no tree is grown on
-        them.
+        Rows that have this view. The values of other rows are not read, and trees ignore them.
     max_bins : int, default=255
-        Features with more distinct values share bins of nearly equal counts.
+        Maximum number of bins per feature, not counting NaN.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class BinnedView:
 
     @property
     def n_bins(self) -> np.ndarray:
-        """Number of bins of each feature, NaN not counted."""
+        """Number of bins of each feature, not counting NaN."""
         return np.diff(self._limits[2])
 
     def grow(
@@ -148,18 +147,18 @@ class BinnedView:
         rows: np.ndarray | None = None,
         **params: Any,
     ) -> Tree:
-        """Tree with the gini criterion.
+        """Grow a tree with the Gini criterion.
 
         Parameters
         ----------
         codes : int array of shape (n_rows,)
             Classes 0 … n_classes − 1.
         weight : array of shape (n_rows,)
-            Weights >= 0; rows of weight 0 take no part.
+            Weights >= 0; rows with weight 0 are ignored.
         n_classes : int
             Number of classes.
         rows : bool array of shape (n_rows,), optional
-            Rows that take part; all that have the view by default.
+            Rows to use; by default all that have the view.
         **params
             See ``tree_params``.
         """
@@ -170,10 +169,10 @@ class BinnedView:
     def grow_cost(
         self, costs: np.ndarray, *, rows: np.ndarray | None = None, **params: Any
     ) -> Tree:
-        """Tree that makes the summed cost of its decisions small.
+        """Grow a tree that minimises the total cost of its predictions.
 
-        A leaf decides for the class with the least sum of ``costs`` (n_rows x n_classes), a split
-        maximises the reduction of that sum. The other parameters are those of ``grow``.
+        A leaf predicts the class with the lowest sum of ``costs`` (n_rows x n_classes), and a split
+        maximises the decrease of that sum. The other parameters are those of ``grow``.
         """
         costs = np.ascontiguousarray(costs, dtype=np.float64)
         return self._grow(None, None, costs, rows, costs.shape[1], params)
@@ -187,7 +186,7 @@ class BinnedView:
         n_classes: int,
         params: dict[str, Any],
     ) -> Tree:
-        rows = self._taking_part(rows)
+        rows = self._row_mask(rows)
         settings = tree_params(self.n_features, **params)
         function: Any = _core.grow_sparse if self.sparse else _core.grow_dense
         arrays = function(
@@ -195,22 +194,22 @@ class BinnedView:
         )
         return Tree(*arrays)
 
-    def _taking_part(self, rows: np.ndarray | None) -> np.ndarray | None:
+    def _row_mask(self, rows: np.ndarray | None) -> np.ndarray | None:
         if rows is None:
             return self.present
         rows = np.ascontiguousarray(rows, dtype=bool)
         return rows if self.present is None else rows & self.present
 
     def apply(self, tree: Tree) -> np.ndarray:
-        """Leaf of ``tree``, grown on this view, that each of the rows reaches."""
+        """Leaf that each row reaches in a tree grown on this view."""
         return self._reach(tree, 0)[:, 0]
 
     def predict(self, tree: Tree) -> np.ndarray:
-        """Class code of each row by a tree grown on this view."""
+        """Class code of each row, predicted by a tree grown on this view."""
         return tree.decision[self.apply(tree)]
 
     def predict_depths(self, tree: Tree, n_depths: int | None = None) -> np.ndarray:
-        """Class codes (n_rows x D) of the rows by the tree cut at depths 1 … D."""
+        """Class codes (n_rows x D) of the rows, predicted by the tree pruned to depths 1 … D."""
         return tree.decision[self._reach(tree, tree._n_depths(n_depths))]
 
     def _reach(self, tree: Tree, n_depths: int) -> np.ndarray:
@@ -227,16 +226,16 @@ def tree_params(
     max_features: Any = None,
     splitter: str = "best",
     seed: int = 0,
-) -> Any:
-    """Parameters of a tree in the order of the kernel.
+) -> tuple[int, int, float, int, bool, int]:
+    """Parameters of a tree in the order that the compiled code expects.
 
     ``splitter="random"`` draws one threshold per node and feature; ``max_features`` is the number
-    of features drawn per node; all draws depend on ``seed`` and the path to the node alone.
+    of features drawn per node; all draws depend only on ``seed`` and the path to the node.
     """
     if splitter not in ("best", "random"):
         raise ValueError(f"splitter must be 'best' or 'random', got {splitter!r}")
     if not 0 <= max_depth <= MAX_DEPTH:
-        raise ValueError(f"max_depth must lie in 0 … {MAX_DEPTH}, got {max_depth}")
+        raise ValueError(f"max_depth must be in [0, {MAX_DEPTH}], got {max_depth}")
     max_features = n_features if max_features is None else max_features
     return (
         int(max_depth),
@@ -248,37 +247,37 @@ def tree_params(
     )
 
 
-def row_masses(weight: np.ndarray | None) -> Any:
-    """Weights as whole numbers: times a power of two, which repeated rows would not notice."""
+def row_masses(weight: np.ndarray | None) -> np.ndarray | None:
+    """Weights as integers, scaled by a power of two and rounded."""
     if weight is None or (weight == weight[0]).all():
         return None
     exponent = 50 - int(np.ceil(np.log2(weight.sum())))
     return np.maximum(np.rint(np.ldexp(weight, exponent)), 1).astype(np.int64)
 
 
-def as_floats(X: Any) -> Any:
-    """``X`` as it is if it holds float32 or float64, else as float64."""
+def as_floats(X: Any) -> np.ndarray:
+    """Return ``X`` unchanged if it is float32 or float64, else converted to float64."""
     X = np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) and aligned(X) else X.astype(np.float64)
 
 
-def aligned(X: Any) -> Any:
-    """Whether the kernels can step through ``X``: native, and strides of whole elements."""
-    steps = all(stride % X.itemsize == 0 for stride in X.strides)
-    return X.flags.aligned and X.dtype.isnative and steps
+def aligned(X: np.ndarray) -> bool:
+    """Return True for native byte order and strides that are multiples of the item size."""
+    whole_strides = all(stride % X.itemsize == 0 for stride in X.strides)
+    return X.flags.aligned and X.dtype.isnative and whole_strides
 
 
-def canonical(X: Any, form: Any) -> Any:
-    """``X`` in CSR or CSC form, indices sorted and unique; a copy only where needed."""
-    out = X.asformat(form)
+def canonical(X: Any, format: str) -> Any:
+    """Convert ``X`` to CSR or CSC with sorted, unique indices; copies only if necessary."""
+    out = X.asformat(format)
     if not out.has_canonical_format:
         out = out.copy() if out is X else out
         out.sum_duplicates()
     return out
 
 
-def sparse_arrays(X: Any) -> Any:
-    """data, indices, indptr in the types of the kernels."""
+def sparse_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return data, indices and indptr in the dtypes that the compiled code expects."""
     return (
         np.ascontiguousarray(X.data, dtype=np.float64),
         np.ascontiguousarray(X.indices, dtype=np.int32),

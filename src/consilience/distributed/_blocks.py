@@ -1,7 +1,7 @@
-"""Training data in blocks: read, validated, and sampled.
+"""Reading, validation and sampling of training data in blocks.
 
-The first pass over the data validates every block, with the same steps as data in memory; later
-passes only convert them.
+The first pass over the data validates every block, in the same way as data in memory; later passes
+only convert them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class BlockTraining:
     sizes : int array of shape (n_blocks,)
         Number of rows of each block.
     present : int array of shape (n_blocks, n_views)
-        How many rows of each block have which view.
+        Number of rows of each block that have each view.
     totals : float array of shape (n_classes,)
-        Summed weight of each class.
+        Total weight of each class.
     widths : tuple of int
         Number of columns of each view.
     """
@@ -70,21 +70,21 @@ class BlockTraining:
         return int(self.sizes.sum())
 
     def map_and_release(self, function: Callable, *state: Any) -> Driver:
-        """Apply a function to the blocks and give up the rows as they are now."""
+        """Apply a function to the blocks and release the original rows."""
         blocks, self.blocks = self.blocks.map(function, *state), None
         return blocks
 
     def sample(self, size: int, rng: np.random.RandomState) -> TrainingRows:
-        """Random rows, at most ``size``; all of them in order if there are fewer.
+        """Draw at most ``size`` random rows; all rows in order if there are fewer.
 
-        A view that hardly any of these rows has gets rows of its own, at most ``size``.
+        For a view that is present in few of them, up to ``size`` rows with that view are added.
         """
         drawn = self._fetch(draw(self.sizes, size, rng), None)
         n_drawn, n_rows = drawn.data.present.sum(axis=0), self.present.sum(axis=0)
         parts = [drawn]
         for v in np.flatnonzero((n_drawn < size / 4) & (n_drawn < n_rows)):
             extra = draw(self.present[:, v], min(size, n_rows[v]), rng)
-            # rows drawn before that have this view may be drawn again: drop the first copy
+            # rows with this view may be drawn twice, so the previously drawn ones are dropped
             parts[0] = parts[0].take(np.flatnonzero(~parts[0].data.present[:, v]))
             parts.append(self._fetch(extra, int(v)))
         return parts[0] if len(parts) == 1 else join([part for part in parts if len(part.codes)])
@@ -94,7 +94,7 @@ class BlockTraining:
 
 
 def draw(sizes: np.ndarray, size: int, rng: np.random.RandomState) -> Positions:
-    """Positions in each block (None for no position) of rows drawn without replacement."""
+    """Draw rows without replacement; return their positions in each block (None for none)."""
     n = int(sizes.sum())
     chosen = np.arange(n)
     if size < n:
@@ -106,14 +106,14 @@ def draw(sizes: np.ndarray, size: int, rng: np.random.RandomState) -> Positions:
 
 
 def pick(rows: TrainingRows, view: int | None, positions: np.ndarray) -> TrainingRows:
-    """Rows by position, among those that have the view if one is given."""
+    """Select rows by position, among those that have the view if it is not None."""
     if view is not None:
         positions = np.flatnonzero(rows.data.present[:, view])[positions]
     return rows.take(positions)
 
 
 def join(parts: Sequence[TrainingRows]) -> TrainingRows:
-    """Stack rows on top of each other."""
+    """Concatenate rows."""
     first = parts[0].data
     views = {
         name: stack([(part.data[name], bool(part.data.present[:, v].any())) for part in parts])
@@ -125,7 +125,7 @@ def join(parts: Sequence[TrainingRows]) -> TrainingRows:
 
 
 def stack(pieces: Sequence[tuple[Any, bool]]) -> Any:
-    """Stack matrices; those without a present row adapt to the storage and dtype of the others."""
+    """Stack matrices; those without present rows do not affect the storage and dtype."""
     with_rows = [X for X, any_present in pieces if any_present] or [X for X, _ in pieces]
     dtype = np.result_type(*(X.dtype for X in with_rows))
     if all(sp.issparse(X) for X in with_rows):
@@ -138,7 +138,7 @@ def stack(pieces: Sequence[tuple[Any, bool]]) -> Any:
 
 
 def comes_in_blocks(X: Any) -> bool:
-    """True for a BlockSequence and for dask arrays."""
+    """Return True for a BlockSequence and for dask arrays."""
     return isinstance(X, BlockSequence) or has_dask_views(X)
 
 
@@ -151,7 +151,7 @@ class BlockReader:
     method: str
 
     def validate(self, block: tuple) -> LabelledRows:
-        """Check everything, as for data in memory."""
+        """Validate a block in the same way as data in memory."""
         return self._naming_block(block, self._validate)
 
     def convert(self, block: tuple) -> LabelledRows:
@@ -161,7 +161,7 @@ class BlockReader:
     def _validate(self, X: Any, y: Any, weight: Any) -> LabelledRows:
         data = check_values(self.read(X), self.kinds, self.method)
         y = check_labels(y, len(data), self.method)
-        # a block may have no weight at all, as long as others have some
+        # all weights of a block may be zero, as long as others have positive weights
         if weight is not None and (np.shape(weight) != y.shape or np.any(weight)):
             check_weights(weight, len(data))
         return self._rows(data, y, weight)
@@ -185,17 +185,19 @@ class BlockReader:
 
 
 def read_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> BlockTraining:
-    """Validated blocks; sets the estimator's layout, classes and class prior."""
+    """Validate all blocks; set the layout, classes and class prior of the estimator."""
     if isinstance(X, BlockSequence):
         if y is not None or sample_weight is not None:
-            raise ValueError("the blocks bring y and sample_weight: pass the BlockSequence alone")
+            raise ValueError(
+                "y and sample_weight must not be passed with a BlockSequence, which contains them"
+            )
         raw, reader = _open_sequence(estimator, X)
     else:
         raw, reader = _open_dask(estimator, X, y, sample_weight)
     validated = raw.map(reader.validate)
     sizes, present, totals = zip(*validated.collect(summarise), strict=True)
     classes = estimator._set_classes(list(totals))
-    # blocks on workers stay validated; streams are read again and need no second validation
+    # blocks on workers are stored validated; a stream is read again, without a second validation
     rows = raw.map(reader.convert) if isinstance(raw, Stream) else validated
     if isinstance(raw, Stream):
         rows.n_blocks = len(sizes)

@@ -1,7 +1,7 @@
-"""Blocks on dask workers: they stay where they are, only states and sums travel.
+"""Blocks that stay on dask workers; only states and sums are transferred.
 
-The scheduler knows what the blocks were made from, so it recomputes those of a lost worker. No
-other module imports dask, and this one is imported only when the data are dask arrays.
+The scheduler knows the task graph of the blocks and recomputes those of a lost worker. This is the
+only module that imports dask, and it is imported only if the data are dask arrays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DaskBlocks:
 
     def map(self, function: Callable, *state: Any) -> DaskBlocks:
         """Apply a function to every block; the results stay on the workers."""
-        return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_keep))
+        return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_run_sized))
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree.
@@ -66,8 +66,8 @@ class DaskBlocks:
         """
         if each is None:
             return self.client.gather(self._submit(function, state, self.futures))
-        wanted = [k for k, value in enumerate(each) if value is not None]
-        futures, values = [self.futures[k] for k in wanted], [each[k] for k in wanted]
+        selected = [k for k, value in enumerate(each) if value is not None]
+        futures, values = [self.futures[k] for k in selected], [each[k] for k in selected]
         return self.client.gather(self._submit(function, state, futures, values))
 
     def _submit(
@@ -78,7 +78,7 @@ class DaskBlocks:
         *each: list,
         run: Callable | None = None,
     ) -> list[Any]:
-        # as a task of its own the state is sent once, and again if its worker is lost
+        # as a separate task, the state is sent only once, and again if its worker is lost
         state = self.client.submit(_same, state, pure=False)
         name, task = f"consilience-{_name(function)}", partial(run or _run, function)
         return self.client.map(task, futures, [state] * len(futures), *each, pure=False, key=name)
@@ -92,16 +92,16 @@ def _same(state: tuple) -> tuple:
     return state
 
 
-def _run(function: Callable, block: Kept, state: tuple, *each: Any) -> Any:
+def _run(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> Any:
     return function(block.value, *state, *each)
 
 
-def _keep(function: Callable, block: Kept, state: tuple) -> Kept:
-    return Kept(function(block.value, *state))
+def _run_sized(function: Callable, block: SizedBlock, state: tuple) -> SizedBlock:
+    return SizedBlock(function(block.value, *state))
 
 
-class Kept:
-    """A block that reports its size, so that the scheduler knows it is expensive to move."""
+class SizedBlock:
+    """A block that reports its size, so that the scheduler knows the cost of moving it."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -114,26 +114,26 @@ class Kept:
 
 
 def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) -> Any:
-    """A driver of (number, container, y, weight) for lazy views, on the client if there is one.
+    """Driver of blocks (number, container, y, weight) of lazy views, on the client if there is one.
 
-    Without a client the blocks are computed on this machine, one after another, in every pass.
+    Without a client, the blocks are computed sequentially on this machine in every pass.
     """
-    cuts = lazy_cuts(data)
-    views = {name: _pieces(view, cuts, name) for name, view in data.items()}
-    present, y = _pieces(data.present, cuts, "present"), _pieces(y, cuts, "y")
-    weight = [None] * len(cuts) if weight is None else _pieces(weight, cuts, "sample_weight")
+    chunks = row_chunks(data)
+    views = {name: _pieces(view, chunks, name) for name, view in data.items()}
+    present, y = _pieces(data.present, chunks, "present"), _pieces(y, chunks, "y")
+    weight = [None] * len(chunks) if weight is None else _pieces(weight, chunks, "sample_weight")
     client = _client()
-    make = dask.delayed(_make_block if client is None else _make_kept, pure=False)
+    make = dask.delayed(_make_block if client is None else _make_sized_block, pure=False)
     blocks = [
         make(k, {name: piece[k] for name, piece in views.items()}, present[k], y[k], weight[k])
-        for k in range(len(cuts))
+        for k in range(len(chunks))
     ]
     if client is not None:
         return DaskBlocks(client, client.compute(blocks))
     return Stream(lambda: (block.compute() for block in blocks), n_jobs)
 
 
-def lazy_cuts(data: MultiViewData) -> tuple[int, ...]:
+def row_chunks(data: MultiViewData) -> tuple[int, ...]:
     """Number of rows of each block."""
     present: Any = data.present
     return present.chunks[0]
@@ -150,13 +150,13 @@ def _client() -> Any:
         return None
 
 
-def _pieces(values: Any, cuts: tuple[int, ...], name: str) -> list[Any]:
-    """Delayed blocks of an array; those of an array in memory are cut here."""
+def _pieces(values: Any, chunks: tuple[int, ...], name: str) -> list[Any]:
+    """Delayed blocks of an array; an array in memory is split into chunks first."""
     if not is_lazy(values):
         values = np.asarray(values)
-    if values.shape[0] != sum(cuts):
-        raise ValueError(f"X has {sum(cuts)} samples, but {name} has {values.shape[0]}")
-    return chunk_rows(values, cuts, name).to_delayed().reshape(-1).tolist()
+    if values.shape[0] != sum(chunks):
+        raise ValueError(f"X has {sum(chunks)} samples, but {name} has {values.shape[0]}")
+    return chunk_rows(values, chunks, name).to_delayed().reshape(-1).tolist()
 
 
 def _make_block(
@@ -165,18 +165,18 @@ def _make_block(
     return number, MultiViewData(views, present=present), y, weight
 
 
-def _make_kept(*parts: Any) -> Kept:
-    return Kept(_make_block(*parts))
+def _make_sized_block(*parts: Any) -> SizedBlock:
+    return SizedBlock(_make_block(*parts))
 
 
 def lazy_output(model: Any, method: str, data: MultiViewData, shape: tuple, dtype: np.dtype) -> Any:
     """``model.method`` of every block as one dask array; ``shape`` is that of one row's output.
 
-    The views differ in width, so blocks are passed one by one, not by an operation on arrays.
+    Blocks are passed individually, because the views differ in width.
     """
-    cuts, names = lazy_cuts(data), data.view_names
-    pieces = [_pieces(view, cuts, name) for name, view in data.items()]
-    present, model = _pieces(data.present, cuts, "present"), dask.delayed(model, pure=False)
+    chunks, names = row_chunks(data), data.view_names
+    pieces = [_pieces(view, chunks, name) for name, view in data.items()]
+    present, model = _pieces(data.present, chunks, "present"), dask.delayed(model, pure=False)
     call = dask.delayed(_predict_block, pure=False)
     parts = [
         da.from_delayed(
@@ -184,7 +184,7 @@ def lazy_output(model: Any, method: str, data: MultiViewData, shape: tuple, dtyp
             shape=(rows, *shape),
             dtype=dtype,
         )
-        for k, rows in enumerate(cuts)
+        for k, rows in enumerate(chunks)
     ]
     return da.concatenate(parts)
 

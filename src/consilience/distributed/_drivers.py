@@ -1,4 +1,4 @@
-"""Drivers of blocks: read again in every pass (``Stream``), or kept by dask workers."""
+"""Drivers of blocks, which are read again in every pass (``Stream``) or stored on dask workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 class Driver(Protocol):
-    """Blocks, wherever they are; solvers only use ``sum``."""
+    """Blocks in any location; solvers only use ``sum``."""
 
     def map(self, function: Callable, *state: Any) -> Driver:
         """Apply a function to every block; the blocks stay where they are."""
@@ -34,24 +34,24 @@ def add_up(parts: Iterable[Arrays]) -> Arrays:
     total: Arrays | None = None
     for part in parts:
         if total is None:
-            # not the arrays themselves: they may be in use elsewhere
+            # copied, because the arrays may be used elsewhere
             total = tuple(array.copy() for array in part)
             continue
-        for mine, other in zip(total, part, strict=True):
-            mine += other
-    assert total is not None, "there is at least one block"
+        for sum_, array in zip(total, part, strict=True):
+            sum_ += array
+    assert total is not None, "there must be at least one block"
     return total
 
 
 class Stream:
-    """Blocks of an iterator that is opened for every pass, processed by functions on their way.
+    """Blocks of an iterator that is opened anew for every pass, processed by a chain of functions.
 
     Parameters
     ----------
     open : function
         Returns an iterator over the blocks.
     n_jobs : int or None
-        Number of threads, and of blocks in memory at a time.
+        Number of threads, and of blocks in memory at the same time.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Stream:
                 yield block, (each[number],)
         if self.n_blocks is not None and number + 1 != self.n_blocks:
             raise ValueError(
-                f"the first pass over the data had {self.n_blocks} blocks and this one has "
-                f"{number + 1}: every pass must yield the same blocks"
+                f"every pass over the data must yield the same blocks, but the first had "
+                f"{self.n_blocks} and this one has {number + 1}"
             )
         self.n_blocks = number + 1
 

@@ -1,4 +1,4 @@
-"""Estimators that fit from data in blocks as well: a ``BlockSequence``, or dask arrays."""
+"""Mixin of estimators that can be fitted on data in blocks: a ``BlockSequence`` or dask arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BlockwiseFitMixin"]
 
 
 class BlockwiseFitMixin:
-    """Mixin for classifiers with ``_fit_blocks(training)``; it comes before MultiViewClassifier.
+    """Mixin for classifiers with ``_fit_blocks(training)``; must precede MultiViewClassifier.
 
     ``_check_blockwise_parameters`` raises an error for parameters that need all data in memory; it
     is called before the first block is read.

@@ -23,6 +23,6 @@ def predict_lazily(model: Any, method: str, X: Any, shape: tuple, dtype: np.dtyp
 
 
 def _check_layout(model: Any, data: MultiViewData) -> None:
-    """Raise an error about a wrong layout at once, not when the blocks are computed."""
+    """Raise errors about the layout now and not only when the blocks are computed."""
     one_row = {name: sp.csr_array((1, width)) for name, width in data.widths.items()}
     model._layout.align(MultiViewData(one_row))

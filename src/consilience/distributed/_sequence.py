@@ -1,4 +1,4 @@
-"""BlockSequence: training data that are read block by block in every pass of a solver."""
+"""BlockSequence: training data that is read block by block in every pass of a solver."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["BlockSequence"]
 
 
 class BlockSequence:
-    """Training data in blocks of rows, one of which is in memory at a time.
+    """Training data in blocks of rows, only one of which is in memory at a time.
 
-    ``fit`` of ``MVLSVMClassifier`` and ``SMVMEDClassifier`` takes it instead of X and y. Every pass
-    over the data reads the blocks again, so they must be the same each time. The first pass
-    validates them.
+    Pass it to ``fit`` of ``MVLSVMClassifier`` or ``SMVMEDClassifier`` in place of X and y. Every
+    pass over the data reads the blocks again, so they must be the same each time. They are
+    validated in the first pass.
 
     Parameters
     ----------
     blocks : sequence, or function without arguments that returns an iterator
-        Each block is (X, y) or (X, y, sample_weight), with X as ``fit`` takes it: MultiViewData,
-        a dict of matrices, or one matrix where the estimator has ``views``.
+        Each block is (X, y) or (X, y, sample_weight), with X in any format that ``fit`` accepts:
+        MultiViewData, a dict of matrices, or a single matrix for an estimator with ``views``.
 
     Examples
     --------
@@ -44,9 +44,9 @@ class BlockSequence:
         reads_once = iter(blocks) is blocks if hasattr(blocks, "__iter__") else False
         if reads_once or not (callable(blocks) or hasattr(blocks, "__iter__")):
             raise TypeError(
-                "BlockSequence needs a sequence of blocks, or a function that returns an iterator "
-                f"over them for every pass anew; got {type(blocks).__name__}"
-                + (", which can be read once only" if reads_once else "")
+                "BlockSequence requires a sequence of blocks, or a function that returns a new "
+                f"iterator over them for every pass; got {type(blocks).__name__}"
+                + (", which can only be read once" if reads_once else "")
             )
         self.blocks = blocks
 
@@ -54,7 +54,7 @@ class BlockSequence:
     def cut(
         cls, X: Any, y: Any, sample_weight: Any = None, *, rows: int = 100_000
     ) -> BlockSequence:
-        """Cut arrays, e.g. memory-mapped ones, into blocks of rows.
+        """Split arrays, e.g. memory-mapped ones, into blocks of rows.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class BlockSequence:
         sample_weight : array of shape (n_samples,), optional
             Weights.
         rows : int, default=100_000
-            Number of rows of a block.
+            Number of rows per block.
 
         Returns
         -------

@@ -144,9 +144,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         self.estimators_ = {member.name: member.estimator for member in self._members}
         votes = votes * [member is not None for member in members]
         if not votes.any():
-            raise ValueError(
-                "no view with a positive weight has training rows of at least two classes"
-            )
+            raise ValueError("no view with a positive weight has training rows of two classes")
         self.view_weights_ = votes / votes.sum()
         self._require_method(METHOD_OF_VOTING[self.voting])
 

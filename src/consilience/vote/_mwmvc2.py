@@ -1,7 +1,7 @@
 """MωMvC²: a majority vote with weights on voters and on views.
 
-Voters are fitted per view (``_voters``), their weights learned by ``_two_level``; a problem of K
-classes is K votes over the same voters, each for one class against the rest.
+Voters are fitted per view (``_voters``) and their weights are learned by ``_two_level``. For K > 2
+classes there are K one-vs-rest votes over the same voters.
 
 Reference: A. Goyal, E. Morvant, M.-R. Amini, "Multiview learning of weighted majority vote by
 Bregman divergence minimization", 2018.
@@ -10,7 +10,7 @@ Bregman divergence minimization", 2018.
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -47,66 +47,68 @@ from consilience.vote._voters import fit_estimators, fit_random_trees, fit_trees
 __all__ = ["MwMvC2Classifier"]
 
 VIEW_WEIGHTS = ("uniform", "loss", "paper")
+# class codes (n x n_voters) and mask of present rows, for each view with voters
+ViewPredictions: TypeAlias = list[tuple[np.ndarray, np.ndarray]]
 TREES = {"random_trees": fit_random_trees, "trees": fit_trees}
 
 
-def as_votes(predictions: np.ndarray, present: np.ndarray, code: int) -> Any:
-    """Predicted classes as votes for class ``code``: +1, −1, and 0 where the view is missing."""
+def as_votes(predictions: np.ndarray, present: np.ndarray, code: int) -> np.ndarray:
+    """Votes for class ``code`` from predicted classes: +1, −1, or 0 if the view is missing."""
     return np.where(predictions == code, 1.0, -1.0) * present[:, None]
 
 
 class MwMvC2Classifier(MultiViewClassifier):
     """MωMvC²: two-level weighted majority vote.
 
-    A set of voters is fitted on every view; their weights, and those of the views, minimise the
-    logistic loss of the joint vote. Voters abstain where their view is missing; at prediction the
-    weights of the views are renormalised over those that a row has.
+    A set of voters is fitted on every view; the weights of voters and views minimise the logistic
+    loss of the joint vote. Voters abstain where their view is missing; at prediction the view
+    weights are renormalised over the views present in each row.
 
     Parameters
     ----------
     voters : {"random_trees", "trees"}, list of classifiers, or dict of view -> these lists, \
 default="random_trees"
         "random_trees": one randomised tree for each depth 1 … D − 2, D being the depth of an
-        unrestricted tree of that kind. "trees": all such cuts of one greedy tree. A list is fitted
-        on every view; classifiers that are fitted already go in wrapped in FrozenEstimator.
+        unrestricted tree of that kind. "trees": a greedy tree pruned to each of these depths. A
+        list of classifiers is fitted on every view; wrap fitted classifiers in FrozenEstimator.
     n_iter : int, default=2
-        Number of updates of the weights.
+        Maximum number of updates of the weights.
     view_weights : {"uniform", "loss", "paper"}, default="uniform"
-        Views count alike; or get the weights of least loss given the voters' weights, exactly; or
-        those of the paper's equation (8), a linear programme that gives all weight to one view.
+        Equal weights; weights that minimise the loss given the weights of the voters; or weights
+        from equation (8) of the paper, a linear programme that gives all weight to one view.
     scale : bool, default=True
-        Divide votes by the number of voters of their view, which the descent of the loss needs.
+        Divide votes by the number of voters of their view, as required for the loss to decrease.
     max_depth : int or None, default=None
-        Largest depth of the trees.
+        Maximum depth of the trees.
     min_weight_fraction_leaf : float in [0, 0.5], default=0.0
-        Least share of a view's sample weights in a leaf of the trees.
+        Minimum share of the sample weights of a view in a leaf of the trees.
     validation_fraction : float, default=0.1
-        Share of the rows held out when ``n_iter_no_change`` is given.
+        Fraction of the rows used for early stopping if ``n_iter_no_change`` is given.
     n_iter_no_change : int or None, default=None
-        Stop when the loss on held-out rows has not fallen for so many updates, and keep the weights
-        of least held-out loss; None runs all updates.
+        Stop after this number of updates without a decrease of the validation loss and keep the
+        weights with the lowest validation loss; None disables early stopping.
     views : None, list or dict, default=None
-        Groups of columns when X is one matrix, or names of the views to use.
+        Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
     random_state : int, RandomState or None, default=None
-        Seed of trees and of the hold-out.
+        Seed of the trees and of the validation split.
     n_jobs : int or None, default=None
-        Number of threads over views and classes; None is 1.
+        Number of threads over views and classes; None means 1.
 
     Attributes
     ----------
     rho_ : ndarray of shape (n_views,) or (n_classes, n_views)
-        Weights of the views; for more than two classes one row for each.
+        Weights of the views; one row per class if there are more than two classes.
     pi_ : dict of view -> ndarray of shape (n_voters,) or (n_classes, n_voters)
         Weights of the voters.
     loss_curve_ : list of ndarrays
         Logistic loss before the first and after each update, for each binary problem.
     bound_curve_ : list of ndarrays
-        Upper bound on the change of the loss by each update of the voters' weights; it holds for
+        Upper bound on the change of the loss in each update of the voter weights; valid for
         ``scale=True``.
     voters_ : dict of view -> fitted voters
-        Each has ``predict(X)`` -> class codes, a column for each voter.
+        Each has a method ``predict(X)`` -> class codes, one column per voter.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     view_weights_ : ndarray of shape (n_views,)
@@ -116,18 +118,19 @@ default="random_trees"
     n_views_in_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns over all views.
+        Total number of columns of all views.
 
     Notes
     -----
-    The defaults are chosen by evidence (``benchmarks/mwmvc2.py``). On the paper's MNIST quarters
-    (100 training rows, 20 splits) they reach accuracy .864 and F1 .587, where it reports .866 and
-    .591. Over six data sets with 100 and 500 training rows, randomised trees with uniform view
-    weights rank first of the kinds of voters and view weights (mean accuracy .769 with two updates
-    and .770 with five, which is noise; view weights "loss" .703, "paper" .666, greedy trees
-    .684 or less). Several classes are one-vs-rest over shared voters: a joint vote under the
-    softmax loss was behind on 11 of 12 settings (six data sets, 100 and 500 training rows; .770
-    against .779 in the mean), and voters fitted for each class apart on 9 of 12 (.747).
+    The defaults are based on experiments (``benchmarks/mwmvc2.py``). On the MNIST quarters of the
+    paper (100 training rows, 20 splits) they reach an accuracy of .864 and an F1 score of .587,
+    compared with the reported .866 and .591. Over six data sets with 100 and 500 training rows,
+    randomised trees with uniform view weights rank first among the kinds of voters and view weights
+    (mean accuracy .769 with two updates and .770 with five, a difference within noise; view weights
+    "loss" .703, "paper" .666, greedy trees .684 or less). Several classes are handled by
+    one-vs-rest over shared voters: a joint vote with the softmax loss was worse in 11 of 12
+    settings (six data sets, 100 and 500 training rows; mean .770 versus .779), and separate voters
+    for each class in 9 of 12 (.747).
 
     Probabilities are σ(score), for several classes divided by their sum.
 
@@ -200,28 +203,30 @@ default="random_trees"
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max // 2, size=data.n_views).tolist()
-        train, held = self._split(codes, rng)
+        train, validation = self._split(codes, rng)
         names, K = data.view_names, len(self.classes_)
-        given = per_view(self.voters, names, "voters")
+        voters_of = per_view(self.voters, names, "voters")
         n_problems = 1 if K == 2 else K
 
-        def fit_voters(v: int) -> Any:
+        def fit_voters(v: int) -> tuple[Any, np.ndarray]:
             rows = train[data.present[train, v]]
             if len(rows) == 0:
                 return None, np.zeros((len(train), 1), dtype=int)
             part = (data[rows], codes[rows], weight[rows])
-            return self._fit_view(given[names[v]], names[v], *part, seeds[v])
+            return self._fit_view(voters_of[names[v]], names[v], *part, seeds[v])
 
         with Progress(self, n_tasks=data.n_views + n_problems) as progress:
             fitted = progress.map(fit_voters, range(data.n_views), "fit voters")
             self.voters_ = {n: f[0] for n, f in zip(names, fitted, strict=True) if f[0]}
             warn_of_unseen_views(names, self.voters_)
             self._voting = [name for name in names if name in self.voters_]
-            training = self._spread_answers(data, train, fitted)
-            validation = self._answers(data[held]) if len(held) else None
+            outputs = self._training_predictions(data, train, fitted)
+            validation_outputs = self._predictions(data[validation]) if len(validation) else None
 
-            def learn(problem: int) -> Any:
-                return self._learn(problem, training, validation, codes, weight, train, held)
+            def learn(problem: int) -> TwoLevelWeights:
+                return self._learn(
+                    problem, outputs, validation_outputs, codes, weight, train, validation
+                )
 
             self._weights = progress.map(learn, range(n_problems), "learn weights")
         self._set_fitted_attributes()
@@ -229,87 +234,98 @@ default="random_trees"
     def _learn(
         self,
         problem: int,
-        training: Any,
-        validation: Any,
+        outputs: ViewPredictions,
+        validation_outputs: ViewPredictions | None,
         codes: np.ndarray,
         weight: np.ndarray,
         train: np.ndarray,
-        held: np.ndarray,
-    ) -> Any:
-        """Two-level weights of one binary problem."""
+        validation: np.ndarray,
+    ) -> TwoLevelWeights:
+        """Learn the weights of one binary problem."""
         code = self._code(problem)
         signs = one_vs_rest_signs(codes, len(self.classes_))[problem]
-        votes = [as_votes(h, is_present, code) for h, is_present in training]
-        watch = None
-        if validation is not None:
-            present = np.column_stack([is_present for _, is_present in validation])
-            held_votes = [as_votes(h, is_present, code) for h, is_present in validation]
-            watch = EarlyStopping(self, held_votes, present, signs[held], weight[held])
+        votes = [as_votes(h, is_present, code) for h, is_present in outputs]
+        early_stopping = None
+        if validation_outputs is not None:
+            present = np.column_stack([is_present for _, is_present in validation_outputs])
+            early_stopping = EarlyStopping(
+                self,
+                [as_votes(h, is_present, code) for h, is_present in validation_outputs],
+                present,
+                signs[validation],
+                weight[validation],
+            )
         learned = learn_weights(
             [signs[train][:, None] * h for h in votes],
             weight[train],
             n_iter=self.n_iter,
             view_weights=self.view_weights,
             scale=self.scale,
-            watch=watch,
+            early_stopping=early_stopping,
         )
-        return learned if watch is None else watch.best(learned)
+        return learned if early_stopping is None else early_stopping.best(learned)
 
-    def _code(self, problem: int) -> Any:
+    def _code(self, problem: int) -> int:
         return 1 if len(self.classes_) == 2 else problem
 
     def _fit_view(
         self,
-        given: Any,
+        voters: Any,
         name: str,
         data: MultiViewData,
         codes: np.ndarray,
         weight: np.ndarray,
         seed: int,
-    ) -> Any:
+    ) -> tuple[Any, np.ndarray]:
+        """Fit the voters of one view; return them with their training predictions."""
         view = data[name]
-        if isinstance(given, str):
-            leaf = self.min_weight_fraction_leaf * weight.sum()
+        if isinstance(voters, str):
+            min_weight_leaf = self.min_weight_fraction_leaf * weight.sum()
             K = len(self.classes_)
-            return TREES[given](view, codes, weight, K, self.max_depth, leaf, seed)
-        return fit_estimators(given, view, codes, weight, self.classes_, seed, name)
+            return TREES[voters](view, codes, weight, K, self.max_depth, min_weight_leaf, seed)
+        return fit_estimators(voters, view, codes, weight, self.classes_, seed, name)
 
-    def _split(self, codes: np.ndarray, rng: np.random.RandomState) -> Any:
-        everything = np.arange(len(codes))
+    def _split(
+        self, codes: np.ndarray, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Training and validation rows."""
+        rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
-            return everything, everything[:0]
+            return rows, rows[:0]
         split = StratifiedShuffleSplit(
             1, test_size=float(self.validation_fraction), random_state=rng
         )
-        return next(split.split(everything, codes))
+        return next(split.split(rows, codes))
 
-    def _spread_answers(self, data: MultiViewData, train: np.ndarray, fitted: Any) -> Any:
-        """(predictions, present) for each voting view over all training rows."""
-        answers = []
+    def _training_predictions(
+        self, data: MultiViewData, train: np.ndarray, fitted: Any
+    ) -> ViewPredictions:
+        """Expand the predictions of each fitted view to all training rows."""
+        outputs = []
         for v, (voters, predictions) in enumerate(fitted):
             if voters is None:
                 continue
             is_present = data.present[train, v]
             spread = np.zeros((len(train), predictions.shape[1]), dtype=int)
             spread[is_present] = predictions
-            answers.append((spread, is_present))
-        return answers
+            outputs.append((spread, is_present))
+        return outputs
 
-    def _answers(self, data: MultiViewData) -> Any:
-        """(predictions, present) for each voting view."""
-        answers = []
+    def _predictions(self, data: MultiViewData) -> ViewPredictions:
+        """Predict with the voters of every fitted view."""
+        outputs = []
         for name in self._voting:
             is_present = data.present[:, data.view_names.index(name)]
             voters = self.voters_[name]
             rows = np.flatnonzero(is_present)
             if len(rows) == 0:
-                answers.append((np.zeros((len(data), voters.n_voters), dtype=int), is_present))
+                outputs.append((np.zeros((len(data), voters.n_voters), dtype=int), is_present))
                 continue
             predictions = voters.predict(data[name][rows])
             spread = np.zeros((len(data), predictions.shape[1]), dtype=int)
             spread[rows] = predictions
-            answers.append((spread, is_present))
-        return answers
+            outputs.append((spread, is_present))
+        return outputs
 
     def _set_fitted_attributes(self) -> None:
         names, voting = self.view_names_, self._voting
@@ -328,14 +344,14 @@ default="random_trees"
         self.rho_ = rho[0] if one else rho
         self.pi_ = {name: p[0] if one else p for name, p in pi.items()}
 
-    def _decisions(self, data: MultiViewData) -> Any:
-        """B(x) of every binary problem, n x 1 or n x K; rows that no voter answers get 0."""
-        answers = self._answers(data)
-        present = np.column_stack([is_present for _, is_present in answers])
+    def _decisions(self, data: MultiViewData) -> np.ndarray:
+        """B(x) of every binary problem, n x 1 or n x K; 0 where all voters abstain."""
+        outputs = self._predictions(data)
+        present = np.column_stack([is_present for _, is_present in outputs])
         return np.column_stack(
             [
                 view_scores(
-                    [as_votes(h, is_present, self._code(p)) for h, is_present in answers],
+                    [as_votes(h, is_present, self._code(p)) for h, is_present in outputs],
                     weights.rho,
                     weights.pi,
                     present,
@@ -344,8 +360,8 @@ default="random_trees"
             ]
         )
 
-    def _ranked(self, data: MultiViewData) -> Any:
-        """Decisions with ties led towards the larger prior, and the prior where nobody votes."""
+    def _ranked(self, data: MultiViewData) -> np.ndarray:
+        """Decisions with ties broken by the prior; the prior itself where all voters abstain."""
         decisions = self._decisions(data)
         tie, prior = tie_break(self.class_prior_), logit(self.class_prior_)
         one = decisions.shape[1] == 1
@@ -365,7 +381,7 @@ default="random_trees"
 
 
 class EarlyStopping:
-    """Loss on held-out rows after each update; remembers the best weights."""
+    """Validation loss after each update; stores the best weights."""
 
     def __init__(
         self,
@@ -382,20 +398,20 @@ class EarlyStopping:
         self.best_weights: tuple[np.ndarray, list[np.ndarray]]
 
     def __call__(self, rho: np.ndarray, pi: list[np.ndarray]) -> bool:
-        """True if the loss has not fallen for ``patience`` updates."""
+        """Return True if the loss has not decreased for ``patience`` updates."""
         self.rounds += 1
         loss = self._loss(rho, pi)
         if loss < self.best_loss:
             self.best_loss, self.best_weights, self.best_round = loss, (rho, pi), self.rounds
         return self.rounds - self.best_round >= self.patience
 
-    def _loss(self, rho: np.ndarray, pi: list[np.ndarray]) -> Any:
+    def _loss(self, rho: np.ndarray, pi: list[np.ndarray]) -> float:
         pi = [p / len(p) if self.scaled else p for p in pi]
         scores = view_scores(self.votes, rho, pi, self.present)
         return logistic_loss(self.signs * scores, self.weight)
 
     def best(self, learned: TwoLevelWeights) -> TwoLevelWeights:
-        """The learned weights, replaced by the best ones seen."""
+        """Return the weights with the lowest validation loss."""
         rho, pi = self.best_weights
         return TwoLevelWeights(
             rho,

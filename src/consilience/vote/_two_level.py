@@ -14,6 +14,7 @@ used here is Σ_v ρ_v Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)], for a fi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ __all__ = ["TwoLevelWeights", "learn_weights", "view_scores"]
 
 @dataclass(eq=False)
 class TwoLevelWeights:
-    """What one binary problem learns: ρ (V,), π_v (n_v,), and the curves of loss and bound."""
+    """Weights of one binary problem, ρ (V,) and π_v (n_v,), and the curves of loss and bound."""
 
     rho: np.ndarray
     pi: list[np.ndarray]
@@ -41,12 +42,12 @@ def logistic_loss(margin: np.ndarray, weight: np.ndarray) -> float:
 
 
 def voter_weights(M: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """W⁺ and W⁻ of each voter: q-weight of the rows where it is right, and where it is wrong."""
+    """W⁺ and W⁻ of each voter: q-weight of the rows it classifies correctly and incorrectly."""
     return q @ np.maximum(M, 0.0), q @ np.maximum(-M, 0.0)
 
 
 def parallel_step(right: np.ndarray, wrong: np.ndarray, smoothing: float) -> np.ndarray:
-    """δ = ½ ln((W⁺ + εS)/(W⁻ + εS)), S = W⁺ + W⁻; 0 where S = 0. ε keeps perfect voters finite."""
+    """δ = ½ ln((W⁺ + εS)/(W⁻ + εS)), S = W⁺ + W⁻; 0 where S = 0. ε keeps δ finite."""
     total = right + wrong
     seen = total > 0
     pad = smoothing * total
@@ -55,7 +56,7 @@ def parallel_step(right: np.ndarray, wrong: np.ndarray, smoothing: float) -> np.
 
 
 def step_bound(right: np.ndarray, wrong: np.ndarray, delta: np.ndarray) -> float:
-    """Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)]: at most so much, times ρ_v, is added to the loss."""
+    """Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)]: times ρ_v, a bound on the change of the loss."""
     return (right * np.expm1(-delta) + wrong * np.expm1(delta)).sum()
 
 
@@ -84,13 +85,13 @@ def learn_weights(
     n_iter: int,
     view_weights: str,
     scale: bool,
-    watch: Any = None,
-) -> Any:
+    early_stopping: Callable[[np.ndarray, list[np.ndarray]], bool] | None = None,
+) -> TwoLevelWeights:
     """Run the algorithm on M_v (n x n_v, entries −1, 0, 1).
 
-    ``watch(rho, pi)``, called after each iteration, may return True to stop.
+    ``early_stopping(rho, pi)`` is called after each iteration and returns True to stop.
     """
-    # weights that sum to less than the rows are many are taken as shares of these
+    # weights with a sum below the number of rows are treated as shares of the rows
     n = max(weight.sum(), len(weight))
     sizes = [M.shape[1] for M in Ms]
     Ms = [M / size if scale else M.astype(np.float64) for M, size in zip(Ms, sizes, strict=True)]
@@ -111,7 +112,7 @@ def learn_weights(
             gains = [paper_gain(right, wrong) for right, wrong in sums]
             rho = np.eye(len(Ms))[int(np.argmax(gains))]
         losses.append(logistic_loss(view_margins @ rho, weight))
-        if watch is not None and watch(rho, pi):
+        if early_stopping is not None and early_stopping(rho, pi):
             break
     if scale:
         pi = [p / size for p, size in zip(pi, sizes, strict=True)]
@@ -121,13 +122,13 @@ def learn_weights(
 def view_scores(
     votes: list[np.ndarray], rho: np.ndarray, pi: list[np.ndarray], present: np.ndarray
 ) -> np.ndarray:
-    """B(x) = Σ_v ρ_v Σ_j π_{v,j} h_{v,j}(x), ρ renormalised over the views that a row has.
+    """B(x) = Σ_v ρ_v Σ_j π_{v,j} h_{v,j}(x), ρ renormalised over the views present in a row.
 
-    ``votes`` are V arrays n x n_v; where the ρ of all present views is 0 they count alike.
+    ``votes`` are V arrays n x n_v; if ρ is 0 for all present views, they get equal weights.
     """
     scores = np.column_stack([h @ p for h, p in zip(votes, pi, strict=True)])
     share = present * rho
     total = share.sum(axis=1, keepdims=True)
-    even = present / np.maximum(present.sum(axis=1, keepdims=True), 1)
-    share = np.where(total > 0, share / np.where(total > 0, total, 1.0), even)
+    uniform = present / np.maximum(present.sum(axis=1, keepdims=True), 1)
+    share = np.where(total > 0, share / np.where(total > 0, total, 1.0), uniform)
     return (share * scores).sum(axis=1)

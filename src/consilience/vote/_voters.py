@@ -1,7 +1,6 @@
-"""Sets of voters for one view: fitted together, asked together.
+"""Sets of voters for one view.
 
-A ``...Voters`` object is plain NumPy and Python; ``predict(X)`` gives class codes n x n_v, one
-column for each voter.
+``predict(X)`` of a ``...Voters`` object returns class codes (n x n_v), one column per voter.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from consilience._estimators import fit_label_encoded, with_seed
 __all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
 
 
-def voting_depth(tree: Any, max_depth: int | None) -> Any:
-    """Depths 1 … D − 2 for an unrestricted tree of depth D, at least one, at most max_depth."""
+def voting_depth(tree: Tree, max_depth: int | None) -> int:
+    """Largest depth of the voters, D − 2 for an unrestricted tree of depth D, in [1, max_depth]."""
     depth = max(1, tree.max_depth - 2)
     return depth if max_depth is None else min(depth, max_depth)
 
@@ -30,7 +29,7 @@ class TreeVoters:
     trees: list[Tree]
 
     @property
-    def n_voters(self) -> Any:
+    def n_voters(self) -> int:
         """Number of voters."""
         return len(self.trees)
 
@@ -41,29 +40,29 @@ class TreeVoters:
 
 @dataclass(eq=False)
 class CutVoters:
-    """One tree cut at depths 1 … ``depth``."""
+    """One tree pruned to depths 1 … ``depth``."""
 
     tree: Tree
     depth: int
 
     @property
-    def n_voters(self) -> Any:
+    def n_voters(self) -> int:
         """Number of voters."""
         return self.depth
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class codes, a column for each cut."""
+        """Class codes, a column for each depth."""
         return self.tree.predict_depths(X, self.depth)
 
 
 @dataclass(eq=False)
 class EstimatorVoters:
-    """Fitted classifiers of the user's."""
+    """Fitted classifiers provided by the user."""
 
-    estimators: list
+    estimators: list[Any]
 
     @property
-    def n_voters(self) -> Any:
+    def n_voters(self) -> int:
         """Number of voters."""
         return len(self.estimators)
 
@@ -80,12 +79,12 @@ def fit_random_trees(
     max_depth: int | None,
     min_weight_leaf: float,
     seed: int,
-) -> Any:
-    """One randomised tree (a random threshold per feature) for each depth; and its answers."""
+) -> tuple[TreeVoters, np.ndarray]:
+    """Fit a randomised tree (one random threshold per feature) for each depth; and predict."""
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=MAX_DEPTH + 1)
     binned = BinnedView(view, weight=weight)
 
-    def grow(depth: int) -> Any:
+    def grow(depth: int) -> Tree:
         return binned.grow(
             codes,
             weight,
@@ -109,8 +108,8 @@ def fit_trees(
     max_depth: int | None,
     min_weight_leaf: float,
     seed: int,
-) -> Any:
-    """All cuts of one greedy tree, and their answers: the depth-k tree is the deep one cut at k."""
+) -> tuple[CutVoters, np.ndarray]:
+    """Prune a greedy tree to each depth, which equals a tree grown to that depth; and predict."""
     binned = BinnedView(view, weight=weight)
     tree = binned.grow(
         codes,
@@ -132,8 +131,8 @@ def fit_estimators(
     classes: np.ndarray,
     seed: int,
     name: str,
-) -> Any:
-    """The user's classifiers on one view, and their answers."""
+) -> tuple[EstimatorVoters, np.ndarray]:
+    """Fit the classifiers of the user on one view; and predict."""
     voters = EstimatorVoters(
         [
             fit_label_encoded(
