@@ -246,9 +246,9 @@ print(*{name.split(".")[0] for name in sys.modules} & {"dask", "distributed"})
 
 
 def test_sizes_of_blocks_are_known_to_the_scheduler():
-    from consilience.distributed._dask import Kept
+    from consilience.distributed._dask import SizedBlock
 
     data, y, weight = make(300)
     rows = TrainingRows(data, y, weight)
-    assert sys.getsizeof(Kept(rows)) >= data["a"].nbytes + data["b"].nbytes
+    assert sys.getsizeof(SizedBlock(rows)) >= data["a"].nbytes + data["b"].nbytes
     assert BlockSequence([(data, y)])

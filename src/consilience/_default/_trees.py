@@ -25,11 +25,11 @@ __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
 PRIOR_WEIGHT = 0.05  # weight of the prior beside the votes of a single view's forest
 TINY = 1e-300
 
-Blocks = Sequence[Any]  # columns of each view, dense or sparse; None where a view has none
+ViewColumns = Sequence[Any]  # columns of each view, dense or sparse; None where a view has none
 
 
-def side_by_side(blocks: Blocks) -> Any:
-    """Blocks of columns as one matrix, sparse if one of them is."""
+def side_by_side(blocks: ViewColumns) -> Any:
+    """ViewColumns of columns as one matrix, sparse if one of them is."""
     if len(blocks) == 1:
         return blocks[0]
     if any(sp.issparse(block) for block in blocks):
@@ -37,7 +37,7 @@ def side_by_side(blocks: Blocks) -> Any:
     return np.hstack(blocks)
 
 
-def views_with_columns(blocks: Blocks) -> list[int]:
+def views_with_columns(blocks: ViewColumns) -> list[int]:
     """Numbers of the views that have columns."""
     return [v for v, block in enumerate(blocks) if block is not None]
 
@@ -51,7 +51,7 @@ class TreeMember:
     view_weights: np.ndarray
     prior: np.ndarray
 
-    def predict(self, blocks: Blocks, present: np.ndarray) -> np.ndarray:
+    def predict(self, blocks: ViewColumns, present: np.ndarray) -> np.ndarray:
         """Scores (n x K) from the columns of each view; each row by the views it has."""
         if self.joint is None:
             votes = {
@@ -97,7 +97,7 @@ def single_view_seeds(seeds: np.ndarray, v: int) -> np.ndarray:
 
 
 def fit_tree_member(
-    blocks: Blocks,
+    blocks: ViewColumns,
     present: np.ndarray,
     codes: np.ndarray,
     weight: np.ndarray,

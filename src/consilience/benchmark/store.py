@@ -93,12 +93,12 @@ class Store:
         with self._database_errors():
             self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
-                self._open()
+                self._connect()
             except BaseException:
                 self._db.close()
                 raise
 
-    def _open(self) -> None:
+    def _connect(self) -> None:
         self._enable_write_ahead_log()
         self._db.execute("PRAGMA synchronous=FULL")
         (schema_version,) = self._db.execute("PRAGMA user_version").fetchone()

@@ -83,7 +83,7 @@ def make_multiview_classification(
         _check_integer("n_features", width, 1)
         for width in _per_view("n_features", n_features, n_views)
     ]
-    strengths = [float(s) for s in _per_view("strength", strength, n_views)]
+    strength_of_view = [float(s) for s in _per_view("strength", strength, n_views)]
     missing_rates = [
         _check_fraction("missing_rate", rate)
         for rate in _per_view("missing_rate", missing_rate, n_views)
@@ -98,7 +98,7 @@ def make_multiview_classification(
     common = rng.standard_normal((n_samples, n_latent))
     views = {}
     for v, (width, view_strength, view_sparsity) in enumerate(
-        zip(widths, strengths, sparsities, strict=True)
+        zip(widths, strength_of_view, sparsities, strict=True)
     ):
         specific = rng.standard_normal((n_samples, n_latent))
         scatter = np.sqrt(redundancy) * common + np.sqrt(1 - redundancy) * specific
