@@ -190,7 +190,7 @@ def test_views_select_by_name(model):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(30), "zero everywhere"),
+        (np.zeros(30), "all values are zero"),
         (np.r_[-1.0, np.ones(29)], "negative in row 0"),
         (np.ones(29), r"shape == \(29,\)"),
         (np.r_[np.nan, np.ones(29)], "sample_weight contains NaN"),

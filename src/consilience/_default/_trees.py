@@ -29,7 +29,7 @@ ViewColumns = Sequence[Any]  # columns of each view, dense or sparse; None where
 
 
 def side_by_side(blocks: ViewColumns) -> Any:
-    """ViewColumns of columns as one matrix, sparse if one of them is."""
+    """Blocks of columns as one matrix, sparse if one of them is."""
     if len(blocks) == 1:
         return blocks[0]
     if any(sp.issparse(block) for block in blocks):
