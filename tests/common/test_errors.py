@@ -190,7 +190,7 @@ def test_views_select_by_name(model):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(30), "zero everywhere"),
+        (np.zeros(30), "all values are zero"),
         (np.r_[-1.0, np.ones(29)], "negative in row 0"),
         (np.ones(29), r"shape == \(29,\)"),
         (np.r_[np.nan, np.ones(29)], "sample_weight contains NaN"),
@@ -205,7 +205,7 @@ def test_sample_weight(model, weight, message):
     ("class_weight", "error", "message"),
     [
         ("even", ValueError, "'class_weight' parameter of .* must be .*'balanced'.*Got 'even'"),
-        ({5: 1.0}, ValueError, "classes that y does not have: 5"),
+        ({5: 1.0}, ValueError, "classes that are not in y: 5"),
         (3, TypeError, "'class_weight' parameter of .* must be .*'balanced'.*Got 3"),
     ],
 )
