@@ -205,7 +205,7 @@ def test_sample_weight(model, weight, message):
     ("class_weight", "error", "message"),
     [
         ("even", ValueError, "'class_weight' parameter of .* must be .*'balanced'.*Got 'even'"),
-        ({5: 1.0}, ValueError, "classes that y does not have: 5"),
+        ({5: 1.0}, ValueError, "classes that are not in y: 5"),
         (3, TypeError, "'class_weight' parameter of .* must be .*'balanced'.*Got 3"),
     ],
 )

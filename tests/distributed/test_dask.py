@@ -150,7 +150,7 @@ def test_container_of_dask_arrays():
 def test_errors(client):
     data, y, _ = make(sum(CUTS))
     views = lazy(data)
-    with pytest.raises(TypeError, match="LateFusionClassifier fits in memory only"):
+    with pytest.raises(TypeError, match="LateFusionClassifier does not support X in blocks"):
         LateFusionClassifier().fit(views, y)
     with pytest.raises(ValueError, match="X has 500 samples, but y has 3"):
         SMVMEDClassifier().fit(views, y[:3])

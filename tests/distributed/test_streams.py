@@ -172,13 +172,13 @@ def test_errors_say_which_block_and_what_to_do():
         model.fit(BlockSequence([]))
     with pytest.raises(ValueError, match="at least 2 classes"):
         model.fit(BlockSequence.cut(data, np.ones(60), rows=20))
-    with pytest.raises(TypeError, match="read once only"):
+    with pytest.raises(TypeError, match="only be read once"):
         BlockSequence(iter([(data, y)]))
     with pytest.raises(TypeError, match="must be a tuple"):
         model.fit(BlockSequence([data]))
     with pytest.raises(ValueError, match="pass the BlockSequence alone"):
         model.fit(BlockSequence([(data, y)]), y)
-    with pytest.raises(TypeError, match="EarlyFusionClassifier fits in memory only"):
+    with pytest.raises(TypeError, match="EarlyFusionClassifier does not support X in blocks"):
         EarlyFusionClassifier().fit(BlockSequence([(data, y)]))
     with pytest.raises(ValueError, match="y has 3"):
         BlockSequence.cut(data, y[:3])
