@@ -37,9 +37,9 @@ from consilience._warnings import warn_of_unseen_views
 from consilience.views import MultiViewData
 from consilience.views._params import per_view
 from consilience.vote._two_level import (
+    EarlyStopping,
     TwoLevelWeights,
     learn_weights,
-    logistic_loss,
     view_scores,
 )
 from consilience.vote._voters import fit_estimators, fit_random_trees, fit_trees
@@ -249,7 +249,8 @@ default="random_trees"
         if validation_outputs is not None:
             present = np.column_stack([is_present for _, is_present in validation_outputs])
             early_stopping = EarlyStopping(
-                self,
+                self.n_iter_no_change,
+                self.scale,
                 [as_votes(h, is_present, code) for h, is_present in validation_outputs],
                 present,
                 signs[validation],
@@ -378,44 +379,3 @@ default="random_trees"
         if positive.shape[1] == 1:
             return np.hstack([1 - positive, positive])
         return positive / positive.sum(axis=1, keepdims=True)
-
-
-class EarlyStopping:
-    """Validation loss after each update; stores the best weights."""
-
-    def __init__(
-        self,
-        model: Any,
-        votes: list[np.ndarray],
-        present: np.ndarray,
-        signs: np.ndarray,
-        weight: np.ndarray,
-    ) -> None:
-        self.patience = model.n_iter_no_change
-        self.scaled = model.scale
-        self.votes, self.present, self.signs, self.weight = votes, present, signs, weight
-        self.best_loss, self.rounds, self.best_round = np.inf, 0, 0
-        self.best_weights: tuple[np.ndarray, list[np.ndarray]]
-
-    def __call__(self, rho: np.ndarray, pi: list[np.ndarray]) -> bool:
-        """Return True if the loss has not decreased for ``patience`` updates."""
-        self.rounds += 1
-        loss = self._loss(rho, pi)
-        if loss < self.best_loss:
-            self.best_loss, self.best_weights, self.best_round = loss, (rho, pi), self.rounds
-        return self.rounds - self.best_round >= self.patience
-
-    def _loss(self, rho: np.ndarray, pi: list[np.ndarray]) -> float:
-        pi = [p / len(p) if self.scaled else p for p in pi]
-        scores = view_scores(self.votes, rho, pi, self.present)
-        return logistic_loss(self.signs * scores, self.weight)
-
-    def best(self, learned: TwoLevelWeights) -> TwoLevelWeights:
-        """Return the weights with the lowest validation loss."""
-        rho, pi = self.best_weights
-        return TwoLevelWeights(
-            rho,
-            [p / len(p) if self.scaled else p for p in pi],
-            learned.loss_curve[: self.best_round + 1],
-            learned.bound_curve[: self.best_round],
-        )

@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from consilience._solvers.simplex import minimise_on_simplex
 
-__all__ = ["TwoLevelWeights", "learn_weights", "view_scores"]
+__all__ = ["EarlyStopping", "TwoLevelWeights", "learn_weights", "view_scores"]
 
 
 @dataclass(eq=False)
@@ -132,3 +132,45 @@ def view_scores(
     uniform = present / np.maximum(present.sum(axis=1, keepdims=True), 1)
     share = np.where(total > 0, share / np.where(total > 0, total, 1.0), uniform)
     return (share * scores).sum(axis=1)
+
+
+class EarlyStopping:
+    """Validation loss after each update; stores the best weights."""
+
+    def __init__(
+        self,
+        patience: int,
+        scale: bool,
+        votes: list[np.ndarray],
+        present: np.ndarray,
+        signs: np.ndarray,
+        weight: np.ndarray,
+    ) -> None:
+        self.patience = patience
+        self.scaled = scale
+        self.votes, self.present, self.signs, self.weight = votes, present, signs, weight
+        self.best_loss, self.rounds, self.best_round = np.inf, 0, 0
+        self.best_weights: tuple[np.ndarray, list[np.ndarray]]
+
+    def __call__(self, rho: np.ndarray, pi: list[np.ndarray]) -> bool:
+        """Return True if the loss has not decreased for ``patience`` updates."""
+        self.rounds += 1
+        loss = self._loss(rho, pi)
+        if loss < self.best_loss:
+            self.best_loss, self.best_weights, self.best_round = loss, (rho, pi), self.rounds
+        return self.rounds - self.best_round >= self.patience
+
+    def _loss(self, rho: np.ndarray, pi: list[np.ndarray]) -> float:
+        pi = [p / len(p) if self.scaled else p for p in pi]
+        scores = view_scores(self.votes, rho, pi, self.present)
+        return logistic_loss(self.signs * scores, self.weight)
+
+    def best(self, learned: TwoLevelWeights) -> TwoLevelWeights:
+        """Return the weights with the lowest validation loss."""
+        rho, pi = self.best_weights
+        return TwoLevelWeights(
+            rho,
+            [p / len(p) if self.scaled else p for p in pi],
+            learned.loss_curve[: self.best_round + 1],
+            learned.bound_curve[: self.best_round],
+        )
