@@ -246,7 +246,7 @@ default="random_trees"
         signs = one_vs_rest_signs(codes, len(self.classes_))[problem]
         votes = [as_votes(h, is_present, code) for h, is_present in outputs]
         early_stopping = None
-        if validation_outputs is not None:
+        if validation_outputs is not None and self.n_iter_no_change is not None:
             present = np.column_stack([is_present for _, is_present in validation_outputs])
             early_stopping = EarlyStopping(
                 self.n_iter_no_change,
