@@ -305,7 +305,7 @@ def test_steps_that_do_not_suffice():
         ({"cache_size": 0.1}, "4 kernel matrices of 90 samples take 0 MB, cache_size is 0.1"),
         ({"max_iter": 0}, "'max_iter' parameter of MKLClassifier must be an int .* Got 0 instead"),
         ({"normalize": "unit"}, "'normalize' parameter .*'centred'.* or None. Got 'unit' instead"),
-        ({"kernel": {"view0": "rbf"}}, "kernel must have one entry for each of the views.*lacks"),
+        ({"kernel": {"view0": "rbf"}}, "kernel must have one entry for each of the views.*missing"),
     ],
 )
 def test_bad_parameters(settings, message):

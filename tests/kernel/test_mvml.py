@@ -239,7 +239,7 @@ def test_steps_that_do_not_suffice():
         ({"n_landmarks": 0}, "'n_landmarks' parameter .* Got 0 instead"),
         ({"max_iter": 2.5}, "'max_iter' parameter .* Got 2.5 instead"),
         ({"kernel": "gauss"}, "'kernel' parameter .* Got 'gauss' instead"),
-        ({"gamma": {"view0": 1.0}}, "gamma must have one entry for each of the views.*lacks"),
+        ({"gamma": {"view0": 1.0}}, "gamma must have one entry for each of the views.*missing"),
     ],
 )
 def test_bad_parameters(settings, message):
