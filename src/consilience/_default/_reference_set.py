@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._kernel_views import read_pairwise
+from consilience._solvers.kernels import square_distances_from_products, square_norms
 from consilience.views import MultiViewData
 from consilience.views._pairwise import Reference
 
@@ -57,7 +59,7 @@ class ReferenceView:
         """
         if self.reference is None:
             return square_distances(mapped, self.rows, self.norms) / self.scale
-        return self._scaled(check_block(data.against(self.name, self.reference), self.name))
+        return self._scaled(read_pairwise(data, self.name, self.reference))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         return 1.0 - values / self.scale if self.kind == "kernel" else values / self.scale
@@ -102,7 +104,7 @@ def make_reference_view(
         return ReferenceView(name, kind, 1.0), np.zeros((0, 0))
     held = part[rows]
     reference = held.reference()
-    values = check_block(held.against(name, reference), name)
+    values = read_pairwise(held, name, reference)
     if kind == "kernel":
         scale = max(float(np.abs(values.diagonal()).mean()), TINY)
     else:
@@ -111,31 +113,12 @@ def make_reference_view(
     return view, view.own_distances()
 
 
-def check_block(values: np.ndarray, name: str) -> np.ndarray:
-    """Return the entries of a kernel or distance view, which must be finite."""
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(
-            f"Input contains NaN or infinity: view {name!r}, row {row}, column {column}"
-        )
-    return values
-
-
 def square_distances(A: Any, B: Any, norms: np.ndarray | None = None) -> np.ndarray:
     """|a − b|² for the rows of A (n x d) and B (m x d), dense or sparse; a dense array."""
     norms = square_norms(B) if norms is None else norms
     products = A @ B.T
     products = products.toarray() if sp.issparse(products) else products
-    out = square_norms(A)[:, None] - 2.0 * products
-    out += norms
-    return np.maximum(out, 0.0, out=out)
-
-
-def square_norms(X: Any) -> np.ndarray:
-    """|x|² of the rows."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    return square_distances_from_products(products, square_norms(A), norms)
 
 
 def distance_scale(D: np.ndarray) -> float:

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from consilience._estimators import check_classifier, fit_weighted, takes_weight
+from consilience._kernel_views import read_pairwise
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
@@ -81,7 +82,7 @@ class ViewMember:
 
     def _values(self, data: MultiViewData) -> Any:
         if self.reference is not None:
-            return _finite_block(data.against(self.name, self.reference), self.name)
+            return read_pairwise(data, self.name, self.reference)
         view = data[self.name]
         if self.sparse:
             return sp.csr_array(view)
@@ -116,8 +117,7 @@ def fit_member(
     check_classifier(estimator, f"view {name!r}")
     check_pairwise(estimator, kind, name)
     reference = data.reference() if kind in PAIRWISE else None
-    X = data.against(name, reference) if reference else data[name]
-    X = _finite_block(X, name) if reference else X
+    X = read_pairwise(data, name, reference) if reference else data[name]
     fitted = fit_weighted(estimator, X, classes[codes], weight, f"view {name!r}")
     return ViewMember(
         name=name,
@@ -161,12 +161,3 @@ def block_shares(estimator: Any, widths: list[Any]) -> np.ndarray | None:
     blocks = np.sqrt(blocks) if coef is not None else blocks
     total = blocks.sum()
     return blocks / total if total > 0 else np.full(len(blocks), 1 / len(blocks))
-
-
-def _finite_block(block: np.ndarray, name: str) -> np.ndarray:
-    if not np.isfinite(block).all():
-        row, column = np.argwhere(~np.isfinite(block))[0]
-        raise ValueError(
-            f"Input contains NaN or infinity: view {name!r}, row {row}, column {column}"
-        )
-    return block

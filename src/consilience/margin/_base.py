@@ -7,7 +7,6 @@ alike also ``_shares(n_views)``.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -33,6 +32,7 @@ from consilience._solvers.kernels import GAMMAS, KERNELS
 from consilience._solvers.smo import MAX_ITER
 from consilience._solvers.solution import DualSolution, Solution
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.margin._combine import accuracy, combine_views, view_contributions
 from consilience.margin._design import Design
 from consilience.margin._kernel_design import KernelDesign
@@ -338,18 +338,11 @@ class MarginClassifier(MultiViewClassifier):
         worst = max(s.residual for s in solved)
         if not all(s.converged for s in solved):
             limits = self._limits(self._on_kernels(data))
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} stopped with a residual of {worst:.1e}, tol is "
                 f"{limits['tol']:.1e}: raise max_iter (now {limits['max_iter']}) or tol, lower c, "
                 "or scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
-                stacklevel=4,
             )
-        unseen_views = [name for v, name in enumerate(names) if not data.present[:, v].any()]
-        if unseen_views:
-            warnings.warn(
-                f"views {', '.join(map(repr, unseen_views))} are present in no training row and "
-                "take no part in the decision",
-                UserWarning,
-                stacklevel=4,
-            )
+        seen = [name for v, name in enumerate(names) if data.present[:, v].any()]
+        warn_of_unseen_views(names, seen)

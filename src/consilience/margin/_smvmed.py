@@ -10,7 +10,6 @@ discrimination", IJCAI 2016.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
@@ -24,6 +23,7 @@ from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.solution import DualSolution, Solution, multipliers
 from consilience._solvers.water_filling import coupling
+from consilience._warnings import warn_user
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._design import Design
@@ -167,11 +167,9 @@ ALPHA = _Alpha()
 def warn_if_close_to_one(alpha: float) -> None:
     """Warn of an alpha for which the coefficients nearly vanish."""
     if alpha > 0.99:
-        warnings.warn(
+        warn_user(
             f"alpha = {alpha} is close to 1, where the coefficients vanish; use alpha <= 0.99, or "
-            "MVMEDClassifier for margins that agree fully",
-            UserWarning,
-            stacklevel=6,
+            "MVMEDClassifier for margins that agree fully"
         )
 
 
