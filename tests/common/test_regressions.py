@@ -57,7 +57,7 @@ def test_wide_tables(frame):
 def test_columns_of_a_table_may_not_change_places():
     table = pd.DataFrame(A, columns=list("xyz"))
     model = LateFusionClassifier().fit({"a": table}, Y)
-    with pytest.raises(ValueError, match=r"'a'.*another order: column 0 was 'x' and is 'z'"):
+    with pytest.raises(ValueError, match=r"'a'.*different order: column 0 was 'x' and is 'z'"):
         model.predict({"a": table[["z", "y", "x"]]})
     np.testing.assert_array_equal(model.predict({"a": A}), model.predict({"a": table}))
 
@@ -223,7 +223,7 @@ def test_tables_in_another_order_are_not_joined_by_position():
     turned = pd.DataFrame(B, index=range(59, -1, -1))
     with pytest.raises(ValueError, match=r"same row labels in a different order.*from_tables"):
         MultiViewData({"a": pd.DataFrame(A), "b": turned})
-    with pytest.raises(ValueError, match=r"it is the index: reset_index\(\)"):
+    with pytest.raises(ValueError, match=r"it is the index: use reset_index\(\)"):
         MultiViewData.from_tables(
             {"a": pd.DataFrame({"x": [1]}, index=pd.Index([3], name="id"))}, "id"
         )

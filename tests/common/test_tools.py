@@ -14,10 +14,16 @@ from conftest import FULL
 CARRIERS = carriers()
 CONTAINERS = [name for name in CARRIERS if "container" in name]
 
-NEEDS_ARRAY = (TypeError, r"not one array\. Use data\.to_array\(\).*views=data\.view_slices")
-NAMES_LOST = (ValueError, r"view 'a' names its columns, but X has no column names")
+NEEDS_ARRAY = (
+    TypeError,
+    r"converted to one array; use data\.to_array\(\).*views=data\.view_slices",
+)
+NAMES_LOST = (ValueError, r"view 'a' refers to columns by name, but X has no column names")
 WIDTHS_CHANGED = (ValueError, r"views=\[3, 4\] adds up to 7 columns, but X has n_features = \d")
-ALL_FITS_FAILED = (ValueError, r"(?s)All the 2 fits failed.*(names its columns|adds up to 7)")
+ALL_FITS_FAILED = (
+    ValueError,
+    r"(?s)All the 2 fits failed.*(refers to columns by name|adds up to 7)",
+)
 NO_SPARSE = (ValueError, r"'X' parameter of permutation_importance must be an array-like")
 
 # tools that make one array of X, or add and drop columns
