@@ -23,7 +23,6 @@ from consilience._targets import check_labels, check_weights
 from consilience._training import (
     LabelledRows,
     TrainingClasses,
-    TrainingRows,
     encode_rows,
     find_classes,
     label_totals,
@@ -90,7 +89,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "memory"
             )
         rows = self._read_rows(X, y, sample_weight)
-        self._fit_training(encode_rows(rows, self._set_classes([label_totals(rows)])))
+        training = encode_rows(rows, self._set_classes([label_totals(rows)]))
+        self._fit(training.data, training.codes, training.weight)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)
@@ -99,7 +99,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return validate_rows(LabelledRows(data, y, weight, has_label), self._drops_zero_weights)
 
     def _read_labels(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Validated labels, and the mask of labelled rows (None if all are, the default)."""
+        """Validated labels, and the mask of labelled rows; None if every row has a label."""
         return check_labels(y, n_samples, type(self).__name__), None
 
     def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
@@ -110,11 +110,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def _drops_zero_weights(self) -> bool:
-        """Whether rows with weight 0 are dropped; splits given by row index forbid it."""
+        """Whether rows with weight 0 are dropped; False if ``cv`` refers to row indices."""
         return True
-
-    def _fit_training(self, rows: TrainingRows) -> None:
-        self._fit(rows.data, rows.codes, rows.weight)
 
     def predict(self, X: Any) -> Any:
         """Predict labels.
@@ -127,7 +124,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            A dask array if X holds dask arrays; so do the other methods.
+            A dask array if X holds dask arrays, as for the other prediction methods.
         """
         if has_dask_views(X):
             return self._predict_lazily("predict", X)

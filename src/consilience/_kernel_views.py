@@ -1,7 +1,7 @@
 """Views as kernels: similarities of samples to a fixed set of reference samples.
 
 A view holds columns of features, or is itself a kernel or a distance between samples. A
-``KernelSpec`` says which kernel a view has; ``settle_gamma`` makes a number of its gamma, and
+``KernelSpec`` says which kernel a view has; ``resolve_gamma`` turns its gamma into a number, and
 ``kernel_against`` fixes the reference samples z. The result, a ``FeatureKernel`` or a
 ``PairwiseKernel``, gives blocks of similarities k(x, z) for rows x of any data, all finite.
 """
@@ -42,10 +42,10 @@ __all__ = [
     "kernel_against",
     "kernel_specs",
     "present_rows",
-    "raise_too_large",
+    "raise_similarity_overflow",
     "read_pairwise",
     "read_square",
-    "settle_gamma",
+    "resolve_gamma",
 ]
 
 Rows = slice | np.ndarray
@@ -125,7 +125,7 @@ class FeatureKernel:
             raise
         overflow = first_non_finite(values, np.ones(len(values), dtype=bool))
         if overflow is not None:
-            raise_too_large(self.name, np.arange(len(data))[rows][overflow[0]])
+            raise_similarity_overflow(self.name, np.arange(len(data))[rows][overflow[0]])
         return values
 
 
@@ -152,7 +152,7 @@ class PairwiseKernel:
         return self._similarities(read_pairwise(data, self.name, self.reference, rows))
 
     def square_block(self, data: MultiViewData, rows: Rows) -> np.ndarray:
-        """The same for the rows that are the reference samples: it must be symmetric."""
+        """Like ``block``, for the reference samples themselves; it must be symmetric."""
         return self._similarities(read_square(data, self.name, rows))
 
     def times(self, data: MultiViewData, rows: Rows, coefs: np.ndarray) -> np.ndarray:
@@ -168,10 +168,10 @@ class PairwiseKernel:
 ViewKernel = FeatureKernel | PairwiseKernel
 
 
-def settle_gamma(
+def resolve_gamma(
     spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
 ) -> KernelSpec:
-    """The kernel with gamma as a number, from the training rows that have the view."""
+    """The kernel with gamma as a number, or None for a kernel view, from the rows that have it."""
     rows = present_rows(data, name)
     if data.kinds[name] == "kernel":
         return replace(spec, gamma=None)
@@ -190,7 +190,7 @@ def feature_gamma(gamma: float | str, X: Any, weight: np.ndarray, name: str) -> 
         number = kernel_gamma(gamma, X, weight)
     if not np.isfinite(number):
         raise ValueError(
-            f"view {name!r} varies too little for gamma to be a number; scale its columns, "
+            f"view {name!r} varies so little that gamma overflows; scale its columns, "
             "e.g. by ViewTransformer(StandardScaler())"
         )
     return number
@@ -242,8 +242,8 @@ def check_nonnegative(X: Any, name: str) -> None:
         )
 
 
-def raise_too_large(name: str, row: int) -> None:
-    """Say that a similarity of the row is not finite."""
+def raise_similarity_overflow(name: str, row: int) -> None:
+    """Raise an error: a similarity of the row is not finite."""
     raise ValueError(
         f"view {name!r} has values too large for its similarities in row {row}; scale them, e.g. "
         "by ViewTransformer(StandardScaler())"

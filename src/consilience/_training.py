@@ -32,7 +32,7 @@ UNLABELLED = -1  # code of rows without a label, in semi-supervised methods
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Validated views with the labels of the user; ``has_label`` is None if all rows have one."""
+    """Validated views with the user's labels; ``has_label`` is None if every row has one."""
 
     data: MultiViewData
     y: np.ndarray
@@ -55,7 +55,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingClasses:
-    """The classes, the factors of their weights, and their total weights after scaling."""
+    """The classes, their class-weight factors, and the total weight of each after applying them."""
 
     classes: np.ndarray
     factors: np.ndarray
@@ -94,7 +94,16 @@ def label_totals(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
 def find_classes(
     parts: Sequence[tuple[np.ndarray, np.ndarray]], class_weight: Any, method: str
 ) -> TrainingClasses:
-    """Merge the results of ``label_totals`` for all parts of the data."""
+    """Classes of all parts of the data, at least two, and their class weights.
+
+    ``parts`` are results of ``label_totals``, one for each block (one for data in memory).
+    """
+    types = {_label_type(labels) for labels, _ in parts if len(labels)}
+    if len(types) > 1:
+        raise TypeError(
+            f"{method}: labels are {' in some blocks and '.join(sorted(types))} in others; "
+            "use one type"
+        )
     classes = np.unique(np.concatenate([labels for labels, _ in parts]))
     if len(classes) < 2:
         seen = f"1 class: {format_list(classes)}" if len(classes) else "no labels"
@@ -106,6 +115,10 @@ def find_classes(
         totals[np.searchsorted(classes, labels)] += weights
     factors = class_factors(class_weight, classes, totals)
     return TrainingClasses(classes, factors, factors * totals)
+
+
+def _label_type(labels: np.ndarray) -> str:
+    return "numbers" if labels.dtype.kind in "biuf" else "strings"
 
 
 def encode_rows(rows: LabelledRows, classes: TrainingClasses) -> TrainingRows:

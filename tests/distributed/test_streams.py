@@ -233,3 +233,10 @@ def test_sparse_blocks_without_a_view_stay_exact(small_samples):
         expected = objective(model, data, y, weight)
         model.fit(BlockSequence.cut(data, y, weight, rows=100))
         assert objective(model, data, y, weight) == pytest.approx(expected, rel=1e-9)
+
+
+def test_labels_of_one_type_in_all_blocks():
+    data, _, _ = make(60)
+    blocks = [(data[:30], np.arange(30) % 2), (data[30:], np.where(np.arange(30) % 2, "1", "0"))]
+    with pytest.raises(TypeError, match="numbers in some blocks and strings in others"):
+        SMVMEDClassifier().fit(BlockSequence(blocks))

@@ -1,4 +1,4 @@
-"""The kernel member: ridge regression on a kernel that weighs the views by what they explain alone.
+"""The kernel member: ridge regression on a kernel that weights views by the variance they explain.
 
 With D_v the distances of view v divided by their scale, and w_v ∝ max(.01, R²_v), where R²_v is the
 share of the labels' variance that kernel ridge on exp(−D_v) explains in rows left out,
@@ -60,7 +60,7 @@ def combine(
     width: float,
     linear: Sequence[bool] | np.ndarray,
 ) -> np.ndarray:
-    """K (see above) from distances (list of V arrays) and weights that sum to 1.
+    """K of the module docstring from distances (list of V arrays) and weights that sum to 1.
 
     Where ``linear`` says that a view came as a kernel, which is 1 − D_v, that kernel takes the
     place of exp(−f D_v) and has no part in the second kernel.
@@ -148,11 +148,11 @@ def fit_kernel_member(
     Parameters
     ----------
     data : MultiViewData
-        Training rows in an order that means nothing.
+        Training rows in arbitrary order; the first ``TUNING_ROWS`` serve as a sample.
     mapped : dict of view -> matrix
         Mapped rows of the feature views, without NaN.
     codes, weight : arrays of shape (n,)
-        Classes and weights, which are 1 in the mean.
+        Classes and weights, with mean 1.
     prior : array of shape (K,)
         Shares of the classes.
     """
@@ -206,7 +206,7 @@ def fit_kernel_member(
 
 
 def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:
-    """Numbers of ``limit`` rows in which the classes have the shares they have in all rows."""
+    """Indices of ``limit`` rows, stratified by class."""
     order = np.argsort(codes, kind="stable")
     return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 
@@ -239,7 +239,7 @@ def fit_on_tuning_rows(
     Y: np.ndarray,
     weight: np.ndarray,
 ) -> RidgeFit:
-    """Kernel ridge regression on the first rows only, for what needs no more of them."""
+    """Kernel ridge regression on the first ``TUNING_ROWS`` rows, which suffice for tuning."""
     Ds = [D[:TUNING_ROWS, :TUNING_ROWS] for D in Ds]
     K = combine(Ds, weights, width, linear)
     return kernel_ridge(K, Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES)

@@ -48,7 +48,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     """A vote of one classifier per view.
 
     Each classifier is fitted on the rows that have its view; at prediction the votes are averaged
-    over the views present in a row. Ties are resolved in favour of the class with the larger prior.
+    over the views present in a row. Ties go to the class with the larger prior, or for
+    ``voting="sum"`` to the first class.
 
     Parameters
     ----------

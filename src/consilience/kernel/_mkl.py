@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, settle_gamma
+from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, resolve_gamma
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -225,7 +225,7 @@ class MKLClassifier(MultiViewClassifier):
         self._check_kernel_size(len(data), len(seen) + 1)
 
         def compute(name: str) -> TrainingKernel:
-            spec = settle_gamma(specs[name], data, name, weight)
+            spec = resolve_gamma(specs[name], data, name, weight)
             return TrainingKernel.from_view(spec, data, name, weight, self.normalize)
 
         with Progress(self, n_tasks=len(seen) + self.max_iter) as progress:

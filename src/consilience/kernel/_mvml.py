@@ -23,7 +23,7 @@ from consilience._kernel_views import (
     kernel_against,
     kernel_specs,
     present_rows,
-    settle_gamma,
+    resolve_gamma,
 )
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -192,7 +192,7 @@ class MVMLClassifier(MultiViewClassifier):
 
         def features(name: str) -> tuple[NystroemMap, np.ndarray]:
             landmarks = self.landmarks_[name]
-            spec = settle_gamma(specs[name], data, name, weight)
+            spec = resolve_gamma(specs[name], data, name, weight)
             kernel = kernel_against(spec, data, name, landmarks)
             nystroem = NystroemMap.from_landmarks(
                 kernel, data, weight, landmarks, self.fit_intercept

@@ -15,8 +15,8 @@ from consilience._kernel_views import (
     feature_gamma,
     kernel_against,
     present_rows,
-    raise_too_large,
-    settle_gamma,
+    raise_similarity_overflow,
+    resolve_gamma,
 )
 from consilience.landmark._kmeans import distinct_rows, kmeans_centres, kmeans_medoids
 from consilience.views import MultiViewData
@@ -71,7 +71,7 @@ class FeatureLandmarks:
             row = np.searchsorted(self.X.indptr, place, side="right") - 1
         else:
             row = place // self.X.shape[1]
-        raise_too_large(self.name, self.rows[row])
+        raise_similarity_overflow(self.name, self.rows[row])
 
 
 class PairwiseLandmarks:
@@ -81,7 +81,7 @@ class PairwiseLandmarks:
         self, spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
     ) -> None:
         self.data, self.name, self.rows = data, name, present_rows(data, name)
-        self.spec, self.weight = settle_gamma(spec, data, name, weight), weight[self.rows]
+        self.spec, self.weight = resolve_gamma(spec, data, name, weight), weight[self.rows]
 
     def all_candidates(self, limit: int) -> np.ndarray | None:
         """Positions of all samples, None if there are more than ``limit``."""

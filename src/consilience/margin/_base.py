@@ -1,8 +1,8 @@
 """What the margin methods share: binary problems, combination of views, fitted attributes.
 
 For one binary problem a method provides ``_solve_columns(design, y, weight, tol, max_iter)`` and
-``_solve_kernels(design, y, weight, tol, max_iter)`` -> ``BinarySolution``; where views do not count
-alike also ``_shares(n_views)``.
+``_solve_kernels(design, y, weight, tol, max_iter)`` -> ``BinarySolution``; if views are weighted
+unequally, also ``_shares(n_views)``.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ N_FOLDS = 5
 
 @dataclass
 class BinarySolution:
-    """Solution of one binary problem in terms of the data as they came.
+    """Solution of one binary problem in terms of the original data.
 
-    A solver's θ refers to centred and possibly reduced columns; here are the coefficients of the
-    raw columns by view, or those of the training samples for kernels, where the decisions at the
-    training samples (V x n) are known as well.
+    A solver's θ refers to centred and possibly reduced columns; these are the coefficients
+    of the raw columns by view, or for kernels those of the training samples, with the decisions at
+    the training samples (V x n).
     """
 
     coefs: list[np.ndarray]
@@ -98,10 +98,10 @@ def run_tasks(
 
 
 class MarginClassifier(MultiViewClassifier):
-    """Base of the margin methods: several classes are one-vs-rest."""
+    """Base of the margin methods; multiclass problems are solved one-vs-rest."""
 
     _kinds: tuple[str, ...] = ("features", "kernel", "distance")
-    # what tol and max_iter mean if None: on columns, and for SMO
+    # defaults of tol and max_iter, for columns and for SMO
     _column_limits: dict[str, Any] = {"tol": 1e-9, "max_iter": 100}
     _kernel_limits: dict[str, Any] = {"tol": 1e-3, "max_iter": MAX_ITER}
     _parameter_constraints: dict[str, list[Any]] = {
@@ -127,7 +127,7 @@ class MarginClassifier(MultiViewClassifier):
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
             design = self._design(data, weight, len(signs))
             solved = self._solve_all(progress, design, signs, weight)
-            self._warn_of(solved, names, data)
+            self._warn_after_fit(solved, names, data)
             self._set_fitted_attributes(data, design, solved)
             if folds:
                 decisions = self._out_of_fold(progress, data, signs, weight, folds)
@@ -138,7 +138,7 @@ class MarginClassifier(MultiViewClassifier):
             else:
                 decisions = self._machine.decisions(data, names)
         self._learned = data.present.any(axis=0)
-        self._choose_view(names, decisions, codes, signs, weight)
+        self._set_view_attributes(names, decisions, codes, signs, weight)
 
     def _solve_columns(
         self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
@@ -214,7 +214,7 @@ class MarginClassifier(MultiViewClassifier):
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:
-        """Decisions (n x V x P) of every fold by the others."""
+        """Decisions (n x V x P) for each fold, from machines fitted on the other folds."""
         out = np.full((len(data), data.n_views, len(signs)), np.nan)
         for train, test in folds:
             design = self._design(data[train], weight[train], len(signs))
@@ -254,7 +254,7 @@ class MarginClassifier(MultiViewClassifier):
         self.n_iter_ = max(s.n_iter for s in solved)
         self.kkt_residual_ = max(s.residual for s in solved)
 
-    def _choose_view(
+    def _set_view_attributes(
         self,
         names: Sequence[str],
         decisions: np.ndarray,
@@ -332,7 +332,7 @@ class MarginClassifier(MultiViewClassifier):
                 f"{nonlinear[0]!r} has another kernel; use solver='smo' or 'auto'"
             )
 
-    def _warn_of(
+    def _warn_after_fit(
         self, solved: list[BinarySolution], names: Sequence[str], data: MultiViewData
     ) -> None:
         worst = max(s.residual for s in solved)
@@ -340,8 +340,8 @@ class MarginClassifier(MultiViewClassifier):
             limits = self._limits(self._on_kernels(data))
             warn_user(
                 f"{type(self).__name__} stopped with a residual of {worst:.1e}, tol is "
-                f"{limits['tol']:.1e}: raise max_iter (now {limits['max_iter']}) or tol, lower c, "
-                "or scale the columns, e.g. by ViewTransformer(StandardScaler())",
+                f"{limits['tol']:.1e}: raise max_iter (now {limits['max_iter']}) or tol, "
+                "regularise more, or scale the columns, e.g. by ViewTransformer(StandardScaler())",
                 ConvergenceWarning,
             )
         seen = [name for v, name in enumerate(names) if data.present[:, v].any()]

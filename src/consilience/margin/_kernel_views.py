@@ -14,7 +14,7 @@ from consilience._kernel_views import (
     kernel_against,
     present_rows,
     read_square,
-    settle_gamma,
+    resolve_gamma,
 )
 from consilience._solvers.kernels import distance_gamma, distance_kernel, kernel_diagonal
 from consilience.margin._design import zero_missing
@@ -34,7 +34,7 @@ class ComputedKernel:
         self, data: MultiViewData, name: str, spec: KernelSpec, weight: np.ndarray
     ) -> None:
         self.data, self.name = data, name
-        self.spec = settle_gamma(spec, data, name, weight)
+        self.spec = resolve_gamma(spec, data, name, weight)
         self.X = zero_missing(data[name], data.present[:, data.view_names.index(name)])
         if spec.kernel == "chi2":
             check_nonnegative(self.X, name)

@@ -296,7 +296,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
                 training, sample, self.c, self.alpha, **self._limits(False)
             )
             progress.tick("solve")
-        self._warn_of(solved, data.view_names, data)
+        self._warn_after_fit(solved, data.view_names, data)
         self._set_fitted_attributes(data, design, solved)
         self._learned = data.present.any(axis=0)
         self.best_view_ = None if self.combine == "mean" else self.combine
