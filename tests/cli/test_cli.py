@@ -141,5 +141,5 @@ def test_failed_fit_is_printed_and_sets_the_exit_code(capsys, tmp_path):
     code, out, err = run(capsys, "bench", str(suite), "--out", str(tmp_path / "out"), "--jobs", "2")
     assert code == 1
     assert "2 of 2 failed" in out
-    assert "SMVMED on synthetic failed: ValueError: alpha must be below 1" in err
-    assert "alpha must be below 1" in (tmp_path / "out" / "bad.md").read_text()
+    assert "SMVMED on synthetic failed: InvalidParameterError: The 'alpha' parameter" in err
+    assert "The 'alpha' parameter" in (tmp_path / "out" / "bad.md").read_text()
