@@ -176,7 +176,7 @@ def test_errors_say_which_block_and_what_to_do():
         BlockSequence(iter([(data, y)]))
     with pytest.raises(TypeError, match="must be a tuple"):
         model.fit(BlockSequence([data]))
-    with pytest.raises(ValueError, match="pass the BlockSequence alone"):
+    with pytest.raises(ValueError, match="must not be passed with a BlockSequence"):
         model.fit(BlockSequence([(data, y)]), y)
     with pytest.raises(TypeError, match="EarlyFusionClassifier does not support X in blocks"):
         EarlyFusionClassifier().fit(BlockSequence([(data, y)]))
@@ -197,7 +197,7 @@ def test_blocks_that_change_between_passes_raise():
     def read():
         return ((data, y) for _ in range(next(reads)))
 
-    with pytest.raises(ValueError, match="had 5 blocks and this one has 4"):
+    with pytest.raises(ValueError, match="first had 5 and this one has 4"):
         SMVMEDClassifier().fit(BlockSequence(read))
 
 
