@@ -21,7 +21,6 @@ from consilience._parameters import (
     POSITIVE_INTEGER,
     RANDOM_STATE,
     Number,
-    RealNotInt,
     StrOptions,
     validate_parameters,
 )
@@ -104,7 +103,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             None,
             StrOptions({"sqrt", "log2"}),
             POSITIVE_INTEGER,
-            Number(RealNotInt, 0, 1, closed="right"),
+            Number(Real, 0, 1, closed="right"),
         ],
         "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,

@@ -18,7 +18,6 @@ from consilience._compat import (
     HasMethods,
     Interval,
     Options,
-    RealNotInt,
     make_constraint,
     validate_parameter_constraints,
 )
@@ -39,7 +38,6 @@ __all__ = [
     "ListOf",
     "Number",
     "PerView",
-    "RealNotInt",
     "Scalar",
     "StrOptions",
     "validate_parameters",

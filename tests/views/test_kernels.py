@@ -127,7 +127,7 @@ def test_kernels_must_be_finite():
     spoiled = K.copy()
     spoiled[5, 7] = np.inf
     data = MultiViewData({"k": spoiled}, kinds={"k": "kernel"})
-    with pytest.raises(ValueError, match=r"infinity: view 'k', row 5, column 7"):
+    with pytest.raises(ValueError, match=r"infinity: view 'k', row 5, in the column of sample 7"):
         LateFusionClassifier(svc(), voting="hard").fit(data, Y)
 
 

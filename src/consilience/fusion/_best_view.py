@@ -14,11 +14,10 @@ from consilience._parameters import (
     CLASS_WEIGHT,
     CV,
     ESTIMATOR,
+    FRACTION,
     N_JOBS,
     RANDOM_STATE,
     VIEWS,
-    Number,
-    RealNotInt,
 )
 from consilience.fusion._members import ViewMember, best_method, fit_member
 from consilience.fusion._out_of_fold import Split, are_splits, make_splits, out_of_fold
@@ -101,7 +100,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
 
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
-        "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
+        "cv": [*CV, FRACTION],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,

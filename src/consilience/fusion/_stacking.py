@@ -14,12 +14,11 @@ from consilience._parameters import (
     CLASS_WEIGHT,
     CV,
     ESTIMATOR,
+    FRACTION,
     N_JOBS,
     RANDOM_STATE,
     VIEWS,
     HasMethods,
-    Number,
-    RealNotInt,
 )
 from consilience.fusion._members import (
     ViewMember,
@@ -130,7 +129,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
         "final_estimator": [HasMethods(["fit", "predict"]), None],
-        "cv": [*CV, Number(RealNotInt, 0, 1, closed="neither")],
+        "cv": [*CV, FRACTION],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,
