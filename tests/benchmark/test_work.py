@@ -108,7 +108,7 @@ def test_tuning_by_validation_rows_trains_on_training_rows_only():
 def test_a_grid_that_fails_fails_the_task():
     outcome = execute(task("SMVMED", grid={"alpha": [0.5, 1.0]}), PROBLEM)
     assert outcome.status == "failed"
-    assert "alpha must be below 1" in outcome.error
+    assert "'alpha' parameter of SMVMEDClassifier" in outcome.error
 
 
 def test_alterations():

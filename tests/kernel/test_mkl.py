@@ -275,7 +275,7 @@ def test_kernels_that_are_not_positive(norm):
 
 def test_views_that_hardly_vary():
     data, y = problem(n_views=1)
-    with pytest.raises(ValueError, match=r"view 'view0' varies too little.*StandardScaler"):
+    with pytest.raises(ValueError, match=r"view 'view0' varies so little.*StandardScaler"):
         MKLClassifier().fit(data["view0"] * 1e-160, y)
 
 

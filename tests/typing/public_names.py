@@ -12,10 +12,12 @@ from consilience import (
 )
 from consilience.margin import SMVMEDClassifier
 
-assert_type(ConsilienceClassifier(), ConsilienceClassifier)
-assert_type(ConsilienceClassifier().fit([[1.0]], [0]), ConsilienceClassifier)
-assert_type(BinnedTreeClassifier(max_depth=2), BinnedTreeClassifier)
-assert_type(ViewTransformer("passthrough").fit_transform([[1.0]]), MultiViewData)
-assert_type(as_multiview([[1.0]]), MultiViewData)
-assert_type(fusion.LateFusionClassifier(), fusion.LateFusionClassifier)
-assert_type(SMVMEDClassifier(), SMVMEDClassifier)
+
+def check_types() -> None:
+    assert_type(ConsilienceClassifier(), ConsilienceClassifier)
+    assert_type(ConsilienceClassifier().fit([[1.0]], [0]), ConsilienceClassifier)
+    assert_type(BinnedTreeClassifier(max_depth=2), BinnedTreeClassifier)
+    assert_type(ViewTransformer("passthrough").fit_transform([[1.0]]), MultiViewData)
+    assert_type(as_multiview([[1.0]]), MultiViewData)
+    assert_type(fusion.LateFusionClassifier(), fusion.LateFusionClassifier)
+    assert_type(SMVMEDClassifier(), SMVMEDClassifier)
