@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # at run time they are imported at first use, so `import cons
     from consilience import (
         benchmark,
         boosting,
+        comparison,
         datasets,
         distributed,
         fusion,
@@ -20,12 +21,14 @@ if TYPE_CHECKING:  # at run time they are imported at first use, so `import cons
         kernel,
         landmark,
         margin,
+        methods,
         tables,
         views,
         vote,
     )
     from consilience._binned_tree import BinnedTreeClassifier
     from consilience._default import ConsilienceClassifier
+    from consilience.comparison import compare
 
 __version__ = "0.1.0"
 
@@ -37,6 +40,8 @@ __all__ = [
     "as_multiview",
     "benchmark",
     "boosting",
+    "compare",
+    "comparison",
     "datasets",
     "distributed",
     "fusion",
@@ -45,20 +50,22 @@ __all__ = [
     "kernel",
     "landmark",
     "margin",
+    "methods",
     "tables",
     "views",
     "vote",
 ]
 
-_CLASSES = {
+_LAZY = {
     "BinnedTreeClassifier": "consilience._binned_tree",
     "ConsilienceClassifier": "consilience._default",
+    "compare": "consilience.comparison",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CLASSES:
-        return getattr(importlib.import_module(_CLASSES[name]), name)
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     if name in __all__:
         return importlib.import_module(f"consilience.{name}")
     raise AttributeError(f"module 'consilience' has no attribute {name!r}")

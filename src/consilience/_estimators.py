@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "fit_weighted",
     "last_step",
     "takes_weight",
+    "with_dense_input",
     "with_seed",
     "with_seeds",
 ]
@@ -163,3 +165,13 @@ def with_seed(estimator: Any, seed: int) -> Any:
         if value is None and (key == "random_state" or key.endswith("__random_state"))
     ]
     return estimator.set_params(**dict.fromkeys(unset, seed)) if unset else estimator
+
+
+def as_dense(X: Any) -> Any:
+    """Convert a sparse matrix to an array."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def with_dense_input(estimator: Any) -> Pipeline:
+    """Precede a classifier that does not support sparse matrices by a conversion."""
+    return make_pipeline(FunctionTransformer(as_dense, accept_sparse=True), estimator)

@@ -187,7 +187,7 @@ def model(tmp_path_factory):
     (folder / "two.csv").write_text("id,z\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
     from sklearn.pipeline import make_pipeline
 
-    from consilience.compare.inputs import FileArgument, read_tables
+    from consilience.comparison.inputs import FileArgument, read_tables
     from consilience.tables import TableModel
 
     files = [FileArgument(folder / f"{name}.csv", None) for name in ("one", "two")]

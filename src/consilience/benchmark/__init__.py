@@ -1,12 +1,12 @@
-"""Comparison of methods: named recipes, suites, and the engine that runs them.
+"""Suites, and the engine that runs comparisons of methods.
 
-Recipes need only the core dependencies. The engine is imported on first use and needs the extra
-``cli``.
+The engine is imported on first use and needs the extra ``compare``. ``RECIPES`` are the records of
+``consilience.methods``.
 """
 
 from importlib import import_module
 
-from consilience.benchmark.recipes import RECIPES, Recipe, get_recipes
+from consilience.methods import METHODS as RECIPES
 
 _ENGINE = {
     "Problem": "problems",
@@ -20,7 +20,7 @@ _ENGINE = {
     "suite_names": "suite",
 }
 
-__all__ = ["RECIPES", "Recipe", "get_recipes", *sorted(_ENGINE)]
+__all__ = ["RECIPES", *sorted(_ENGINE)]
 
 
 def __getattr__(name: str) -> object:

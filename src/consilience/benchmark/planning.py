@@ -35,15 +35,17 @@ def plan(suite: Suite) -> tuple[list[Task], list[str]]:
 
 
 def _is_available(entry: DatasetEntry) -> bool:
-    return entry.name in GENERATORS or DATASETS[entry.name].is_available()
+    return entry.is_own or entry.name in GENERATORS or DATASETS[entry.name].is_available()
 
 
 def _dataset_tasks(suite: Suite, entry: DatasetEntry, problems: ProblemCache) -> list[Task]:
     protocol, split = suite.protocol, entry.split or suite.protocol.split
-    n_official = 1
+    n_official, data_hash = 1, None
+    source = entry.source(suite.folder)
     positive_classes: list[int | None] = [None]
-    if isinstance(split, Official) or protocol.targets == "one-vs-rest":
-        problem = problems.get(entry.name, _loader_parameters(entry, suite.seed, 0))
+    if entry.is_own or isinstance(split, Official) or protocol.targets == "one-vs-rest":
+        problem = problems.get(entry.name, _loader_parameters(entry, suite.seed, 0), source)
+        data_hash = problem.fingerprint() if entry.is_own else None
         n_official = max(1, len(problem.splits))
         if protocol.targets == "one-vs-rest":
             positive_classes = list(range(len(np.unique(problem.target))))
@@ -55,6 +57,8 @@ def _dataset_tasks(suite: Suite, entry: DatasetEntry, problems: ProblemCache) ->
                 split=split,
                 index=0,
                 seed=suite.seed,
+                data_hash=data_hash,
+                data_source=source,
                 complete=entry.complete,
                 sample=entry.sample,
                 settings=method.settings,

@@ -15,17 +15,21 @@ import sys
 import tempfile
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
-from consilience.benchmark.memory import can_limit_memory
-from consilience.benchmark.problems import Problem
-from consilience.benchmark.tasks import Task
-from consilience.benchmark.work import Outcome
-from consilience.benchmark.worker import pack, read_frame, write_frame
+from threadpoolctl import threadpool_limits
 
-__all__ = ["FinishedTask", "Pool", "ProcessPool", "WorkerSetup"]
+from consilience.benchmark.memory import can_limit_memory
+from consilience.benchmark.problems import Problem, ProblemCache
+from consilience.benchmark.tasks import Task
+from consilience.benchmark.work import Outcome, execute
+from consilience.benchmark.worker import pack, read_frame, write_frame
+from consilience.methods import METHODS, Method
+
+__all__ = ["FinishedTask", "InProcessPool", "Pool", "ProcessPool", "WorkerSetup"]
 
 GRACE_SECONDS = 0.5  # for a worker to write its traceback before it is killed
 MAX_ATTEMPTS = 2  # a crash may have an external cause, so the task is tried once more
@@ -34,9 +38,10 @@ STDERR_TAIL_BYTES = 20_000
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What every worker receives: data in memory, limits, and a function to call first."""
+    """What every worker receives: own data and methods, limits, and a function to call first."""
 
     problems: Mapping[str, Problem] = field(default_factory=dict)
+    methods: Mapping[str, Method] = field(default_factory=dict)
     timeout: float | None = None
     memory: int | None = None
     initializer: Callable[[], None] | None = None
@@ -75,6 +80,40 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Stop all work immediately."""
+
+
+class InProcessPool:
+    """Runs one task after another in this process, for classes that only exist here.
+
+    The limits of a setup do not apply, and a crash of a task ends everything.
+    """
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._problems = ProblemCache(setup.problems)
+        self._methods = ChainMap(dict(setup.methods), METHODS)  # type: ignore[arg-type]
+        self._task: Task | None = None
+
+    def n_free_slots(self) -> int:
+        """One until a task is submitted."""
+        return 1 if self._task is None else 0
+
+    def submit(self, task: Task) -> None:
+        """Take a task; ``wait`` runs it."""
+        self._task = task
+
+    def wait(self, seconds: float) -> list[FinishedTask]:
+        """Run the task."""
+        if self._task is None:
+            return []
+        task, self._task = self._task, None
+        started, start = time.time(), time.monotonic()
+        problem = self._problems.get(task.data, task.data_parameters, task.data_source)
+        with threadpool_limits(1):  # as in a worker process
+            outcome = execute(task, problem, self._methods)
+        return [FinishedTask(task, outcome, started, time.monotonic() - start)]
+
+    def close(self) -> None:
+        """There is nothing to stop."""
 
 
 class ProcessPool:

@@ -1,10 +1,11 @@
-"""Problems: the data sets that tasks use, loaded by name or given in memory.
+"""Problems: the data sets that tasks use, loaded by name, from files or functions, or in memory.
 
 A worker keeps the last problem it loaded, since tasks on the same data follow one another.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,30 +15,34 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from consilience.datasets import DATASETS, make_multiview_classification
-from consilience.views import MultiViewData
+from consilience.tables import parse_files, read_tables
+from consilience.views import MultiViewData, as_multiview
 
-__all__ = ["GENERATORS", "Problem", "ProblemCache", "dataset_names", "make_disturbed_views"]
+__all__ = [
+    "GENERATORS",
+    "Problem",
+    "ProblemCache",
+    "dataset_names",
+    "load_source",
+    "make_disturbed_views",
+]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Views and labels, with the groups and official splits that a protocol may need.
-
-    ``preprocessor`` is an unfitted transformer that becomes the first step of every method, so
-    that encoding, scaling and imputation see training rows only.
-    """
+    """Views and labels, with the weights, groups and given splits that a protocol may need."""
 
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None = None
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    preprocessor: Any = None
+    sample_weight: np.ndarray | None = None
 
     def fingerprint(self) -> str:
         """Hash all contents; the hash is part of the identity of tasks on data in memory."""
         views = list(self.data.items())  # their order breaks ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
-        return joblib.hash((*parts, self.groups, dict(self.splits), self.preprocessor))
+        return joblib.hash((*parts, self.groups, dict(self.splits), self.sample_weight))
 
 
 def make_disturbed_views(
@@ -92,15 +97,54 @@ class ProblemCache:
         self.in_memory = dict(in_memory or {})
         self._last: tuple[Any, Problem] | None = None
 
-    def get(self, name: str, parameters: Mapping[str, Any]) -> Problem:
+    def get(
+        self, name: str, parameters: Mapping[str, Any], source: Mapping[str, Any] | None = None
+    ) -> Problem:
         """Return a problem, loading it unless it is in memory."""
         if name in self.in_memory:
             return self.in_memory[name]
-        key = (name, sorted(parameters.items()))
+        key = (name, sorted(parameters.items()), source)
         if self._last is None or self._last[0] != key:
             self._last = None  # never hold two large data sets at once
-            self._last = key, _load(name, parameters)
+            self._last = key, load_source(source, parameters) if source else _load(name, parameters)
         return self._last[1]
+
+
+def load_source(source: Mapping[str, Any], parameters: Mapping[str, Any]) -> Problem:
+    """Load own data: ``{"files": [...], "target": ...}`` or ``{"loader": "module:function"}``."""
+    if "files" in source:
+        options = {key: value for key, value in source.items() if key != "files"}
+        joined = read_tables(parse_files(source["files"]), **options)
+        return Problem(joined.data, joined.target, groups=joined.groups)
+    return _call_loader(source["loader"], parameters)
+
+
+def _call_loader(name: str, parameters: Mapping[str, Any]) -> Problem:
+    """Call a function that returns a Bunch or a pair of views and labels."""
+    module_name, _, attribute = name.partition(":")
+    try:
+        function = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:
+        raise ValueError(
+            f"the loader {name!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    result = function(**parameters)
+    if isinstance(result, tuple) and len(result) == 2:
+        return Problem(as_multiview(result[0]), np.asarray(result[1]))
+    lacking = [key for key in ("data", "target") if not hasattr(result, key)]
+    if lacking:
+        raise ValueError(
+            f"the loader {name!r} must return a Bunch with data and target, or the pair of them, "
+            f"but {lacking[0]!r} is missing in its {type(result).__name__}"
+        )
+    groups, weight = getattr(result, "groups", None), getattr(result, "sample_weight", None)
+    return Problem(
+        as_multiview(result.data),
+        np.asarray(result.target),
+        groups=None if groups is None else np.asarray(groups),
+        splits=getattr(result, "splits", None) or {},
+        sample_weight=None if weight is None else np.asarray(weight, dtype=np.float64),
+    )
 
 
 def _load(name: str, parameters: Mapping[str, Any]) -> Problem:

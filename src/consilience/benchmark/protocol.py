@@ -19,6 +19,7 @@ from consilience.views import MultiViewData
 
 __all__ = [
     "Folds",
+    "Given",
     "Holdout",
     "Official",
     "Split",
@@ -81,7 +82,13 @@ class Official(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
             raise ValueError(f"repeats must be at least 1, got {self.repeats}")
 
 
-Split = Folds | Holdout | Official
+class Given(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="given"):
+    """The ``n`` splits that were given together with data in memory, as one repeat."""
+
+    n: int
+
+
+Split = Folds | Holdout | Official | Given
 
 
 class SplitRows(NamedTuple):
@@ -101,6 +108,8 @@ def n_splits(split: Split, official: int = 1) -> int:
     """Number of splits; ``official`` is the number of those that come with the data set."""
     if isinstance(split, Folds):
         return split.n * split.repeats
+    if isinstance(split, Given):
+        return split.n
     return split.repeats * (official if isinstance(split, Official) else 1)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from consilience.benchmark.cluster import DaskPool
-from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
+from consilience.benchmark.pool import InProcessPool, Pool, ProcessPool, WorkerSetup
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import Task, task_hash
+from consilience.methods import Method, is_from_main
 
 __all__ = ["pending_tasks", "run_tasks"]
 
@@ -33,6 +35,7 @@ def run_tasks(
     store: Store,
     *,
     problems: Mapping[str, Problem] | None = None,
+    methods: Mapping[str, Method] | None = None,
     jobs: int = 1,
     client: Any = None,
     timeout: float | None = None,
@@ -51,6 +54,9 @@ def run_tasks(
         Holds the results. Other runners may use it at the same time.
     problems : dict of name -> Problem, optional
         Data in memory that tasks refer to by name.
+    methods : dict of name -> Method, optional
+        Own methods that tasks refer to by name. Those whose classes are defined in ``__main__``
+        run in this process, after all others and without limits.
     jobs : int, default=1
         Number of worker processes; at least one, so that limits hold and crashes are contained.
     client : dask.distributed.Client, optional
@@ -71,13 +77,20 @@ def run_tasks(
     Record or None
         A result, or None about once a second while no task has ended.
     """
-    setup = WorkerSetup(dict(problems or {}), timeout, memory, initializer)
+    methods = dict(methods or {})
+    here = {name: methods.pop(name) for name in list(methods) if is_from_main(methods[name])}
+    setup = WorkerSetup(dict(problems or {}), methods, timeout, memory, initializer)
     pending = pending_tasks(tasks, store, retry=retry)
+    pending_here = {key: pending.pop(key) for key in list(pending) if pending[key].method in here}
     deadline = None if budget is None else time.monotonic() + budget
-    pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
     store.register_runner()
-    with contextlib.closing(pool):
-        yield from _run_pending(pool, store, pending, deadline)
+    if pending:
+        pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
+        with contextlib.closing(pool):
+            yield from _run_pending(pool, store, pending, deadline)
+    if pending_here:
+        pool = InProcessPool(replace(setup, methods=here, timeout=None, memory=None))
+        yield from _run_pending(pool, store, pending_here, deadline)
 
 
 def _run_pending(

@@ -1,6 +1,7 @@
 """Suites: data sets × methods × protocol, written in TOML and checked before anything runs.
 
-``load_suite`` reads a bundled suite by name or a file by path.
+``load_suite`` reads a bundled suite by name or a file by path. A data set is one of the registered
+ones by name, files of tables, or a function that returns a Bunch.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from msgspec import Struct
 
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
-from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.benchmark.work import METRICS
+from consilience.methods import METHODS
 
 __all__ = [
     "DatasetEntry",
@@ -35,10 +36,23 @@ __all__ = [
 ]
 
 SUITES = files("consilience.benchmark") / "suites"
+TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter")
+
+
+def _resolve_path(text: str, folder: str) -> str:
+    """Make ``path`` or ``view=path`` absolute."""
+    view, equals, path = text.partition("=")
+    if not equals or "/" in view:
+        return str(Path(folder, text).absolute())
+    return f"{view}={Path(folder, path).absolute()}"
 
 
 class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A data set by name; ``label`` is its name in tables."""
+    """A data set by name; ``label`` is its name in tables.
+
+    Own data have a name of your choice and ``files`` (paths, or view=path, relative to the suite)
+    with ``target`` and the other options of tables, or ``loader`` ("module:function").
+    """
 
     name: str
     label: str = ""
@@ -48,6 +62,28 @@ class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
     sample: int | None = None  # use this many random rows
     split: Split | None = None  # overrides that of the protocol
     optional: bool = False  # left out, with a note, if it is not available
+    files: list[str] = []
+    target: str | None = None
+    on: str | None = None
+    groups: str | None = None
+    views: str | None = None
+    categorical: list[str] = []
+    delimiter: str | None = None
+    loader: str | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the data come from files or a function of the user."""
+        return bool(self.files) or self.loader is not None
+
+    def source(self, folder: str) -> dict[str, Any]:
+        """Where own data come from, with paths relative to ``folder``; empty for other data."""
+        if self.loader is not None:
+            return {"loader": self.loader}
+        if not self.files:
+            return {}
+        given = {name: getattr(self, name) for name in TABLE_OPTIONS if getattr(self, name)}
+        return {"files": [_resolve_path(text, folder) for text in self.files], **given}
 
     @property
     def title(self) -> str:
@@ -56,7 +92,10 @@ class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MethodEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A recipe with settings and optionally a tuning grid, for all data sets or some."""
+    """A method with settings and optionally a tuning grid, for all data sets or some.
+
+    ``recipe`` is its name, or ``module:Class`` for your own.
+    """
 
     recipe: str
     label: str = ""
@@ -145,6 +184,7 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     significance: float = 0.05
     paper: list[PaperResults] = []
     name: str = ""
+    folder: str = ""  # that of its file
 
     def condition_for(self, entry: PaperResults) -> Condition:
         """Return the condition that the paper's results refer to."""
@@ -181,7 +221,7 @@ def load_suite(name: str | Path) -> Suite:
             raise ValueError(f"there is no file {path}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} cannot be read: {error}") from None
-        stem = path.stem
+        stem, folder = path.stem, str(path.absolute().parent)
     else:
         if name not in suite_names():
             raise ValueError(
@@ -189,17 +229,18 @@ def load_suite(name: str | Path) -> Suite:
                 "or give the path of a .toml file"
             )
         text, stem = (SUITES / f"{name}.toml").read_text(encoding="utf-8"), str(name)
-    return parse_suite(text, stem)
+        folder = ""
+    return parse_suite(text, stem, folder)
 
 
-def parse_suite(text: str, name: str) -> Suite:
+def parse_suite(text: str, name: str, folder: str = "") -> Suite:
     """Parse and check a suite; an error names the suite and the key."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"suite {name!r}: {_explain_syntax_error(text, str(error))}") from None
     try:
-        suite = msgspec.convert({**raw, "name": name}, type=Suite)
+        suite = msgspec.convert({**raw, "name": name, "folder": folder}, type=Suite)
         _check(suite)
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(f"suite {name!r}: {error}") from None
@@ -243,17 +284,40 @@ def _check(suite: Suite) -> None:
                 f"{entry.title!r}: an official split needs all rows, without complete or sample"
             )
     check_known_names("metric", suite.metrics, METRICS)
-    check_known_names("data set", [entry.name for entry in suite.datasets], dataset_names())
+    for entry in suite.datasets:
+        _check_source(entry)
     titles = [entry.title for entry in suite.datasets]
     for method in suite.methods:
-        check_known_names("method", [method.recipe], RECIPES)
+        if ":" not in method.recipe:  # module:Class is imported below
+            check_known_names("method", [method.recipe], METHODS)
         check_known_names(f"data set of {method.title!r}", method.datasets or [], titles)
-        estimator = RECIPES[method.recipe].build(0)
+        estimator = METHODS[method.recipe].make_estimator(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
     for paper in suite.paper:
         for metrics in paper.results.values():
             check_known_names("metric", metrics, METRICS)
+
+
+def _check_source(entry: DatasetEntry) -> None:
+    """Check that a data set is known, or has files or a loader and what these need."""
+    table_options = [name for name in TABLE_OPTIONS if getattr(entry, name)]
+    if not entry.is_own:
+        check_known_names("data set", [entry.name], dataset_names())
+    elif entry.name in dataset_names():
+        raise ValueError(f"{entry.name!r} is a registered data set; give your own another name")
+    elif entry.files and entry.loader is not None:
+        raise ValueError(f"{entry.title!r} has both files and a loader; give one of them")
+    elif entry.files and entry.target is None:
+        raise ValueError(f"{entry.title!r} needs target, the column of its files with the labels")
+    elif entry.loader is not None and not re.fullmatch(r"[\w.]+:\w+", entry.loader):
+        raise ValueError(
+            f"{entry.title!r}: loader must be like module:function, got {entry.loader!r}"
+        )
+    if table_options and not entry.files:
+        raise ValueError(f"{entry.title!r} has {table_options[0]!r}, which needs files")
+    if entry.files and (entry.parameters or entry.seeded):
+        raise ValueError(f"{entry.title!r}: parameters and seeded are for loaders, not for files")
 
 
 def _unique_title(method: MethodEntry) -> str:

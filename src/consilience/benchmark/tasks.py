@@ -1,13 +1,15 @@
 """Tasks: one fit of one method on one split of one data set, identified by a hash.
 
 Two tasks have the same hash exactly if everything that determines their result is the same: the
-data and its parameters, the estimator with all its settings, the split, the alterations and the
-seed. Labels that only appear in tables are not part of it.
+data and its parameters, the estimator with all its settings (and the source code of classes that
+belong to neither this package nor scikit-learn), the split, the alterations and the seed. Labels
+that only appear in tables, and the place that data are read from, are not part of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,8 +19,8 @@ from msgspec.structs import replace
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from consilience.benchmark.protocol import Folds, Split, n_splits
-from consilience.benchmark.recipes import RECIPES
+from consilience.benchmark.protocol import Folds, Given, Split, n_splits
+from consilience.methods import METHODS, Method
 
 __all__ = [
     "Condition",
@@ -30,6 +32,12 @@ __all__ = [
     "task_hash",
     "with_estimator_spec",
 ]
+
+
+# part of every hash; changes when the same task would give another result
+ENGINE_VERSION = 2
+# packages whose version is recorded with the results, so that their source need not be
+VERSIONED_PACKAGES = ("builtins", "consilience", "numpy", "scipy", "sklearn")
 
 
 def _non_default_fields(struct: Struct) -> dict[str, Any]:
@@ -67,6 +75,7 @@ class Task(Struct, frozen=True, kw_only=True):
     index: int
     seed: int = 0
     data_parameters: dict[str, Any] = {}
+    data_source: dict[str, Any] = {}  # where own data of a suite come from
     data_hash: str | None = None  # fingerprint of data in memory
     complete: bool = False  # use only rows that have all views
     sample: int | None = None  # use this many random rows
@@ -84,7 +93,8 @@ class Task(Struct, frozen=True, kw_only=True):
     @property
     def repeat(self) -> int:
         """Number of the repetition; all folds of one partition share it."""
-        return self.index // self.split.n if isinstance(self.split, Folds) else self.index
+        is_partition = isinstance(self.split, Folds | Given)
+        return self.index // self.split.n if is_partition else self.index
 
     @property
     def dataset_name(self) -> str:
@@ -97,16 +107,17 @@ class Task(Struct, frozen=True, kw_only=True):
         return self.method_label or self.method
 
 
-LABEL_FIELDS = ("dataset_label", "method_label")
+UNHASHED_FIELDS = ("data_source", "dataset_label", "method_label")
 
 
 def task_hash(task: Task) -> str:
     """Hash everything that determines the result of a task."""
     fields = _non_default_fields(task)
-    content = {name: value for name, value in fields.items() if name not in LABEL_FIELDS}
+    content = {name: value for name, value in fields.items() if name not in UNHASHED_FIELDS}
+    content["engine"] = ENGINE_VERSION
     content["condition"] = task.condition.alterations()
     content = msgspec.to_builtins(content)
-    del content["split"]["repeats"]  # further repeats do not change the first ones
+    content["split"].pop("repeats", None)  # further repeats do not change the first ones
     encoded = msgspec.json.encode(content, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:32]
 
@@ -125,11 +136,12 @@ def parameter_name(estimator: Any, name: str) -> str:
     return prefix + name
 
 
-def build_method(task: Task, seed: int | None) -> Any:
-    """Build a fresh estimator with the settings of the task."""
-    recipe = RECIPES[task.method]
-    build = recipe.build_tunable if task.grid and recipe.build_tunable else recipe.build
-    return apply_settings(build(seed), task.settings)
+def build_method(
+    task: Task, random_state: int | None, methods: Mapping[str, Method] = METHODS
+) -> Any:
+    """Build a fresh estimator, with the preparation of its views and the settings of the task."""
+    estimator = methods[task.method].make_estimator(random_state, tunable=bool(task.grid))
+    return apply_settings(estimator, task.settings)
 
 
 def apply_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
@@ -145,6 +157,7 @@ def estimator_spec(value: Any) -> Any:
         class_name = f"{type(value).__module__}.{type(value).__qualname__}"
         return {
             "class": class_name,
+            **_source_digest(type(value)),
             **{name: estimator_spec(v) for name, v in sorted(params.items())},
         }
     if isinstance(value, dict):
@@ -158,39 +171,65 @@ def estimator_spec(value: Any) -> Any:
     return repr(value)
 
 
-def with_estimator_spec(task: Task) -> Task:
+def _source_digest(cls: type) -> dict[str, str]:
+    """Digest of the source code of a class and of its bases from unversioned packages."""
+    own = [c for c in cls.__mro__ if c.__module__.split(".")[0] not in VERSIONED_PACKAGES]
+    if not own:
+        return {}
+    text = "\n".join(map(_source, own))
+    return {"source": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def _source(cls: type) -> str:
+    """Source code of a class; if there is none, as in an interactive session, its byte code."""
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):
+        functions = {name: getattr(f, "__code__", None) for name, f in vars(cls).items()}
+        return "\n".join(
+            f"{name} {code.co_code.hex()} {code.co_names} {code.co_varnames} "
+            + " ".join(repr(c) for c in code.co_consts if not hasattr(c, "co_code"))
+            for name, code in functions.items()
+            if code is not None
+        )
+
+
+def with_estimator_spec(task: Task, methods: Mapping[str, Method] = METHODS) -> Task:
     """Add to a task the specification of its estimator, which is part of its hash."""
-    return replace(task, estimator=estimator_spec(build_method(task, None)))
+    return replace(task, estimator=estimator_spec(build_method(task, None, methods)))
 
 
 def cross_validation(
     data: str,
     methods: Iterable[str],
-    folds: Folds,
+    split: Folds | Given,
     *,
     seed: int = 0,
     data_hash: str | None = None,
-    settings: Mapping[str, dict[str, Any]] | None = None,
-    grids: Mapping[str, dict[str, list]] | None = None,
+    tune: bool = False,
+    own_specs: Mapping[str, Any] | None = None,
     keep_predictions: bool = False,
     diagnostics: tuple[str, ...] = (),
 ) -> list[Task]:
-    """Return tasks that compare methods on one data set, ordered by fold and then by method."""
-    templates = [
-        with_estimator_spec(
-            Task(
-                data=data,
-                method=method,
-                split=folds,
-                index=0,
-                seed=seed,
-                data_hash=data_hash,
-                settings=dict((settings or {}).get(method, {})),
-                grid=dict((grids or {}).get(method, {})),
-                keep_predictions=keep_predictions,
-                diagnostics=diagnostics,
-            )
+    """Return tasks that compare methods on one data set, ordered by fold and then by method.
+
+    ``own_specs`` are the specifications of the estimators of methods that are not registered.
+    """
+    templates = []
+    for name in methods:
+        task = Task(
+            data=data,
+            method=name,
+            split=split,
+            index=0,
+            seed=seed,
+            data_hash=data_hash,
+            keep_predictions=keep_predictions,
+            diagnostics=diagnostics,
         )
-        for method in methods
-    ]
-    return [replace(task, index=index) for index in range(n_splits(folds)) for task in templates]
+        if own_specs and name in own_specs:
+            templates.append(replace(task, estimator=own_specs[name]))
+            continue
+        grid = {key: list(values) for key, values in METHODS[name].grid.items()} if tune else {}
+        templates.append(with_estimator_spec(replace(task, grid=grid)))
+    return [replace(task, index=index) for index in range(n_splits(split)) for task in templates]

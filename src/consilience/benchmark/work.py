@@ -10,12 +10,11 @@ import contextlib
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from sklearn.base import clone
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -29,8 +28,8 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
 )
-from sklearn.pipeline import make_pipeline
 
+from consilience._estimators import weight_params
 from consilience.benchmark.memory import measure_peak
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
@@ -47,12 +46,15 @@ from consilience.benchmark.protocol import (
 from consilience.benchmark.tasks import Task, build_method, parameter_name
 from consilience.datasets import make_multiview_classification
 from consilience.inspection import view_permutation_importance, view_shapley
+from consilience.methods import METHODS as ALL_METHODS
+from consilience.methods import Method
 from consilience.views import MultiViewData
 
 __all__ = [
     "COST_METRICS",
     "DIAGNOSTICS",
     "METRICS",
+    "QUALITY_METRICS",
     "Outcome",
     "execute",
     "failure",
@@ -69,7 +71,8 @@ COST_METRICS = (
     "tune_seconds",
     "peak_memory",
 )
-METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", *COST_METRICS)
+QUALITY_METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc")
+METRICS = (*QUALITY_METRICS, *COST_METRICS)
 MAX_WARNINGS = 10
 MAX_IMPORTANCE_ROWS = 1000  # test rows, since they are predicted for many subsets of the views
 
@@ -96,14 +99,17 @@ class _TaskData(NamedTuple):
     train_labels: np.ndarray
     test_row_numbers: np.ndarray  # in the whole data set
     groups: np.ndarray | None
+    sample_weight: np.ndarray | None
 
 
-def execute(task: Task, problem: Problem) -> Outcome:
+def execute(
+    task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_METHODS
+) -> Outcome:
     """Run a task; whatever the method raises becomes part of the outcome."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            outcome = _evaluate(task, problem)
+            outcome = _evaluate(task, problem, methods)
         except MemoryError as error:
             outcome = failure("memory", error)
         except Exception as error:
@@ -119,21 +125,23 @@ def failure(status: str, error: BaseException) -> Outcome:
     return Outcome(status=status, error=message, trace="".join(traceback.format_exception(error)))
 
 
-def _evaluate(task: Task, problem: Problem) -> Outcome:
+def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Outcome:
     task_data = prepare_task_data(task, problem)
-    model = build_method(task, task.seed + task.index)
-    if problem.preprocessor is not None:
-        model = make_pipeline(clone(problem.preprocessor), model)
+    # every split has the same random_state, as in scikit-learn's cross_val_score
+    model = build_method(task, task.seed, methods)
     metrics: dict[str, float] = {}
     best_params = _tune(task, model, task_data, metrics) if task.grid else {}
-    X_train, y_train = task_data.data[task_data.rows.train], task_data.train_labels
+    train, test = task_data.rows.train, task_data.rows.test
+    X_train, y_train = task_data.data[train], task_data.train_labels
+    fit_params = fit_parameters(model, task_data.sample_weight, train)
     with measure_peak(metrics), _timed(metrics, "fit"):
-        model.fit(X_train, y_train)
-    X_test, y_true = task_data.data[task_data.rows.test], task_data.target[task_data.rows.test]
+        model.fit(X_train, y_train, **fit_params)
+    X_test, y_true = task_data.data[test], task_data.target[test]
     with _timed(metrics, "predict"):
         y_pred = model.predict(X_test)
     scores, kind = _predict_scores(model, X_test)
-    metrics.update(_quality_metrics(y_true, y_pred, scores, kind, model.classes_))
+    weight = None if task_data.sample_weight is None else task_data.sample_weight[test]
+    metrics.update(_quality_metrics(y_true, y_pred, scores, kind, model.classes_, weight))
     diagnostics = {name: DIAGNOSTICS[name](model, X_test, y_true) for name in task.diagnostics}
     outcome = Outcome(
         status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
@@ -146,19 +154,28 @@ def _evaluate(task: Task, problem: Problem) -> Outcome:
     return outcome
 
 
-def warm_up(task: Task) -> None:
+def fit_parameters(
+    model: Any, sample_weight: np.ndarray | None, rows: np.ndarray | slice = slice(None)
+) -> dict[str, np.ndarray]:
+    """Return the arguments of ``fit`` for sample weights; none without weights."""
+    if sample_weight is None:
+        return {}
+    return weight_params(model, sample_weight[rows], "these data")
+
+
+def warm_up(task: Task, methods: Mapping[str, Method] = ALL_METHODS) -> None:
     """Fit the method on a few rows, so that times do not include imports and other first calls."""
     X, y = make_multiview_classification(30, n_views=2, n_features=3, random_state=0)
     # the method may not accept such data; then the first fit includes them after all
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
-        build_method(task, 0).fit(X, y).predict(X)
+        build_method(task, 0, methods).fit(X, y).predict(X)
 
 
 def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
     """Split and alter the data as the task says."""
     data, target = problem.data, problem.target
-    groups, condition = problem.groups, task.condition
+    groups, weight, condition = problem.groups, problem.sample_weight, task.condition
     row_numbers = np.arange(len(target))
     if task.complete:
         row_numbers = np.flatnonzero(data.present.all(axis=1))
@@ -168,6 +185,7 @@ def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
     if len(row_numbers) < len(target):
         data, target = data[row_numbers], target[row_numbers]
         groups = None if groups is None else groups[row_numbers]
+        weight = None if weight is None else weight[row_numbers]
     rows = split_rows(
         task.split, task.index, target, seed=task.seed, groups=groups, official=problem.splits
     )
@@ -187,7 +205,7 @@ def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
             labels, condition.label_noise, make_rng(task.seed, task.index, "labels")
         )
     rows = rows._replace(train=train)
-    return _TaskData(data, target, rows, labels, row_numbers[rows.test], groups)
+    return _TaskData(data, target, rows, labels, row_numbers[rows.test], groups, weight)
 
 
 def _tune(
@@ -206,7 +224,7 @@ def _tune(
     data = task_data.data[rows]
     start = time.process_time()
     search = GridSearchCV(model, grid, cv=folds, refit=False, error_score="raise")
-    search.fit(data, labels, groups=groups)
+    search.fit(data, labels, groups=groups, **fit_parameters(model, task_data.sample_weight, rows))
     metrics["tune_seconds"] = time.process_time() - start
     model.set_params(**search.best_params_)
     short_names = dict(zip(grid, task.grid, strict=True))
@@ -243,21 +261,22 @@ def _quality_metrics(
     scores: np.ndarray | None,
     kind: str,
     classes: np.ndarray,
+    weight: np.ndarray | None,
 ) -> dict[str, float]:
     """Compute the metrics that are defined; with two classes, F1 is that of the second."""
-    binary = len(classes) == 2
+    binary, weighted = len(classes) == 2, {"sample_weight": weight}
     average = {"pos_label": classes[1]} if binary else {"average": "macro"}
     metrics = {
-        "accuracy": accuracy_score(y_true, y_pred),
-        "balanced_accuracy": balanced_accuracy_score(y_true, y_pred),
-        "f1": f1_score(y_true, y_pred, zero_division=0.0, **average),
+        "accuracy": accuracy_score(y_true, y_pred, **weighted),
+        "balanced_accuracy": balanced_accuracy_score(y_true, y_pred, **weighted),
+        "f1": f1_score(y_true, y_pred, zero_division=0.0, **average, **weighted),
     }
     if np.isin(y_true, classes).all():
         if kind == "probability":
-            metrics["log_loss"] = log_loss(y_true, scores, labels=classes)
+            metrics["log_loss"] = log_loss(y_true, scores, labels=classes, **weighted)
         if binary and scores is not None and len(np.unique(y_true)) == 2:
             column = scores[:, 1] if kind == "probability" else scores
-            metrics["roc_auc"] = roc_auc_score(y_true == classes[1], column)
+            metrics["roc_auc"] = roc_auc_score(y_true == classes[1], column, **weighted)
     return {name: float(value) for name, value in metrics.items()}
 
 

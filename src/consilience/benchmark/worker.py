@@ -16,6 +16,7 @@ import signal
 import struct
 import sys
 import threading
+from collections import ChainMap
 from typing import IO, Any
 
 __all__ = ["pack", "read_frame", "serve", "write_frame"]
@@ -67,10 +68,11 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     from consilience.benchmark.memory import limit_memory
     from consilience.benchmark.problems import ProblemCache
     from consilience.benchmark.work import execute, failure, warm_up
+    from consilience.methods import METHODS
 
     if setup.initializer is not None:
         setup.initializer()
-    problems = ProblemCache(setup.problems)
+    problems, methods = ProblemCache(setup.problems), ChainMap(setup.methods, METHODS)
     warmed_up: set[str] = set()
     write_frame(sink, pack("ready"))
     while True:
@@ -79,13 +81,13 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
             # shows where the task was when, a moment later, the parent kills this process
             faulthandler.dump_traceback_later(setup.timeout)
         try:
-            problem = problems.get(task.data, task.data_parameters)
+            problem = problems.get(task.data, task.data_parameters, task.data_source)
             # one thread, since both rounding of sums and times depend on the number of threads
             with threadpool_limits(1), limit_memory(setup.memory):
                 if task.method not in warmed_up:
                     warmed_up.add(task.method)
-                    warm_up(task)
-                outcome = execute(task, problem)
+                    warm_up(task, methods)
+                outcome = execute(task, problem, methods)
         except Exception as error:  # data that cannot be loaded
             outcome = failure("failed", error)
         faulthandler.cancel_dump_traceback_later()

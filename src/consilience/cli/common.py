@@ -1,25 +1,24 @@
-"""Shared by several commands: options, folders, progress, and the list of failures."""
+"""Shared by several commands: options, folders, numbers of processes."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from consilience.benchmark.progress import Forecast, format_duration
-from consilience.benchmark.results import Results
-from consilience.benchmark.store import Record
-from consilience.benchmark.tasks import Task
+__all__ = [
+    "Quiet",
+    "check_seed_and_jobs",
+    "make_folder",
+    "make_importable",
+    "n_cores",
+    "parse_list",
+    "parse_seconds",
+]
 
-__all__ = ["Quiet", "check_seed_and_jobs", "make_folder", "print_failures", "run_with_progress"]
-
-LOG_INTERVAL_SECONDS = 30.0
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print plain lines, suitable for a log, not a progress bar.")
 ]
@@ -41,43 +40,35 @@ def make_folder(path: Path) -> None:
         raise ValueError(f"the folder {path} cannot be created: {error.strerror}") from None
 
 
-def run_with_progress(
-    records: Iterator[Record | None],
-    tasks: list[Task],
-    jobs: int,
-    quiet: bool,
-    n_done: int = 0,
-) -> None:
-    """Run all tasks, with a progress bar on a terminal and plain lines elsewhere."""
-    console = Console(stderr=True)
-    forecast, total = Forecast(tasks, jobs), n_done + len(tasks)
-    live = console.is_terminal and not quiet
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    columns.append(TextColumn("{task.fields[left]} left"))
-    last_log = time.monotonic()
-    printed: set[str] = set()
-    with Progress(*columns, console=console, transient=True, disable=not live) as progress:
-        bar = progress.add_task("starting", total=total, completed=n_done, left="-:--:--")
-        for record in records:
-            if record is None:
-                continue
-            task, n_done = record.task, n_done + 1
-            forecast.add(task, record.seconds)
-            left = format_duration(forecast.seconds_left())
-            name = f"{task.method_name} on {task.dataset_name}"
-            progress.update(bar, completed=n_done, left=left, description=escape(name))
-            failure = f"{name} {record.outcome.status}: {record.outcome.error}"
-            if not record.done and failure not in printed:
-                printed.add(failure)
-                console.print(failure, markup=False, highlight=False, soft_wrap=True)
-            log_due = time.monotonic() - last_log > LOG_INTERVAL_SECONDS or n_done == total
-            if not live and log_due:
-                last_log = time.monotonic()
-                console.print(f"{n_done} of {total} fits, {left} left", highlight=False)
+def make_importable(folder: str | Path) -> None:
+    """Let own methods and loaders be imported from a folder, here and in worker processes."""
+    path = str(Path(folder).absolute())
+    if path not in sys.path:
+        sys.path.insert(0, path)
 
 
-def print_failures(console: Console, results: Results) -> None:
-    """Print one line for each method and kind of failure."""
-    for dataset, method, status, error, count in results.failure_summary():
-        failure = f"{method} on {dataset}: {count} {status}: {error}"
-        console.print(failure, markup=False, highlight=False, soft_wrap=True)
+def parse_list(text: str | None) -> list[str]:
+    """Split a list at its commas."""
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def parse_seconds(text: str | None) -> float | None:
+    """Convert ``90``, ``90s``, ``10m`` or ``2h`` to seconds."""
+    if text is None:
+        return None
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"--time-budget must be positive, got {text!r}")
+    return seconds
+
+
+def n_cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

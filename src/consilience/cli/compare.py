@@ -1,11 +1,9 @@
-"""``consilience compare``: read the data, run the study, print the ranking, write the results."""
+"""``consilience compare``: parse the options, call the comparison, print the ranking."""
 
 from __future__ import annotations
 
-import os
 import sys
-import time
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,35 +13,29 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from consilience import io
-from consilience.benchmark.publish import raw_csv, write_file
-from consilience.benchmark.recipes import get_recipes
-from consilience.benchmark.run import pending_tasks, run_tasks
-from consilience.benchmark.store import Store, StoreError
-from consilience.benchmark.tasks import Task
+from consilience.benchmark.console import print_failures, run_with_progress
+from consilience.benchmark.store import StoreError
+from consilience.benchmark.work import QUALITY_METRICS
 from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
     check_seed_and_jobs,
     make_folder,
-    print_failures,
-    run_with_progress,
+    make_importable,
+    n_cores,
+    parse_list,
+    parse_seconds,
 )
-from consilience.compare.defaults import DEFAULT_METHODS, METRICS
-from consilience.compare.inputs import ComparisonInput, parse_files, read_dataset, read_tables
-from consilience.compare.predict import MODEL_FILE_NAME
-from consilience.compare.record import Options, Run
-from consilience.compare.study import (
-    StudyResults,
-    applicable,
-    check_cross_validation,
-    refit,
-    run_study,
-)
+from consilience.comparison._compare import Execution, read_methods, run_comparison
+from consilience.comparison._result import ComparisonResult
+from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
+from consilience.comparison.prediction import MODEL_FILE_NAME
+from consilience.comparison.record import Options, Run
+from consilience.comparison.report.page import REPORT_FILE_NAME
+from consilience.comparison.report.summaries import format_p_value, ranking
+from consilience.comparison.study import StudyResults
 from consilience.datasets import DATASETS
-from consilience.report import write_report
-from consilience.report.summaries import format_p_value, ranking
-from consilience.tables import TableModel
+from consilience.tables import parse_files
 
 __all__ = ["compare"]
 
@@ -76,11 +68,18 @@ def compare(
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods, separated by commas, or 'all'; a selection by default."),
+        typer.Option(
+            help="Methods, separated by commas, or 'all'; your own as module:Class. "
+            "A selection by default."
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="Module whose classes may be saved in the model; repeatable."),
     ] = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
     repeats: Annotated[int, typer.Option(help="Number of repeats of the cross-validation.")] = 2,
-    metric: Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")] = "accuracy",
+    metric: Annotated[str, typer.Option(help=f"One of {', '.join(QUALITY_METRICS)}.")] = "accuracy",
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
     time_budget: Annotated[
         str | None, typer.Option(help="Start no fit after this time, such as 90s, 10m or 2h.")
@@ -92,120 +91,45 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
-    jobs = _n_cores() if jobs is None else jobs
+    jobs = n_cores() if jobs is None else jobs
     check_seed_and_jobs(seed, jobs)
-    if metric not in METRICS:
-        raise ValueError(f"--metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    names = None if methods == "all" else _parse_list(methods) or list(DEFAULT_METHODS)
-    recipes = [recipe.name for recipe in get_recipes(names)]
-    budget = _parse_seconds(time_budget)
+    if metric not in QUALITY_METRICS:
+        raise ValueError(f"--metric must be one of {', '.join(QUALITY_METRICS)}, got {metric!r}")
+    make_importable(".")
+    chosen = read_methods("all" if methods == "all" else parse_list(methods) or None)
+    budget = parse_seconds(time_budget)
+    options = Options([], cv, repeats, metric, seed, tune)
     table_options = {
         "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
-        "categorical": _parse_list(categorical),
+        "categorical": parse_list(categorical),
     }  # fmt: skip
     data = _read_inputs(inputs, table_options)
-    recipes, not_applicable = applicable(recipes, data.summary, metric)
-    run = Run(
-        version=version("consilience"),
-        command=["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else [],
-        options=Options(recipes, cv, repeats, metric, seed, tune),
-        data=data.summary,
-        inputs=data.inputs,
-        target=target or "",
-        on=on or "",
-        single_file=data.single_file,
-        not_applicable=not_applicable,
-    )
-    check_cross_validation(run, data.problem)
     if out is not None:
         make_folder(out)
     console = Console()
     console.print(repr(data.problem.data), highlight=False, markup=False)
     for note in data.summary.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
-    for reason, excluded in run.methods_by_reason().items():
-        message = f"not applicable: {', '.join(excluded)}, because {reason}"
-        console.print(message, highlight=False, markup=False, soft_wrap=True)
+    is_this_command = sys.argv[1:2] == ["compare"]
+    execution = Execution(
+        out,
+        jobs,
+        budget,
+        tuple(trust or ()),
+        follow=partial(run_with_progress, quiet=quiet),
+        command=["consilience", *sys.argv[1:]] if is_this_command else [],
+    )
     try:
-        results = _compare(run, data, out, jobs, budget, quiet, console)
+        result = run_comparison(data, chosen, options, execution)
     except StoreError as error:
         raise ValueError(str(error)) from None
-    if results.best is None:
+    except KeyboardInterrupt:
+        message = "" if out is None else "; run the same command to continue"
+        print(f"consilience: stopped{message}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    _print_result(console, result, out)
+    if result.best_method_ is None:
         raise typer.Exit(1)
-
-
-def _compare(
-    run: Run,
-    data: ComparisonInput,
-    out: Path | None,
-    jobs: int,
-    budget: float | None,
-    quiet: bool,
-    console: Console,
-) -> StudyResults:
-    """Run the study, print the ranking, and write the results."""
-    deadline = None if budget is None else time.monotonic() + budget
-    problems = {run.data.name: data.problem}
-
-    def run_batch(tasks: list[Task]) -> None:
-        pending = list(pending_tasks(tasks, store).values())
-        seconds_left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        run_with_progress(
-            run_tasks(pending, store, problems=problems, jobs=jobs, budget=seconds_left),
-            pending,
-            jobs,
-            quiet,
-            n_done=len(tasks) - len(pending),
-        )
-
-    with Store(":memory:" if out is None else out / "results.sqlite") as store:
-        if out is not None:
-            run.write(out)
-        try:
-            results = run_study(run, store, run_batch)
-        except KeyboardInterrupt:
-            message = "" if out is None else "; run the same command to continue"
-            print(f"consilience: stopped{message}", file=sys.stderr)
-            raise typer.Exit(1) from None
-        if results.n_splits:
-            console.print(_ranking_table(run, results))
-        print_failures(console, results.main)
-        if results.n_splits < results.n_planned:
-            message = (
-                f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are "
-                "complete"
-            )
-            run.notes.append(message)
-            hint = "; run the same command to continue" if out else ""
-            console.print(message + hint, highlight=False)
-        if out is None:
-            console.print("nothing was written; use --out FOLDER to get a report and a model")
-        else:
-            _write_outputs(run, data, results, store, out, console)
-    return results
-
-
-def _write_outputs(
-    run: Run,
-    data: ComparisonInput,
-    results: StudyResults,
-    store: Store,
-    out: Path,
-    console: Console,
-) -> None:
-    write_file(out / "results.csv", raw_csv(results.main))
-    if results.best is not None:
-        fitted = refit(run, data.problem, results.best)
-        model = TableModel(fitted, data.views, results.best, run.target, data.single_file, run.on)
-        io.save(model, out / MODEL_FILE_NAME)
-        run.best = results.best
-    run.write(out)
-    page = write_report(run, results, store, out)
-    console.print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)
-    if run.best:
-        console.print(
-            f"model:  {out / MODEL_FILE_NAME} ({run.best})", highlight=False, markup=False
-        )
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
@@ -223,13 +147,34 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
                 f"unknown data set {name!r}; known are {', '.join(DATASETS)}; there is no file of "
                 "that name either"
             )
-    return read_tables(parse_files(inputs), **options)
+    return read_files(parse_files(inputs, DATASETS), **options)
+
+
+def _print_result(console: Console, result: ComparisonResult, out: Path | None) -> None:
+    run, results = result._run, result._results
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    for reason, excluded in run.methods_by_reason().items():
+        say(f"not applicable: {', '.join(excluded)}, because {reason}")
+    if results.n_splits:
+        console.print(_ranking_table(run, results))
+    for name, own in run.own_methods.items():
+        say(f"{name}: {own.summary}")
+    print_failures(console, results.main)
+    is_complete = results.n_splits == results.n_planned
+    for note in run.notes:
+        say(note + ("" if is_complete or out is None else "; run the same command to continue"))
+    if out is None:
+        say("nothing was written; use --out FOLDER to get a report and a model")
+        return
+    say(f"report: {out / REPORT_FILE_NAME}")
+    if run.best:
+        say(f"model:  {out / MODEL_FILE_NAME} ({run.best})")
 
 
 def _ranking_table(run: Run, results: StudyResults) -> Table:
     """The ranking with confidence intervals, as in the report."""
     metric = run.options.metric.replace("_", " ")
-    table = Table(title=f"{run.options.repeats} × {run.options.cv}-fold cross-validation")
+    table = Table(title=run.options.split_description)
     for column in ("rank", "method", metric, "95 % interval", "p", "fit (s)"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for number, row in enumerate(ranking(run, results.main), start=1):
@@ -240,28 +185,3 @@ def _ranking_table(run: Run, results: StudyResults) -> Table:
         values = f"{row.score:.4f}", interval, format_p_value(row.p_value), f"{row.fit_seconds:.2f}"
         table.add_row(str(number), escape(row.method), *values)
     return table
-
-
-def _parse_list(text: str | None) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
-
-
-def _parse_seconds(text: str | None) -> float | None:
-    """Convert ``90``, ``90s``, ``10m`` or ``2h`` to seconds."""
-    if text is None:
-        return None
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
-    try:
-        seconds = float(number) * units[unit]
-    except ValueError:
-        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"--time-budget must be positive, got {text!r}")
-    return seconds
-
-
-def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

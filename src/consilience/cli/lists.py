@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from consilience.benchmark.recipes import RECIPES
 from consilience.cli.app import app
+from consilience.cli.common import make_importable
 from consilience.datasets import DATASETS, load_dataset
+from consilience.methods import METHODS
 
 __all__ = ["fetch", "list_datasets", "list_methods"]
 
@@ -18,9 +19,10 @@ __all__ = ["fetch", "list_datasets", "list_methods"]
 @app.command("methods")
 def list_methods() -> None:
     """List the available methods."""
-    table = Table("method", "description", "source")
-    for recipe in RECIPES.values():
-        table.add_row(recipe.name, recipe.summary, recipe.source)
+    make_importable(".")
+    table = Table("method", "description", "reference")
+    for method in METHODS.values():
+        table.add_row(method.name, method.summary, method.reference)
     Console().print(table)
 
 

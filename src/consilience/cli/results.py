@@ -12,12 +12,13 @@ import typer
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
-from consilience.cli.common import make_folder
-from consilience.compare.inputs import parse_files
-from consilience.compare.predict import load_model, predict_files
-from consilience.compare.record import read_run
-from consilience.compare.study import collect_study
-from consilience.report import write_report
+from consilience.cli.common import make_folder, make_importable
+from consilience.comparison.prediction import load_model, predict_files
+from consilience.comparison.record import read_run
+from consilience.comparison.study import collect_study
+from consilience.comparison.report import write_report
+
+from consilience.tables import parse_files
 
 __all__ = ["predict", "rebuild_report"]
 
@@ -34,11 +35,17 @@ def predict(
         Path | None, typer.Option(help="File for the predictions; standard output by default.")
     ] = None,
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="Module whose classes the model may contain; repeatable."),
+    ] = None,
 ) -> None:
     """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
         raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
-    fitted = load_model(model)
+    if trust:
+        make_importable(".")
+    fitted = load_model(model, trusted=trust or ())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
         predictions = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_file, write_results
@@ -21,13 +22,7 @@ from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
-from consilience.cli.common import (
-    Quiet,
-    check_seed_and_jobs,
-    make_folder,
-    print_failures,
-    run_with_progress,
-)
+from consilience.cli.common import Quiet, check_seed_and_jobs, make_folder, make_importable
 
 __all__ = ["bench", "list_suites"]
 
@@ -61,6 +56,9 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Run a suite, or what is left of it, and print its tables next to the paper's."""
+    make_importable(".")
+    if suite.endswith(".toml"):
+        make_importable(Path(suite).parent)
     study = load_suite(suite)
     check_seed_and_jobs(study.seed, jobs)
     tasks, notes = plan(study)

@@ -3,19 +3,21 @@
 The only code that reads files of tables. It needs the extra ``tables``.
 """
 
-from consilience.tables._encode import TableEncoder, make_preprocessor
+from consilience.tables._arguments import FileArgument, parse_files, parse_views, read_tables
 from consilience.tables._files import Table, TableError, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
 
 __all__ = [
+    "FileArgument",
     "JoinedTables",
     "Table",
-    "TableEncoder",
     "TableError",
     "TableModel",
     "TableView",
     "join_tables",
-    "make_preprocessor",
+    "parse_files",
+    "parse_views",
     "read_file",
+    "read_tables",
 ]

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from compare.in_process import Store, problem_of, study
-from consilience.report import build_page
+from consilience.comparison.report import build_page
 
 BROWSER = next(
     (b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None

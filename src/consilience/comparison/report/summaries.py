@@ -10,13 +10,13 @@ import numpy as np
 from scipy import stats
 
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.recipes import RECIPES
 from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
 from consilience.benchmark.statistics import holm, paired_t
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Condition
-from consilience.compare.record import Run
-from consilience.compare.study import StudyResults
+from consilience.comparison.record import Run
+from consilience.comparison.study import StudyResults
+from consilience.methods import METHODS
 
 __all__ = [
     "Calibration",
@@ -45,7 +45,7 @@ class RankingRow:
 
     method: str
     summary: str
-    source: str
+    reference: str
     score: float
     low: float
     high: float
@@ -72,7 +72,7 @@ def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, fl
 
 def ranking(run: Run, main: Results) -> list[RankingRow]:
     """Rank the methods, best first; those without a score come last."""
-    metric, test_share = run.options.metric, 1 / run.options.cv
+    metric, test_share = run.options.metric, run.options.test_share
     sign, upper_bound = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
     rows = []
     for method in main.methods:
@@ -84,8 +84,10 @@ def ranking(run: Run, main: Results) -> list[RankingRow]:
         rows.append(
             RankingRow(
                 method=method,
-                summary=RECIPES[method].summary if method in RECIPES else "",
-                source=RECIPES[method].source if method in RECIPES else "",
+                summary=run.own_methods[method].summary
+                if method in run.own_methods
+                else METHODS[method].summary,
+                reference="own" if method in run.own_methods else METHODS[method].reference,
                 score=cell.mean,
                 low=low,
                 high=high,
@@ -228,7 +230,7 @@ class LearningCurve:
 def learning_curves(run: Run, results: StudyResults) -> list[LearningCurve]:
     """Learning curves, whose last points are the results of the comparison itself."""
     curves = []
-    full_size = run.data.samples * (run.options.cv - 1) // run.options.cv
+    full_size = int(run.data.samples * (1 - run.options.test_share) + 1e-9)
     conditions = sorted(results.curve.conditions, key=lambda c: c.train_size or 0)
     for method in results.curve.methods:
         points = []

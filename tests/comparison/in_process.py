@@ -6,9 +6,9 @@ from sklearn.base import clone
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
 from consilience.benchmark.work import execute
-from consilience.compare.inputs import _summary
-from consilience.compare.record import Options, Run
-from consilience.compare.study import run_study
+from consilience.comparison.inputs import _summary
+from consilience.comparison.record import Options, Run
+from consilience.comparison.study import run_study
 from consilience.tables import TableView, make_preprocessor
 from consilience.views import MultiViewData
 

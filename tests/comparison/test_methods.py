@@ -11,13 +11,13 @@ from consilience import MultiViewData
 from consilience.benchmark.recipes import RECIPES, get_recipes
 from consilience.benchmark.tasks import Task, apply_settings, build_method
 from consilience.cli import main
-from consilience.compare.defaults import (
+from consilience.comparison.defaults import (
     DEFAULT_METHODS,
     TUNING_GRIDS,
     disable_scaling,
     incompatibility,
 )
-from consilience.compare.record import read_run
+from consilience.comparison.record import read_run
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset
 from consilience.io import load

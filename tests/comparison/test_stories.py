@@ -9,7 +9,7 @@ import pytest
 from compare import stories
 from consilience.benchmark.store import Store
 from consilience.cli import main
-from consilience.compare.record import read_run
+from consilience.comparison.record import read_run
 from consilience.io import load
 
 

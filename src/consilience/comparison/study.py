@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark.problems import Problem
-from consilience.benchmark.protocol import Folds
+from consilience.benchmark.protocol import n_splits
 from consilience.benchmark.results import Results, collect_results, rank_methods
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
@@ -25,9 +24,9 @@ from consilience.benchmark.tasks import (
     parameter_name,
     task_hash,
 )
-from consilience.benchmark.work import tuning_folds
-from consilience.compare.defaults import TUNING_GRIDS, disable_scaling, incompatibility
-from consilience.compare.record import DataSummary, Run
+from consilience.benchmark.work import fit_parameters, tuning_folds
+from consilience.comparison.record import DataSummary, Run
+from consilience.methods import Method
 
 __all__ = [
     "StudyResults",
@@ -35,6 +34,7 @@ __all__ = [
     "check_cross_validation",
     "collect_study",
     "follow_up_tasks",
+    "incompatibility",
     "main_tasks",
     "refit",
     "run_study",
@@ -63,22 +63,30 @@ class StudyResults:
 def check_cross_validation(run: Run, problem: Problem) -> None:
     """Check that the samples allow the requested folds and metric; an error suggests others."""
     counts = dict(zip(run.data.classes, run.data.counts, strict=True))
-    rare = min(counts, key=lambda name: counts[name])
     options = run.options
+    if options.metric == "roc_auc" and len(counts) > 2:
+        raise ValueError("roc_auc needs two classes; use log_loss or balanced_accuracy")
+    if not options.splitter:
+        _check_folds(run, problem, counts)
+
+
+def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
+    options = run.options
+    rare = min(counts, key=lambda name: counts[name])
     if not 2 <= options.cv <= counts[rare]:
         raise ValueError(
-            f"--cv must be between 2 and {counts[rare]}, the number of samples of class {rare!r}, "
+            f"cv must be between 2 and {counts[rare]}, the number of samples of class {rare!r}, "
             f"got {options.cv}"
             if counts[rare] > 1
             else f"class {rare!r} has only one sample; leave it out"
         )
     if options.repeats < 1:
-        raise ValueError(f"--repeats must be at least 1, got {options.repeats}")
+        raise ValueError(f"repeats must be at least 1, got {options.repeats}")
     if problem.groups is not None:
         n_groups = len(np.unique(problem.groups))
         if n_groups < options.cv:
             raise ValueError(
-                f"--cv {options.cv} needs at least {options.cv} groups, but there are {n_groups}"
+                f"cv = {options.cv} needs at least {options.cv} groups, but there are {n_groups}"
             )
         for label in np.unique(problem.target):
             if len(np.unique(problem.groups[problem.target == label])) < 2:
@@ -86,22 +94,34 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
                     f"class {str(label)!r} occurs in only one group, so it cannot be learned from "
                     "the others; leave it out or use other groups"
                 )
-    if options.metric == "roc_auc" and len(counts) > 2:
-        raise ValueError("--metric roc_auc needs two classes; use log_loss or balanced_accuracy")
 
 
 def applicable(
-    methods: list[str], data: DataSummary, metric: str
-) -> tuple[list[str], dict[str, str]]:
+    methods: Iterable[Method], data: DataSummary, metric: str
+) -> tuple[list[Method], dict[str, str]]:
     """Split methods into those that can be compared on these views, and reasons for the others."""
     kinds = {view.name: view.kind for view in data.views}
-    reasons = {method: incompatibility(method, kinds, metric) for method in methods}
-    not_applicable = {method: reason for method, reason in reasons.items() if reason}
-    usable = [method for method in methods if method not in not_applicable]
+    usable, not_applicable = [], {}
+    for method in methods:
+        reason = incompatibility(method, kinds, metric)
+        if reason:
+            not_applicable[method.name] = reason
+        else:
+            usable.append(method)
     if not usable:
-        first = methods[0]
-        raise ValueError(f"none of the methods is applicable; {first}: {not_applicable[first]}")
+        name, reason = next(iter(not_applicable.items()))
+        raise ValueError(f"none of the methods is applicable; {name}: {reason}")
     return usable, not_applicable
+
+
+def incompatibility(method: Method, kinds: Mapping[str, str], metric: str) -> str:
+    """Reason why a method cannot handle views of these kinds or this metric; empty if it can."""
+    for view, kind in kinds.items():
+        if kind not in method.kinds:
+            return f"the view {view!r} is a {kind} matrix, and only feature columns are supported"
+    if metric == "log_loss" and not method.has_probabilities:
+        return "log_loss needs probabilities, which are not available"
+    return ""
 
 
 def main_tasks(run: Run) -> list[Task]:
@@ -110,11 +130,11 @@ def main_tasks(run: Run) -> list[Task]:
     tasks = cross_validation(
         run.data.name,
         options.methods,
-        Folds(options.cv, options.repeats),
+        options.split,
         seed=options.seed,
         data_hash=run.data.data_hash,
-        settings=disable_scaling(options.methods) if run.data.has_pairwise_views else None,
-        grids=TUNING_GRIDS if options.tune else None,
+        tune=options.tune,
+        own_specs={name: json.loads(own.spec) for name, own in run.own_methods.items()},
         keep_predictions=True,
     )
     return [
@@ -129,7 +149,7 @@ def collect_study(run: Run, records: Iterable[Record]) -> StudyResults:
     tasks = main_tasks(run)
     incomplete_splits = {task.index for task in tasks if task_hash(task) not in known}
     main = collect_results([task for task in tasks if task.index not in incomplete_splits], records)
-    n_planned = run.options.cv * run.options.repeats
+    n_planned = n_splits(run.options.split)
     importance, curve = follow_up_tasks(run, main)
     ranking = ranked_methods(run, main)
     return StudyResults(
@@ -179,31 +199,33 @@ def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
 
 def n_follow_up_folds(run: Run) -> int:
     """Number of folds of the first repeat that the follow-up tasks use."""
-    n_sufficient = -(-MIN_FOLLOW_UP_SAMPLES * run.options.cv // run.data.samples)
+    test_rows = max(1.0, run.data.samples * run.options.test_share)
+    n_sufficient = int(np.ceil(MIN_FOLLOW_UP_SAMPLES / test_rows))
     return min(max(MIN_FOLLOW_UP_FOLDS, n_sufficient), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
     """Training sizes, each twice the previous one, up to what balanced classes allow."""
-    counts, folds = run.data.counts, run.options.cv
-    max_per_class = min(counts) * (folds - 1) // folds
+    counts = run.data.counts
+    max_per_class = int(min(counts) * (1 - run.options.test_share) + 1e-9)
     per_class = [max_per_class / 2**k for k in range(1, CURVE_POINTS + 1)]
     min_per_class = 4 if run.options.tune else 2
     return sorted({len(counts) * int(n) for n in per_class if n >= min_per_class})
 
 
-def refit(run: Run, problem: Problem, method: str) -> Any:
-    """Fit a method, with its preprocessing, to all samples; tune it if the study did."""
-    task = next(task for task in main_tasks(run) if task.method == method)
-    model = make_pipeline(clone(problem.preprocessor), build_method(task, run.options.seed))
+def refit(run: Run, problem: Problem, name: str, methods: Mapping[str, Method]) -> Any:
+    """Fit a method, with its preparation of views, to all samples; tune it if the study did."""
+    task = next(task for task in main_tasks(run) if task.method == name)
+    model = build_method(task, run.options.seed, methods)
+    fit_params = fit_parameters(model, problem.sample_weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the folds were recorded
         if task.grid:
             grid = {parameter_name(model, name): values for name, values in task.grid.items()}
             search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups))
-            search.fit(problem.data, problem.target, groups=problem.groups)
+            search.fit(problem.data, problem.target, groups=problem.groups, **fit_params)
             return search.best_estimator_
-        return model.fit(problem.data, problem.target)
+        return model.fit(problem.data, problem.target, **fit_params)
 
 
 def run_study(

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from consilience.report.summaries import Calibration, LearningCurve, RankingRow
+from consilience.comparison.report.summaries import Calibration, LearningCurve, RankingRow
 
 __all__ = [
     "as_svg",

@@ -7,9 +7,19 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from consilience.benchmark.protocol import Folds, Given
 from consilience.benchmark.publish import write_file
 
-__all__ = ["DataSummary", "InputFile", "Options", "Run", "ViewPattern", "ViewSummary", "read_run"]
+__all__ = [
+    "DataSummary",
+    "InputFile",
+    "Options",
+    "OwnMethod",
+    "Run",
+    "ViewPattern",
+    "ViewSummary",
+    "read_run",
+]
 
 RUN_FILE_NAME = "run.toml"
 
@@ -63,11 +73,37 @@ class Options(Struct, forbid_unknown_fields=True):
     """Settings of the comparison."""
 
     methods: list[str]
-    cv: int
+    cv: int  # number of splits in each repeat
     repeats: int
     metric: str
     seed: int
     tune: bool
+    splitter: str = ""  # where the splits come from, unless they are stratified folds
+    given_test_share: float = 0.0  # of the rows, for splits that are no folds
+
+    @property
+    def split(self) -> Folds | Given:
+        """The protocol of the engine."""
+        return Given(self.cv) if self.splitter else Folds(self.cv, self.repeats)
+
+    @property
+    def test_share(self) -> float:
+        """Share of the rows in a test set."""
+        return self.given_test_share or 1 / self.cv
+
+    @property
+    def split_description(self) -> str:
+        """The protocol in words."""
+        if self.splitter:
+            return f"{self.cv} splits of {self.splitter}"
+        return f"{self.repeats} × {self.cv}-fold cross-validation"
+
+
+class OwnMethod(Struct, forbid_unknown_fields=True):
+    """A method of the user, which is not among the registered ones."""
+
+    summary: str
+    spec: str  # of its estimator, in JSON; part of the identity of its tasks
 
 
 class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -81,6 +117,7 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     target: str = ""
     on: str = ""
     single_file: bool = False  # whether --views divided the columns of one file
+    own_methods: dict[str, OwnMethod] = {}
     not_applicable: dict[str, str] = {}  # requested methods that cannot be used, with the reason
     best: str = ""  # method of the model in the same folder
     notes: list[str] = []

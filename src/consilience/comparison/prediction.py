@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,7 @@ import numpy as np
 
 from consilience import io
 from consilience.benchmark.publish import csv_text
-from consilience.compare.inputs import FileArgument
-from consilience.tables import Table, TableError, TableModel, read_file
+from consilience.tables import FileArgument, Table, TableError, TableModel, read_file
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._model import align_rows
 from consilience.views import MultiViewData
@@ -48,11 +47,11 @@ class PredictionTable:
         return csv_text(header, rows)
 
 
-def load_model(path: Path) -> TableModel:
+def load_model(path: Path, trusted: Iterable[str] = ()) -> TableModel:
     """Load a model written by ``consilience compare``, by its own path or that of its folder."""
     path = path / MODEL_FILE_NAME if path.is_dir() else path
     try:
-        model = io.load(path)
+        model = io.load(path, trusted=trusted)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     if not isinstance(model, TableModel):

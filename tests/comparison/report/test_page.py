@@ -5,8 +5,8 @@ import pytest
 
 from compare.in_process import Store, problem_of, study
 from consilience.benchmark.predictions import Predictions
-from consilience.report import build_page
-from consilience.report.summaries import MIN_BIN_SAMPLES, calibration, corrected_interval
+from consilience.comparison.report import build_page
+from consilience.comparison.report.summaries import MIN_BIN_SAMPLES, calibration, corrected_interval
 
 
 def predictions(confidence, right):

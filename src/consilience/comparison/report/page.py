@@ -12,10 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
-from consilience.compare.predict import MODEL_FILE_NAME
-from consilience.compare.record import Run
-from consilience.compare.study import StudyResults
-from consilience.report import figures, summaries
+from consilience.comparison.prediction import MODEL_FILE_NAME
+from consilience.comparison.record import Run
+from consilience.comparison.study import StudyResults
+from consilience.comparison.report import figures, summaries
 
 __all__ = ["build_page", "write_report"]
 
@@ -37,7 +37,7 @@ def write_report(run: Run, results: StudyResults, store: Store, folder: Path) ->
 def build_page(run: Run, results: StudyResults, store: Store) -> str:
     """Render the page."""
     environment = Environment(
-        loader=PackageLoader("consilience.report", "."),
+        loader=PackageLoader("consilience.comparison.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

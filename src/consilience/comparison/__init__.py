@@ -1,0 +1,12 @@
+"""Compare methods on data of your own: ranking, importance of views, report, and a fitted model.
+
+``compare`` is the function to call, here and behind ``consilience compare``. ``inputs`` reads the
+data, ``study`` plans the fits and groups their results, ``record`` holds everything needed to
+repeat a run, ``report`` writes the page, and ``prediction`` applies the model to new files.
+"""
+
+from consilience.comparison._compare import compare
+from consilience.comparison._display import ComparisonDisplay
+from consilience.comparison._result import ComparisonResult
+
+__all__ = ["ComparisonDisplay", "ComparisonResult", "compare"]

@@ -1,0 +1,309 @@
+"""``compare``: which method is best on these data?"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+
+from consilience import io
+from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
+from consilience.benchmark.publish import raw_csv, write_file
+from consilience.benchmark.run import pending_tasks, run_tasks
+from consilience.benchmark.store import Store
+from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.benchmark.work import QUALITY_METRICS
+from consilience.comparison._result import ComparisonResult
+from consilience.comparison._splits import read_cv
+from consilience.comparison.inputs import ComparisonInput, read_views
+from consilience.comparison.prediction import MODEL_FILE_NAME
+from consilience.comparison.record import Options, OwnMethod, Run
+from consilience.comparison.report import write_report
+from consilience.comparison.study import (
+    applicable,
+    check_cross_validation,
+    refit,
+    run_study,
+)
+from consilience.methods import METHODS, Method, find_methods, method_from_estimator
+from consilience.tables import TableModel
+
+__all__ = ["Execution", "compare", "read_methods", "run_comparison"]
+
+
+def compare(
+    data: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    sample_weight: Any = None,
+    methods: Any = None,
+    metric: str = "accuracy",
+    cv: Any = 5,
+    repeats: int = 2,
+    tune: bool = False,
+    random_state: int = 0,
+    time_budget: float | None = None,
+    n_jobs: int | None = None,
+    out: str | os.PathLike | None = None,
+    trusted: Iterable[str] = (),
+    verbose: bool | None = None,
+) -> ComparisonResult:
+    """Compare methods on multi-view data by cross-validation.
+
+    Every method is fitted on the training rows of every split and scored on its test rows; the
+    views are handed over as they are, and each method prepares them in its own way. The best one
+    is fitted on all samples at the end.
+
+    Parameters
+    ----------
+    data : MultiViewData, dict of dataframes, MuData, or any input that ``as_multiview`` reads
+        Samples. Categories and empty cells are allowed.
+    y : array of shape (n_samples,)
+        Labels.
+    groups : array of shape (n_samples,), optional
+        Groups that are never divided between training and test rows.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the samples in fits and scores.
+    methods : "all", list or dict, optional
+        Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
+        names to classifiers of your own. By default a selection of fifteen methods.
+    metric : str, default="accuracy"
+        Metric of the ranking: accuracy, balanced_accuracy, f1, log_loss or roc_auc.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of stratified folds, a splitter of scikit-learn, or the rows of each split.
+    repeats : int, default=2
+        Number of repeats of the cross-validation, with different folds, if ``cv`` is a number.
+    tune : bool, default=False
+        Whether to tune each method by a grid search within the training rows.
+    random_state : int, default=0
+        Seed of the folds, and ``random_state`` of every estimator.
+    time_budget : float, optional
+        Seconds after which no further fit is started; splits that are not complete by then do
+        not count.
+    n_jobs : int, optional
+        Number of worker processes: 1 by default, -1 for one per core.
+    out : path, optional
+        Folder for ``report.html``, ``results.csv``, the model and the stored fits; a comparison
+        that was interrupted continues there.
+    trusted : list of str
+        Modules whose classes may be saved in the model, if a method of your own is the best.
+    verbose : bool, optional
+        Whether to show progress; by default, in terminals and notebooks only.
+
+    Returns
+    -------
+    ComparisonResult
+        With ``ranking``, ``scores``, ``best_estimator_``, ``importance_``, ``failures_``, and the
+        methods ``plot`` and ``report``.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from consilience import compare
+    >>> from consilience.datasets import load_digits_views
+    >>> data, y = load_digits_views(return_X_y=True)
+    >>> methods = ["Early fusion", "Late fusion", KNeighborsClassifier()]
+    >>> result = compare(data[:200], y[:200], methods=methods, cv=3, repeats=1)
+    >>> result.ranking["method"].tolist()
+    ['KNeighborsClassifier', 'Early fusion', 'Late fusion']
+    >>> result.best_estimator_.predict(data[200:203]).shape
+    (3,)
+    """
+    chosen = read_methods(methods)
+    _check_settings(metric, random_state, repeats, tune, time_budget)
+    comparison_input = read_views(data, y, groups, sample_weight)
+    comparison_input, options = read_cv(
+        comparison_input,
+        cv,
+        Options([], 0, repeats, metric, int(random_state), bool(tune)),
+    )
+    show_progress = is_interactive() if verbose is None else verbose
+    execution = Execution(
+        out=None if out is None else Path(out),
+        jobs=effective_n_jobs(n_jobs),
+        time_budget=time_budget,
+        trusted=tuple(trusted),
+        follow=run_with_progress if show_progress else run_silently,
+    )
+    if execution.out is not None:
+        execution.out.mkdir(parents=True, exist_ok=True)
+    return run_comparison(comparison_input, chosen, options, execution)
+
+
+def _check_settings(
+    metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any
+) -> None:
+    if metric not in QUALITY_METRICS:
+        raise ValueError(f"metric must be one of {', '.join(QUALITY_METRICS)}, got {metric!r}")
+    is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not is_integer or not 0 <= random_state < 2**31:
+        raise ValueError(f"random_state must be an int between 0 and 2**31 - 1, got {random_state}")
+    if not isinstance(repeats, int | np.integer) or isinstance(repeats, bool) or repeats < 1:
+        raise ValueError(f"repeats must be an int of at least 1, got {repeats!r}")
+    if not isinstance(tune, bool | np.bool_):
+        raise TypeError(f"tune must be True or False, got {tune!r}")
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be positive, got {time_budget!r}")
+
+
+def read_methods(methods: Any) -> list[Method]:
+    """Return the methods that the user means, with unique names."""
+    if methods is None:
+        return [method for method in METHODS.values() if method.in_default_selection]
+    if isinstance(methods, str):
+        if methods == "all":
+            return list(METHODS.values())
+        raise TypeError(f"methods must be a list or a dict, got {methods!r}; write [{methods!r}]")
+    if isinstance(methods, Mapping):
+        named = [_read_named(name, value) for name, value in methods.items()]
+    else:
+        named = [_read_unnamed(value) for value in methods]
+    if not named:
+        raise ValueError("methods is empty")
+    names = [method.name for method in named]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(f"two methods are called {repeated[0]!r}; give names with a dict")
+    return named
+
+
+def _read_unnamed(value: Any) -> Method:
+    if isinstance(value, str):
+        return find_methods([value])[0]
+    if isinstance(value, Method):
+        return value
+    return _read_named(type(value).__name__, value)
+
+
+def _read_named(name: Any, value: Any) -> Method:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"names of methods must be non-empty strings, got {name!r}")
+    if isinstance(value, str):
+        found = find_methods([value])[0]
+        if found.name != name:
+            raise ValueError(
+                f"{value!r} is the method {found.name!r} and keeps its name; it cannot be {name!r}"
+            )
+        return found
+    if name in METHODS:
+        raise ValueError(f"{name!r} is the name of a known method; call yours differently")
+    if isinstance(value, Method):
+        raise TypeError(f"method {name!r}: give a list of Method records, not a dict")
+    return method_from_estimator(name, value)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where and how a comparison runs; nothing here changes its results."""
+
+    out: Path | None = None
+    jobs: int = 1
+    time_budget: float | None = None
+    trusted: tuple[str, ...] = ()
+    follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
+    command: list[str] = field(default_factory=list)
+
+
+def run_comparison(
+    data: ComparisonInput, methods: Iterable[Method], options: Options, execution: Execution
+) -> ComparisonResult:
+    """Run the study, fit the best method to all samples, and write what was asked for."""
+    usable, not_applicable = applicable(methods, data.summary, options.metric)
+    own = {method.name: method for method in usable if METHODS.get(method.name) is not method}
+    options.methods = [method.name for method in usable]
+    run = Run(
+        version=version("consilience"),
+        command=execution.command,
+        options=options,
+        data=data.summary,
+        inputs=data.inputs,
+        target=data.target,
+        on=data.key,
+        single_file=data.single_file,
+        own_methods={name: _describe(method) for name, method in own.items()},
+        not_applicable=not_applicable,
+    )
+    check_cross_validation(run, data.problem)
+    store = Store(":memory:" if execution.out is None else execution.out / "results.sqlite")
+    try:
+        return _run(run, data, own, store, execution)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _describe(method: Method) -> OwnMethod:
+    spec = json.dumps(estimator_spec(method.make_estimator(None)), sort_keys=True)
+    return OwnMethod(method.summary, spec)
+
+
+def _run(
+    run: Run,
+    data: ComparisonInput,
+    own: dict[str, Method],
+    store: Store,
+    execution: Execution,
+) -> ComparisonResult:
+    budget, out = execution.time_budget, execution.out
+    deadline = None if budget is None else time.monotonic() + budget
+
+    def run_batch(tasks: list[Task]) -> None:
+        pending = list(pending_tasks(tasks, store).values())
+        records = run_tasks(
+            pending,
+            store,
+            problems={run.data.name: data.problem},
+            methods=own,
+            jobs=execution.jobs,
+            budget=None if deadline is None else max(0.0, deadline - time.monotonic()),
+        )
+        execution.follow(records, pending, execution.jobs, n_done=len(tasks) - len(pending))
+
+    if out is not None:
+        run.write(out)
+    results = run_study(run, store, run_batch)
+    if results.n_splits < results.n_planned:
+        run.notes.append(
+            f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are complete"
+        )
+    fitted = None
+    if results.best is not None:
+        fitted = refit(run, data.problem, results.best, ChainMap(own, METHODS))  # type: ignore[arg-type]
+    if out is not None:
+        write_file(out / "results.csv", raw_csv(results.main))
+        if fitted is not None and results.best is not None:
+            _save_model(run, data, results.best, fitted, out, execution.trusted)
+        run.write(out)
+        write_report(run, results, store, out)
+    return ComparisonResult(run, data, results, store, fitted)
+
+
+def _save_model(
+    run: Run,
+    data: ComparisonInput,
+    best: str,
+    fitted: BaseEstimator,
+    out: Path,
+    trusted: tuple[str, ...],
+) -> None:
+    """Save the best model; if it has types of the user, only with their consent."""
+    model = TableModel(fitted, data.views, best, run.target, data.single_file, run.on)
+    try:
+        io.save(model, out / MODEL_FILE_NAME, trusted=trusted)
+        run.best = best
+    except TypeError as error:
+        if best not in run.own_methods:
+            raise
+        (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
+        run.notes.append(f"no model was saved: {error}")

@@ -1,0 +1,197 @@
+"""The result of a comparison."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from consilience.benchmark.publish import write_file
+from consilience.benchmark.store import Store
+from consilience.comparison._display import ComparisonDisplay
+from consilience.comparison.inputs import ComparisonInput
+from consilience.comparison.record import Run
+from consilience.comparison.report import summaries
+from consilience.comparison.report.page import build_page
+from consilience.comparison.study import StudyResults
+from consilience.views import MultiViewData
+from consilience.views import _storage as storage
+
+__all__ = ["ComparisonResult"]
+
+
+class ComparisonResult:
+    """Scores of all methods on all splits, and the best method fitted on all samples.
+
+    Tables are dataframes of the library that the data came in, else of pandas or polars if one of
+    them is installed, else lists of dicts.
+
+    Attributes
+    ----------
+    data : MultiViewData
+        The views as they were read; ``cross_val_score`` on them gives the same scores.
+    target : ndarray of shape (n_samples,)
+        The labels.
+    best_method_ : str or None
+        Name of the best method; None if no method succeeded on all splits.
+    best_estimator_ : estimator or None
+        The best method, with its preparation of the views, fitted on all samples.
+    notes_ : list of str
+        What the reader of the ranking should know.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        comparison_input: ComparisonInput,
+        results: StudyResults,
+        store: Store,
+        best_estimator: Any,
+    ) -> None:
+        self._run = run
+        self._results = results
+        self._store = store
+        self._finalizer = weakref.finalize(self, store.close)
+        self.data: MultiViewData = comparison_input.problem.data
+        self.target: np.ndarray = comparison_input.problem.target
+        self.best_method_ = results.best
+        self.best_estimator_ = best_estimator
+        self.notes_ = [*run.data.notes, *_describe_exclusions(run), *run.notes]
+
+    @property
+    def ranking(self) -> Any:
+        """The methods, best first: score, 95 % interval, p-value against the best, seconds."""
+        rows = summaries.ranking(self._run, self._results.main)
+        return self._to_frame(
+            {
+                "rank": [k if row.complete else None for k, row in enumerate(rows, start=1)],
+                "method": [row.method for row in rows],
+                self._run.options.metric: [row.score for row in rows],
+                "low": [row.low for row in rows],
+                "high": [row.high for row in rows],
+                "p_value": [row.p_value for row in rows],
+                "fit_seconds": [row.fit_seconds for row in rows],
+                "predict_seconds": [row.predict_seconds for row in rows],
+                "description": [row.summary for row in rows],
+            }
+        )
+
+    @property
+    def scores(self) -> Any:
+        """Every metric of every fit: method, split, metric, value."""
+        entries = [
+            (record.task.method_name, record.task.index, metric, value)
+            for record in self._results.main.records
+            for metric, value in record.outcome.metrics.items()
+        ]
+        columns = zip(*entries, strict=True) if entries else ([], [], [], [])
+        names = ("method", "split", "metric", "value")
+        return self._to_frame(dict(zip(names, map(list, columns), strict=True)))
+
+    @property
+    def importance_(self) -> Any:
+        """Importance of the views for the best method: means and deviations over folds."""
+        permutation = summaries.importance(self._results, "permutation")
+        shapley = summaries.importance(self._results, "shapley")
+        views = sorted(permutation, key=lambda view: -permutation[view][0])
+        nothing = (np.nan, np.nan)
+        return self._to_frame(
+            {
+                "view": views,
+                "permutation": [permutation[view][0] for view in views],
+                "permutation_std": [permutation[view][1] for view in views],
+                "shapley": [shapley.get(view, nothing)[0] for view in views],
+                "shapley_std": [shapley.get(view, nothing)[1] for view in views],
+            }
+        )
+
+    @property
+    def failures_(self) -> list[dict[str, Any]]:
+        """Fits that failed: method, status, error, and the number of fits concerned."""
+        return [
+            {"method": method, "status": status, "error": error, "n_fits": count}
+            for _, method, status, error, count in self._results.main.failure_summary()
+        ]
+
+    def plot(self, ax: Any = None) -> ComparisonDisplay:
+        """Plot the ranking.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        rows = summaries.ranking(self._run, self._results.main)
+        complete = [row for row in rows if row.complete]
+        return ComparisonDisplay(
+            methods=[row.method for row in complete],
+            scores=np.array([row.score for row in complete]),
+            intervals=np.array([(row.low, row.high) for row in complete]).reshape(-1, 2),
+            metric=self._run.options.metric,
+        ).plot(ax)
+
+    def report(self, path: str | os.PathLike) -> Path:
+        """Write the report, one self-contained page.
+
+        Parameters
+        ----------
+        path : path
+            The file, usually ``*.html``.
+
+        Returns
+        -------
+        Path
+        """
+        path = Path(path)
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder; give the name of a file, such as report.html")
+        write_file(path, build_page(self._run, self._results, self._store))
+        return path
+
+    def __repr__(self) -> str:
+        options, best = self._run.options, self.best_method_
+        n_methods = len(options.methods)
+        head = f"ComparisonResult: {n_methods} methods, {options.split_description}"
+        rows = summaries.ranking(self._run, self._results.main) if best else []
+        lines = [
+            f"{rank:3} {row.method:24} {row.score:.4f}"
+            for rank, row in enumerate(rows, start=1)
+            if row.complete
+        ]
+        return "\n".join([head, *lines])
+
+    def _to_frame(self, columns: dict[str, list[Any]]) -> Any:
+        backend = _frame_library(self.data)
+        if backend is None:
+            names = list(columns)
+            rows = zip(*columns.values(), strict=True)
+            return [dict(zip(names, row, strict=True)) for row in rows]
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _describe_exclusions(run: Run) -> list[str]:
+    return [
+        f"not applicable: {', '.join(methods)}, because {reason}"
+        for reason, methods in run.methods_by_reason().items()
+    ]
+
+
+def _frame_library(data: MultiViewData) -> Any:
+    """The dataframe library of the views, else one that is installed, else None."""
+    for view in data._views.values():
+        if storage.is_dataframe(view):
+            return nw.get_native_namespace(nw.from_native(view))
+    for name in ("pandas", "polars"):
+        if name in sys.modules or importlib.util.find_spec(name) is not None:
+            return name
+    return None

@@ -1,0 +1,175 @@
+"""Input of a comparison: views in memory, a data set by name, or files, as a problem to study."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._targets import check_labels, check_weights
+from consilience.benchmark.problems import Problem
+from consilience.comparison.record import DataSummary, InputFile, ViewPattern, ViewSummary
+from consilience.datasets import load_dataset
+from consilience.tables import FileArgument, TableView, read_tables
+from consilience.views import MultiViewData, as_multiview
+from consilience.views import _storage as storage
+
+__all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
+
+MAX_PATTERNS = 12
+
+
+@dataclass(frozen=True)
+class ComparisonInput:
+    """The problem, the columns of its views, a summary, and the files it was read from."""
+
+    problem: Problem
+    views: dict[str, TableView]
+    summary: DataSummary
+    inputs: list[InputFile]
+    target: str = ""
+    key: str = ""  # column on which files were joined
+    single_file: bool = False
+
+
+def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> ComparisonInput:
+    """Read views in memory with their labels."""
+    data = as_multiview(X)
+    target = check_labels(y, len(data), "compare")
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (len(data),):
+            raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")
+    weight = None if sample_weight is None else check_weights(sample_weight, len(data))
+    problem = Problem(data, target, groups=groups, sample_weight=weight)
+    return _from_problem("data", problem)
+
+
+def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput:
+    """Read and join files; the options are those of ``read_tables``."""
+    joined = read_tables(files, **options)
+    problem = Problem(joined.data, joined.target, groups=joined.groups)
+    summary = _summary(
+        ", ".join(dict.fromkeys(file.path.name for file in files)),
+        problem,
+        views=joined.views,
+        notes=joined.notes,
+    )
+    return ComparisonInput(
+        problem,
+        joined.views,
+        summary,
+        [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        target=options["target"],
+        key=options.get("on") or "",
+        single_file=options.get("views") is not None,
+    )
+
+
+def read_dataset(name: str) -> ComparisonInput:
+    """Read a data set by its name in ``DATASETS``."""
+    bunch = load_dataset(name)
+    problem = Problem(bunch.data, np.asarray(bunch.target), splits=bunch.splits)
+    return _from_problem(name, problem)
+
+
+def _from_problem(name: str, problem: Problem) -> ComparisonInput:
+    views = {view: _describe_columns(problem.data, view) for view in problem.data.view_names}
+    return ComparisonInput(problem, views, _summary(name, problem, views=views), [])
+
+
+def _describe_columns(data: MultiViewData, name: str) -> TableView:
+    view, width = data[name], data.widths[name]
+    text_columns = _text_columns(view) if storage.is_dataframe(view) else []
+    columns = storage.column_names(view) if data.kinds[name] == "features" else None
+    columns = None if columns is None else [str(column) for column in columns]
+    return TableView(columns, text_columns, width, sp.issparse(view), data.kinds[name])
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _summary(
+    name: str,
+    problem: Problem,
+    *,
+    views: dict[str, TableView],
+    notes: Sequence[str] = (),
+) -> DataSummary:
+    data, groups = problem.data, problem.groups
+    classes, counts = np.unique(problem.target, return_counts=True)
+    rows = [
+        ViewSummary(
+            name=view,
+            columns=data.widths[view],
+            content=_describe_content(views[view]),
+            text_columns=len(views[view].text_columns),
+            missing_rows=int((~data.present[:, v]).sum()),
+            missing_cells=round(_share_of_empty_cells(data, v), 6),
+            kind=views[view].kind,
+        )
+        for v, view in enumerate(data.view_names)
+    ]
+    return DataSummary(
+        name=name,
+        samples=len(data),
+        data_hash=problem.fingerprint(),
+        classes=[str(c) for c in classes],
+        counts=counts.tolist(),
+        views=rows,
+        patterns=_patterns(data),
+        notes=list(notes),
+        groups=0 if groups is None else len(np.unique(groups)),
+    )
+
+
+def _text_columns(view: Any) -> list[str]:
+    frame = nw.from_native(view, eager_only=True)
+    return [
+        column
+        for column, dtype in frame.schema.items()
+        if storage.column_to_numeric(frame[column], dtype) is None
+    ]
+
+
+def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
+    """Share of empty cells in the rows that have a view."""
+    view, is_present = data[data.view_names[v]], data.present[:, v]
+    if sp.issparse(view) or not is_present.any():
+        return 0.0
+    if storage.is_dataframe(view):
+        rows = storage.take_rows(view, np.flatnonzero(is_present))
+        frame = nw.from_native(rows, eager_only=True)
+        return sum(column.null_count() for column in frame.iter_columns()) / (
+            frame.shape[0] * frame.shape[1]
+        )
+    values = view[is_present]
+    return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
+
+
+def _describe_content(view: TableView) -> str:
+    if view.kind != "features":
+        return f"{view.kind} matrix"
+    if view.text_columns:
+        return "text" if len(view.text_columns) == view.width else "numbers and text"
+    return "sparse numbers" if view.sparse else "numbers"
+
+
+def _patterns(data: MultiViewData) -> list[ViewPattern]:
+    """The most frequent combinations of views that samples have."""
+    counts = Counter(map(tuple, data.present.tolist()))
+    return [
+        ViewPattern(
+            [n for n, is_present in zip(data.view_names, mask, strict=True) if is_present], count
+        )
+        for mask, count in counts.most_common(MAX_PATTERNS)
+    ]
