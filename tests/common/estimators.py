@@ -44,6 +44,7 @@ OTHER_ESTIMATORS = [
     "LandmarkProjector",
     "LaplacianCompletion",
     "TableEncoder",
+    "ViewPreparer",
     "ViewTransformer",
 ]
 
