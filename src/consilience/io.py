@@ -72,7 +72,6 @@ CONSILIENCE_TYPES = (
     "margin._smvmed.SMVMEDClassifier",
     "margin._smvmed_cv.SMVMEDClassifierCV",
     "margin._svm2k.SVM2KClassifier",
-    "tables._encode.TableEncoder",
     "tables._model.TableModel",
     "tables._model.TableView",
     "views._encode.TableCodes",

@@ -43,7 +43,6 @@ OTHER_ESTIMATORS = [
     "BinnedTreeClassifier",
     "LandmarkProjector",
     "LaplacianCompletion",
-    "TableEncoder",
     "ViewPreparer",
     "ViewTransformer",
 ]

@@ -9,8 +9,8 @@ from consilience.benchmark.work import execute
 from consilience.compare.inputs import _summary
 from consilience.compare.record import Options, Run
 from consilience.compare.study import run_study
-from consilience.tables import TableView, make_preprocessor
-from consilience.views import MultiViewData
+from consilience.tables import TableView
+from consilience.views import MultiViewData, ViewPreparer
 
 
 def problem_of(views, classes, n_each=4, seed=0):
@@ -22,7 +22,7 @@ def problem_of(views, classes, n_each=4, seed=0):
     present = rng.random((len(y), len(data))) < 0.9
     present[:, 0] = True
     data = MultiViewData(data, present=present)
-    return Problem(data, y, preprocessor=make_preprocessor(data))
+    return Problem(data, y, preprocessor=ViewPreparer(scale=True))
 
 
 def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **options):

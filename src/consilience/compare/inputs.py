@@ -19,10 +19,9 @@ from consilience.tables import (
     TableError,
     TableView,
     join_tables,
-    make_preprocessor,
     read_file,
 )
-from consilience.views import MultiViewData
+from consilience.views import MultiViewData, ViewPreparer
 from consilience.views import _storage as storage
 
 __all__ = [
@@ -149,7 +148,7 @@ def read_tables(
         joined.data,
         joined.target,
         groups=joined.groups,
-        preprocessor=make_preprocessor(joined.data),
+        preprocessor=ViewPreparer(scale=True),
     )
     summary.data_hash = problem.fingerprint()
     inputs = [InputFile(str(file.path), _sha256(file.path)) for file in files]
@@ -177,7 +176,7 @@ def read_dataset(name: str) -> ComparisonInput:
         is_sparse = sp.issparse(values)
         views[view] = TableView(columns, [], data.widths[view], is_sparse, data.kinds[view])
     summary = _summary(name, data, target, views=views)
-    problem = Problem(data, target, splits=bunch.splits, preprocessor=make_preprocessor(data))
+    problem = Problem(data, target, splits=bunch.splits, preprocessor=ViewPreparer(scale=True))
     summary.data_hash = problem.fingerprint()
     return ComparisonInput(problem, views, summary, [])
 

@@ -1,9 +1,8 @@
-"""Tables as views: reading and joining files, preprocessing, and models that predict from tables.
+"""Tables as views: reading and joining files, and models that predict from tables.
 
 The only code that reads files of tables. It needs the extra ``tables``.
 """
 
-from consilience.tables._encode import TableEncoder, make_preprocessor
 from consilience.tables._files import Table, TableError, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
@@ -11,11 +10,9 @@ from consilience.tables._model import TableModel, TableView
 __all__ = [
     "JoinedTables",
     "Table",
-    "TableEncoder",
     "TableError",
     "TableModel",
     "TableView",
     "join_tables",
-    "make_preprocessor",
     "read_file",
 ]
