@@ -22,9 +22,9 @@ def test_rows_of_keys():
 
 def test_empty_and_duplicate_keys():
     check_keys([3, 1, 2], table="t", on="id")
-    with pytest.raises(ValueError, match="^t.csv has no 'id' in row 2$"):
+    with pytest.raises(ValueError, match=r"^t\.csv has no 'id' in row 2$"):
         check_keys(["a", None, "a"], table="t.csv", on="id", first_row=1)
-    with pytest.raises(ValueError, match="^t has several rows with 'id' = 'a', 'c'$"):
+    with pytest.raises(ValueError, match=r"^t has several rows with 'id' = 'a', 'c'$"):
         check_keys(["a", "b", "c", "a", "c"], table="t", on="id")
 
 
