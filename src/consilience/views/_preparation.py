@@ -222,16 +222,15 @@ class ViewPreparer(BaseViewTransformer):
 
 def _moments(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each column after imputation; 0 for empty columns."""
-    X = X.astype(np.float64, copy=False)
+    X, weight = X.astype(np.float64, copy=False), np.ones(len(X))
     is_missing = ~np.isfinite(X)
-    if is_missing.any():
-        X = np.where(is_missing, np.nan, X)
-        # cells imputed with the mean add nothing to the sum of squares
-        share_present = 1 - is_missing.mean(axis=0)
-        is_empty = share_present == 0
-        mean, std = column_moments(np.where(is_empty, 0.0, X), np.ones(len(X)))
-        return mean, std * np.sqrt(share_present)
-    return column_moments(X, np.ones(len(X)))
+    if not is_missing.any():
+        return column_moments(X, weight)
+    share_present = 1 - is_missing.mean(axis=0)
+    X = np.where(is_missing, np.where(share_present > 0, np.nan, 0.0), X)
+    mean, std = column_moments(X, weight)
+    # cells imputed with the mean add nothing to the sum of squares
+    return mean, std * np.sqrt(share_present)
 
 
 def _impute(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
