@@ -43,7 +43,7 @@ OTHER_ESTIMATORS = [
     "BinnedTreeClassifier",
     "LandmarkProjector",
     "LaplacianCompletion",
-    "TableEncoder",
+    "ViewPreparer",
     "ViewTransformer",
 ]
 

@@ -16,6 +16,7 @@ from common.estimators import CLASSIFIERS, TAKES_TABLES, VARIANTS
 from conftest import FULL
 from consilience import ViewTransformer
 from consilience.landmark import LandmarkProjector
+from consilience.views import ViewPreparer
 
 TWO_VIEWS = [slice(0, 1), slice(1, None)]
 
@@ -100,8 +101,11 @@ def test_classifier(name, views):
 
 
 @pytest.mark.parametrize("views", [None, TWO_VIEWS], ids=["one view", "two views"])
-def test_transformer(views):
-    results = run_checks(ViewTransformer(MaxAbsScaler(), views=views), TRANSFORMER_FAILURES)
+@pytest.mark.parametrize(
+    "transformer", [ViewTransformer(MaxAbsScaler()), ViewPreparer()], ids=lambda t: type(t).__name__
+)
+def test_transformer(transformer, views):
+    results = run_checks(clone(transformer).set_params(views=views), TRANSFORMER_FAILURES)
     assert_counts(results, N_TRANSFORMER_CHECKS, TRANSFORMER_FAILURES)
 
 

@@ -9,9 +9,10 @@ from consilience import BinnedTreeClassifier, ViewTransformer
 from consilience.distributed import BlockSequence
 from consilience.kernel import LaplacianCompletion
 from consilience.landmark import LandmarkProjector
+from consilience.views import ViewPreparer
 
 OTHERS = [BinnedTreeClassifier(), ViewTransformer("passthrough"), LaplacianCompletion(),
-          LandmarkProjector()]  # fmt: skip
+          LandmarkProjector(), ViewPreparer()]  # fmt: skip
 ESTIMATORS = {type(model).__name__: model for model in [*CLASSIFIERS.values(), *OTHERS]}
 PARAMETERS = [(name, key) for name, model in ESTIMATORS.items() for key in model.get_params(False)]
 

@@ -1,15 +1,13 @@
 """Studies without worker processes, for tests of what comes out of them."""
 
 import numpy as np
-from sklearn.base import clone
 
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
 from consilience.benchmark.work import execute
-from consilience.comparison.inputs import _summary
+from consilience.comparison.inputs import _from_problem
 from consilience.comparison.record import Options, Run
 from consilience.comparison.study import run_study
-from consilience.tables import TableView, make_preprocessor
 from consilience.views import MultiViewData
 
 
@@ -21,14 +19,12 @@ def problem_of(views, classes, n_each=4, seed=0):
     data = {name: rng.normal(size=(len(y), 2)) + codes[:, None] * [1.0, -1.0] for name in views}
     present = rng.random((len(y), len(data))) < 0.9
     present[:, 0] = True
-    data = MultiViewData(data, present=present)
-    return Problem(data, y, preprocessor=make_preprocessor(data))
+    return Problem(MultiViewData(data, present=present), y)
 
 
 def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **options):
     """Run a comparison in this process; the run, its stages and its store."""
-    views = {view: TableView(None, [], 2) for view in problem.data.view_names}
-    summary = _summary(name, problem.data, problem.target, views=views)
+    summary = _from_problem(name, problem).summary
     settings = Options(list(methods), cv, 1, "accuracy", 0, False)
     run = Run(version="0", command=["consilience"], options=settings, data=summary, **options)
 
@@ -42,11 +38,4 @@ def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **opti
     return run, result
 
 
-def fitted(problem, estimator):
-    """The estimator behind the preparation, on all samples."""
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(clone(problem.preprocessor), estimator).fit(problem.data, problem.target)
-
-
-__all__ = ["Store", "fitted", "problem_of", "study"]
+__all__ = ["Store", "problem_of", "study"]

@@ -21,7 +21,7 @@ from consilience.comparison.record import read_run
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset
 from consilience.io import load
-from consilience.tables import make_preprocessor
+from consilience.views import ViewPreparer
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], 12)
@@ -48,7 +48,7 @@ def small(estimator):
 
 
 def learns(estimator, data):
-    model = make_pipeline(make_preprocessor(data), small(estimator))
+    model = make_pipeline(ViewPreparer(scale=True), small(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data[::2], Y[::2]).predict(data[1::2])
@@ -104,7 +104,7 @@ def test_what_is_tuned_is_the_method_itself(method):
     data = views("features", "features")
     recipe = RECIPES[method]
     probabilities = [
-        make_pipeline(make_preprocessor(data), build(0)).fit(data, Y).predict_proba(data)
+        make_pipeline(ViewPreparer(scale=True), build(0)).fit(data, Y).predict_proba(data)
         for build in (recipe.build, recipe.build_tunable)
     ]
     # folds inside a method scale anew

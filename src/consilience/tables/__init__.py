@@ -1,4 +1,4 @@
-"""Tables as views: reading and joining files, preprocessing, and models that predict from tables.
+"""Tables as views: reading and joining files, and models that predict from tables.
 
 The only code that reads files of tables. It needs the extra ``tables``.
 """

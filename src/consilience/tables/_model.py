@@ -128,14 +128,15 @@ class TableModel:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from consilience.tables import Table, TableModel, join_tables, make_preprocessor
     >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.tables import Table, TableModel, join_tables
+    >>> from consilience.views import ViewPreparer
     >>> from sklearn.pipeline import make_pipeline
     >>> columns = {"a": [0.0, 1, 0, 1], "b": ["x", "y", "x", "y"], "ill": ["n", "j", "n", "j"]}
     >>> table = pa.table(columns)
     >>> views = {"v": ["a"], "w": ["b"]}
     >>> joined = join_tables({"t": Table("t.csv", table)}, target="ill", views=views)
-    >>> pipeline = make_pipeline(make_preprocessor(joined.data), LateFusionClassifier())
+    >>> pipeline = make_pipeline(ViewPreparer(scale=True), LateFusionClassifier())
     >>> pipeline = pipeline.fit(joined.data, joined.target)
     >>> model = TableModel(pipeline, joined.views, "Late fusion", "ill")
     >>> model.predict({"v": pa.table({"a": [0.1, 0.9]})}).tolist()

@@ -2,6 +2,7 @@
 
 from consilience.views._convert import as_multiview
 from consilience.views._data import MultiViewData
+from consilience.views._preparation import ViewPreparer
 from consilience.views._transform import ViewTransformer
 
-__all__ = ["MultiViewData", "ViewTransformer", "as_multiview"]
+__all__ = ["MultiViewData", "ViewPreparer", "ViewTransformer", "as_multiview"]

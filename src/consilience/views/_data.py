@@ -195,9 +195,9 @@ class MultiViewData:
         >>> data.present.tolist()
         [[True, False], [True, True], [False, True]]
         """
-        from consilience.views._tables import join_tables
+        from consilience.views._join import join_dataframes
 
-        return join_tables(tables, on)
+        return join_dataframes(tables, on)
 
     # -- properties --------------------------------------------------------------------------
 

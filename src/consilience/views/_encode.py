@@ -17,7 +17,7 @@ import numpy as np
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 
-__all__ = ["TableCodes", "encode_tables", "fit_table_codes"]
+__all__ = ["TableCodes", "encode_tables", "fit_codes", "fit_table_codes"]
 
 MAX_CATEGORIES = 30  # number of most frequent categories that get a column of their own
 
@@ -28,6 +28,17 @@ class TableCodes:
 
     categories: tuple[tuple[Any, ...] | None, ...]
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether some column is categorical."""
+        return any(values is not None for values in self.categories)
+
+    @property
+    def is_indicator(self) -> np.ndarray:
+        """Mask of the encoded columns that stand for a category."""
+        widths = [1 if values is None else len(values) for values in self.categories]
+        return np.repeat([values is not None for values in self.categories], widths)
+
     def encode(self, view: Any, name: str) -> np.ndarray:
         """Encode a table as floats, with one column for each category."""
         if not storage.is_dataframe(view):
@@ -36,11 +47,13 @@ class TableCodes:
                 "dataframe with the same columns"
             )
         frame = nw.from_native(view, eager_only=True)
-        blocks = []
+        blocks = [np.empty((len(frame), 0))]
         for j, categories in enumerate(self.categories):
             column = frame[:, j]
             if categories is None:
                 values = storage.column_to_numeric(column, column.dtype)
+                if values is None and column.is_null().all():
+                    values = np.full(len(frame), np.nan)  # a column of None has no numeric dtype
                 if values is None:
                     raise ValueError(
                         f"view {name!r}: column {column.name!r} was numeric in fit but is not now"
@@ -53,16 +66,21 @@ class TableCodes:
         return np.hstack(blocks)
 
 
+def fit_codes(view: Any, name: str) -> TableCodes:
+    """Learn the categories of one table."""
+    frame = nw.from_native(view, eager_only=True)
+    columns = [frame[:, j] for j in range(frame.shape[1])]
+    return TableCodes(tuple(_categories(column, name) for column in columns))
+
+
 def fit_table_codes(data: MultiViewData) -> dict[str, TableCodes]:
     """Learn the categories of the views that are tables with categorical columns."""
     codes = {}
     for v, (name, view) in enumerate(data.items()):
         if data.kinds[name] == "features" and storage.is_dataframe(view):
             rows = np.flatnonzero(data.present[:, v])
-            categories = _categories(storage.take_rows(view, rows), name)
-            if any(values is not None for values in categories):
-                codes[name] = TableCodes(tuple(categories))
-    return codes
+            codes[name] = fit_codes(storage.take_rows(view, rows), name)
+    return {name: table_codes for name, table_codes in codes.items() if table_codes.has_categories}
 
 
 def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> MultiViewData:
@@ -76,18 +94,15 @@ def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> Multi
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
 
 
-def _categories(view: Any, name: str) -> list[tuple[Any, ...] | None]:
-    frame = nw.from_native(view, eager_only=True)
-    out: list[tuple[Any, ...] | None] = []
-    for j, (column, dtype) in enumerate(frame.schema.items()):
-        if storage.column_to_numeric(frame[:, j], dtype) is not None:
-            out.append(None)
-            continue
-        if dtype.is_temporal() or dtype.is_nested():
-            raise ValueError(
-                f"view {name!r} has a column that is neither numeric nor categorical: {column!r}"
-            )
-        counts = Counter(v for v in frame[:, j].to_list() if v is not None and v == v)
-        ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        out.append(tuple(value for value, _ in ranked[:MAX_CATEGORIES]))
-    return out
+def _categories(column: nw.Series, name: str) -> tuple[Any, ...] | None:
+    """Most frequent categories of a column; None if it is numeric."""
+    dtype = column.dtype
+    if storage.column_to_numeric(column, dtype) is not None:
+        return None
+    if dtype.is_temporal() or dtype.is_nested():
+        raise ValueError(
+            f"view {name!r} has a column that is neither numeric nor categorical: {column.name!r}"
+        )
+    counts = Counter(v for v in column.drop_nulls().to_list() if v == v)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    return tuple(value for value, _ in ranked[:MAX_CATEGORIES])

@@ -13,7 +13,7 @@ from consilience.views._columns import default_names
 from consilience.views._data import MultiViewData
 from consilience.views._pairwise import PAIRWISE
 
-__all__ = ["ViewLayout", "check_values"]
+__all__ = ["ViewLayout", "check_columns", "check_values"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ViewLayout:
                 raise ValueError(
                     f"view {name!r} has {data.widths[name]} columns, but had {width} in fit"
                 )
-            _check_columns(name, columns, _columns(data, name))
+            check_columns(name, columns, _columns(data, name))
         if data.view_names == self.names:
             return data
         return self._complete(data)
@@ -94,9 +94,10 @@ def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _check_columns(
+def check_columns(
     view: str, fitted: tuple[str, ...] | None, columns: tuple[str, ...] | None
 ) -> None:
+    """Check that the column names of a view, if it has any, are those seen in fit."""
     if fitted is None or columns is None or fitted == columns:
         return
     for j, (old, new) in enumerate(zip(fitted, columns, strict=True)):

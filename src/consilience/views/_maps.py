@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from consilience.views._normal_scores import NormalScores, fit_normal_scores, standardise
 
-__all__ = ["ViewMap", "ViewMapper", "fit_view_map"]
+__all__ = ["MIN_RELATIVE_STD", "ViewMap", "ViewMapper", "column_moments", "fit_view_map"]
 
 # a histogram has at least this share of zeros; see docs/results/default.md
 HISTOGRAM_MIN_ZEROS = 0.3
@@ -26,6 +26,8 @@ HISTOGRAM_MIN_ZEROS = 0.3
 HISTOGRAM_MAX_RATIO = 100.0
 CLIP = 3.0
 ROOT_HALF = 0.5**0.5
+# columns whose standard deviation is lost in rounding, relative to the mean, count as constant
+MIN_RELATIVE_STD = 1e-12
 DENSE_ABOVE = 0.3  # density above which a sparse view is converted to a dense one
 
 
@@ -94,9 +96,8 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
         scale = top * np.sqrt(share @ squares)
         return ViewMap("scaled", varying, np.zeros(1), np.maximum(scale, 1e-300), True)
     varying = _varying(X)
-    mean, scale = _moments(np.asarray(X[:, varying], dtype=np.float64), weight)
-    # columns whose standard deviation is lost in rounding count as constant
-    significant = scale > 1e-12 * np.abs(mean)
+    mean, scale = column_moments(np.asarray(X[:, varying], dtype=np.float64), weight)
+    significant = scale > MIN_RELATIVE_STD * np.abs(mean)
     varying, mean, scale = varying[significant], mean[significant], scale[significant]
     ranks = fit_normal_scores(X[:, varying], mean, scale, weight)
     return ViewMap("standard", varying, mean, scale, False, ranks if ranks.width else None)
@@ -155,7 +156,7 @@ def _varying(X: Any) -> np.ndarray:
     return np.flatnonzero(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
 
 
-def _moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def column_moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and standard deviation of the columns, ignoring NaN and without overflow."""
     largest = np.fmax.reduce(np.abs(X), axis=0, initial=1e-300)
     X = X / largest

@@ -1,13 +1,17 @@
-"""ViewTransformer: one transformer per view, as a Pipeline step that keeps the views separate."""
+"""ViewTransformer: one transformer per view, as a Pipeline step that keeps the views separate.
+
+``BaseViewTransformer`` fits and applies the transformers; a subclass says which view gets which.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -26,10 +30,149 @@ from consilience.views._input import read_input
 from consilience.views._pairwise import PAIRWISE, check_pairwise
 from consilience.views._params import PerViewParams, per_view
 
-__all__ = ["ViewTransformer"]
+__all__ = ["BaseViewTransformer", "ViewTransformer"]
 
 
-class ViewTransformer(TransformerMixin, PerViewParams):
+class BaseViewTransformer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class of Pipeline steps that transform each view by itself."""
+
+    _parameter_constraints: dict[str, list[Any]]
+
+    @abstractmethod
+    def _make_transformers(self, data: MultiViewData) -> dict[str, Any]:
+        """Return an unfitted transformer, or "passthrough", for every view."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the transformers.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Training samples.
+        y : array of shape (n_samples,), optional
+            Labels, for transformers that use them.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> MultiViewData:
+        """Fit the transformers and transform the training samples.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Training samples.
+        y : array of shape (n_samples,), optional
+            Labels, for transformers that use them.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        return self._fit_transform(X, y)
+
+    def transform(self, X: Any) -> MultiViewData:
+        """Transform every view.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix or any multi-view input
+            Samples with the views seen in fit.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        check_is_fitted(self)
+        data = read_input(self, X, reset=False, numeric=False)
+        outputs: dict[str, Any] = {}
+        for v, name in enumerate(data.view_names):
+            transformer, present = self.transformers_[name], data.present[:, v]
+            if transformer in (None, "passthrough") or not present.any():
+                outputs[name] = None
+            else:
+                part = data.select([name])[present]
+                outputs[name] = transformer.transform(self._values(part, name))
+        return self._assemble(data, outputs)
+
+    def _fit_transform(self, X: Any, y: Any) -> MultiViewData:
+        validate_parameters(self)
+        data = read_input(self, X, reset=True, numeric=False)
+        y = None if y is None else np.asarray(y)
+        if y is not None and len(y) != len(data):
+            raise ValueError(f"X has {len(data)} samples, but y has {len(y)}")
+        transformers = self._make_transformers(data)
+        self.transformers_: dict[str, Any] = {}
+        self._references: dict[str, Any] = {}
+        self._widths: dict[str, int] = {}
+        outputs: dict[str, Any] = {}
+        for v, (name, transformer) in enumerate(transformers.items()):
+            present = data.present[:, v]
+            self._widths[name] = data.widths[name]
+            if transformer == "passthrough" or not present.any():
+                self.transformers_[name] = transformer if present.any() else None
+                outputs[name] = None
+                _warn_if_unseen(name, present)
+                continue
+            part = data.select([name])[present]
+            is_pairwise = True if isinstance(transformer, KernelCenterer) else None
+            check_pairwise(transformer, data.kinds[name], name, takes=is_pairwise)
+            if data.kinds[name] in PAIRWISE:
+                self._references[name] = part.reference()
+            self.transformers_[name] = clone(transformer)
+            labels = None if y is None else y[present]
+            outputs[name] = self.transformers_[name].fit_transform(self._values(part, name), labels)
+            self._widths[name] = outputs[name].shape[1]
+        return self._assemble(data, outputs)
+
+    def _values(self, data: MultiViewData, name: str) -> Any:
+        if name in self._references:
+            return data.against(name, self._references[name])
+        return _documents_for(self.transformers_[name], data[name])
+
+    def _assemble(self, data: MultiViewData, outputs: dict[str, Any]) -> MultiViewData:
+        views: dict[str, Any] = {}
+        kinds, column_ids, is_present = data.kinds, {}, data.present.copy()
+        for v, (name, output) in enumerate(outputs.items()):
+            transformer = self.transformers_[name]
+            if transformer == "passthrough":
+                views[name] = data[name]
+                if kinds[name] in PAIRWISE:
+                    column_ids[name] = data.column_ids[name]
+                continue
+            if isinstance(transformer, KernelCenterer):
+                column_ids[name] = self._references[name].ids
+            else:
+                kinds[name] = "features"
+            present = data.present[:, v]
+            if output is None:
+                # no row to transform, or none to learn from: missing in every row
+                views[name] = np.full((len(data), self._widths[name]), np.nan)
+                is_present[:, v] = False
+            else:
+                views[name] = output if present.all() else _expand(output, present)
+        out = MultiViewData(
+            views,
+            present=is_present,
+            sample_ids=data.sample_ids,
+            kinds=kinds,
+            column_ids=column_ids,
+        )
+        out._origin = data._origin
+        return out
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class ViewTransformer(BaseViewTransformer, PerViewParams):
     """Apply a transformer to every view, or a different one to each.
 
     Each transformer is fitted only on the rows where its view is present; missing rows stay
@@ -83,133 +226,8 @@ class ViewTransformer(TransformerMixin, PerViewParams):
         self.transformer = transformer
         self.views = views
 
-    def fit(self, X: Any, y: Any = None) -> ViewTransformer:
-        """Fit the transformers.
-
-        Parameters
-        ----------
-        X : MultiViewData, matrix or any multi-view input
-            Training samples.
-        y : array of shape (n_samples,), optional
-            Labels, for transformers that use them.
-
-        Returns
-        -------
-        self
-        """
-        self._fit_transform(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> MultiViewData:
-        """Fit the transformers and transform the training samples.
-
-        Parameters
-        ----------
-        X : MultiViewData, matrix or any multi-view input
-            Training samples.
-        y : array of shape (n_samples,), optional
-            Labels, for transformers that use them.
-
-        Returns
-        -------
-        MultiViewData
-        """
-        return self._fit_transform(X, y)
-
-    def transform(self, X: Any) -> MultiViewData:
-        """Transform every view.
-
-        Parameters
-        ----------
-        X : MultiViewData, matrix or any multi-view input
-            Samples with the views seen in fit.
-
-        Returns
-        -------
-        MultiViewData
-        """
-        check_is_fitted(self)
-        data = read_input(self, X, reset=False, numeric=False)
-        outputs: dict[str, Any] = {}
-        for v, name in enumerate(data.view_names):
-            transformer, present = self.transformers_[name], data.present[:, v]
-            if transformer in (None, "passthrough") or not present.any():
-                outputs[name] = None
-            else:
-                outputs[name] = transformer.transform(self._values(data[present], name))
-        return self._assemble(data, outputs)
-
-    def _fit_transform(self, X: Any, y: Any) -> MultiViewData:
-        validate_parameters(self)
-        data = read_input(self, X, reset=True, numeric=False)
-        y = None if y is None else np.asarray(y)
-        if y is not None and len(y) != len(data):
-            raise ValueError(f"X has {len(data)} samples, but y has {len(y)}")
-        transformers = per_view(self.transformer, data.view_names, "transformer")
-        self.transformers_: dict[str, Any] = {}
-        self._references: dict[str, Any] = {}
-        self._widths: dict[str, int] = {}
-        outputs: dict[str, Any] = {}
-        for v, (name, transformer) in enumerate(transformers.items()):
-            present = data.present[:, v]
-            self._widths[name] = data.widths[name]
-            if transformer == "passthrough" or not present.any():
-                self.transformers_[name] = transformer if present.any() else None
-                outputs[name] = None
-                _warn_if_unseen(name, present)
-                continue
-            part = data[present]
-            is_pairwise = True if isinstance(transformer, KernelCenterer) else None
-            check_pairwise(transformer, data.kinds[name], name, takes=is_pairwise)
-            if data.kinds[name] in PAIRWISE:
-                self._references[name] = part.reference()
-            self.transformers_[name] = clone(transformer)
-            labels = None if y is None else y[present]
-            outputs[name] = self.transformers_[name].fit_transform(self._values(part, name), labels)
-            self._widths[name] = outputs[name].shape[1]
-        return self._assemble(data, outputs)
-
-    def _values(self, data: MultiViewData, name: str) -> Any:
-        if name in self._references:
-            return data.against(name, self._references[name])
-        return _documents_for(self.transformers_[name], data[name])
-
-    def _assemble(self, data: MultiViewData, outputs: dict[str, Any]) -> MultiViewData:
-        views: dict[str, Any] = {}
-        kinds, column_ids, is_present = data.kinds, {}, data.present.copy()
-        for v, (name, output) in enumerate(outputs.items()):
-            transformer = self.transformers_[name]
-            if transformer == "passthrough":
-                views[name] = data[name]
-                if kinds[name] in PAIRWISE:
-                    column_ids[name] = data.column_ids[name]
-                continue
-            if isinstance(transformer, KernelCenterer):
-                column_ids[name] = self._references[name].ids
-            else:
-                kinds[name] = "features"
-            present = data.present[:, v]
-            if output is None:
-                # no row to transform, or none to learn from: missing in every row
-                views[name] = np.full((len(data), self._widths[name]), np.nan)
-                is_present[:, v] = False
-            else:
-                views[name] = output if present.all() else _expand(output, present)
-        out = MultiViewData(
-            views,
-            present=is_present,
-            sample_ids=data.sample_ids,
-            kinds=kinds,
-            column_ids=column_ids,
-        )
-        out._origin = data._origin
-        return out
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
+    def _make_transformers(self, data: MultiViewData) -> dict[str, Any]:
+        return per_view(self.transformer, data.view_names, "transformer")
 
 
 def _warn_if_unseen(name: str, present: np.ndarray) -> None:

@@ -5,12 +5,31 @@ import pyarrow as pa
 import pytest
 
 from consilience import MultiViewData
+from consilience.views._join import check_keys, outer_join
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 
 
+def test_rows_of_keys():
+    ids, rows = outer_join({"a": ["u", "v"], "b": ["w", "u"], "c": []})
+    assert ids == ["u", "v", "w"]
+    assert {name: r.tolist() for name, r in rows.items()} == {
+        "a": [0, 1, -1],
+        "b": [1, -1, 0],
+        "c": [-1, -1, -1],
+    }
+
+
+def test_empty_and_duplicate_keys():
+    check_keys([3, 1, 2], table="t", on="id")
+    with pytest.raises(ValueError, match=r"^t\.csv has no 'id' in row 2$"):
+        check_keys(["a", None, "a"], table="t.csv", on="id", first_row=1)
+    with pytest.raises(ValueError, match=r"^t has several rows with 'id' = 'a', 'c'$"):
+        check_keys(["a", "b", "c", "a", "c"], table="t", on="id")
+
+
 @pytest.mark.parametrize("frame", FRAMES)
-def test_outer_join(frame):
+def test_outer_join_of_dataframes(frame):
     rna = frame({"patient": ["p3", "p1"], "g1": [1.0, 2.0], "g2": [3.0, 4.0]})
     protein = frame({"level": [7, 8, 9], "patient": ["p2", "p1", "p4"]})
     data = MultiViewData.from_tables({"rna": rna, "protein": protein}, on="patient")
@@ -54,9 +73,14 @@ def test_a_row_without_values_is_missing():
             "table 'a' has several rows with 'id' = 1",
         ),
         (
+            {"a": pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "x": [1, 2]})},
+            ValueError,
+            "table 'a' has no 'id' in row 1",
+        ),
+        (
             {"a": pl.DataFrame({"id": ["u", None], "x": [1, 2]})},
             ValueError,
-            "table 'a' has no value of the key 'id' in row 1",
+            "table 'a' has no 'id' in row 1",
         ),
         (
             {

@@ -1,9 +1,9 @@
-"""Join of tables by a key column; each table becomes a view."""
+"""Outer join by key: of sequences of keys, and of dataframes that become views."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,51 @@ import numpy as np
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 
-__all__ = ["join_tables"]
+__all__ = ["check_keys", "join_dataframes", "outer_join"]
 
 
-def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
+def outer_join(
+    keys: Mapping[str, Sequence[Hashable]],
+) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """Match the rows of tables by key.
+
+    Parameters
+    ----------
+    keys : dict of table -> sequence
+        The key of each row; unique within a table.
+
+    Returns
+    -------
+    ids : list
+        All keys, in order of first appearance.
+    rows : dict of table -> int array of shape (n_ids,)
+        The row of each key, −1 where the table does not have it.
+    """
+    ids = list(dict.fromkeys(key for table_keys in keys.values() for key in table_keys))
+    rows = {}
+    for name, table_keys in keys.items():
+        row_of_key = {key: row for row, key in enumerate(table_keys)}
+        rows[name] = np.array([row_of_key.get(key, -1) for key in ids], dtype=np.intp)
+    return ids, rows
+
+
+def check_keys(keys: Sequence[Hashable | None], *, table: str, on: str, first_row: int = 0) -> None:
+    """Check that no key is empty (None) or occurs twice.
+
+    ``table`` is how error messages refer to the table, ``on`` its key column, and ``first_row`` the
+    number of its first row.
+    """
+    for row, key in enumerate(keys, start=first_row):
+        if key is None:
+            raise ValueError(f"{table} has no {on!r} in row {row}")
+    duplicates = [key for key, count in Counter(keys).items() if count > 1]
+    if duplicates:
+        raise ValueError(
+            f"{table} has several rows with {on!r} = {storage.format_list(duplicates)}"
+        )
+
+
+def join_dataframes(tables: Mapping[str, Any], on: str) -> MultiViewData:
     """Outer join on the column ``on``; samples are in order of first appearance."""
     if not isinstance(tables, Mapping) or not tables:
         raise TypeError(
@@ -28,15 +69,13 @@ def join_tables(tables: Mapping[str, Any], on: str) -> MultiViewData:
     if len(set().union(*types.values())) > 1:
         listed = ", ".join(f"{name!r} has {' and '.join(sorted(k))}" for name, k in types.items())
         raise TypeError(f"the key {on!r} has different types in the tables: {listed}")
-    ids = list(dict.fromkeys(key for values in keys.values() for key in values))
+    ids, rows = outer_join(keys)
     views, present = {}, np.zeros((len(ids), len(frames)), dtype=bool)
     for v, (name, frame) in enumerate(frames.items()):
-        row_of = {key: row for row, key in enumerate(keys[name])}
-        rows = np.array([row_of.get(key, -1) for key in ids])
         table = frame.drop(on).to_native()
         # row 0 is a placeholder for absent samples, whose values are never read
-        views[name] = storage.take_rows(table, np.maximum(rows, 0))
-        present[:, v] = (rows >= 0) & ~storage.missing_rows(views[name])
+        views[name] = storage.take_rows(table, np.maximum(rows[name], 0))
+        present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
     return MultiViewData(views, present=present, sample_ids=ids)
 
 
@@ -64,16 +103,11 @@ def _read_table(name: str, table: Any, on: str) -> nw.DataFrame:
 
 
 def _keys(name: str, frame: nw.DataFrame, on: str) -> list[Any]:
-    column = frame[on]
-    if column.is_null().any():
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ValueError(f"table {name!r} has no value of the key {on!r} in row {row}")
-    values = column.to_list()
-    if not values:
+    if len(frame) == 0:
         raise ValueError(f"table {name!r} has no rows")
-    duplicates = [key for key, count in Counter(values).items() if count > 1]
-    if duplicates:
-        raise ValueError(
-            f"table {name!r} has several rows with {on!r} = {storage.format_list(duplicates)}"
-        )
-    return values
+    is_empty = frame[on].is_null().to_list()
+    keys = [
+        None if empty else key for key, empty in zip(frame[on].to_list(), is_empty, strict=True)
+    ]
+    check_keys(keys, table=f"table {name!r}", on=on)
+    return keys
