@@ -22,6 +22,7 @@ BELOW_FAMILIES = [
     "_docstring",
     "_estimators",
     "_kernel_views",
+    "_method",
     "_parameters",
     "_solvers",
     "_targets",
@@ -30,7 +31,16 @@ BELOW_FAMILIES = [
     "distributed",
     "views",
 ]
-LAZY_SUBPACKAGES = ["benchmark", "datasets", "distributed", "inspection", "io", "tables"]
+LAZY_SUBPACKAGES = [
+    "benchmark",
+    "comparison",
+    "datasets",
+    "distributed",
+    "inspection",
+    "io",
+    "methods",
+    "tables",
+]
 ALLOWED = {
     "_compat": [],
     "_core": [],
@@ -42,6 +52,7 @@ ALLOWED = {
     "_kernel_views": ["_parameters", "_solvers", "views"],
     "_targets": ["views"],
     "_estimators": [],
+    "_method": ["_estimators", "views"],
     "_training": ["_targets", "views"],
     "distributed": ["_targets", "_training", "views"],
     "_base": [
@@ -58,10 +69,11 @@ ALLOWED = {
     "inspection": ["views"],
     "io": [],
     "tables": ["views"],
-    "benchmark": ["datasets", "inspection", "views", *FAMILIES],
-    "compare": ["benchmark", "datasets", "io", "tables", "views"],
-    "report": ["benchmark", "compare"],
-    "cli": ["benchmark", "compare", "datasets", "io", "report", "tables"],
+    "_baselines": ["_estimators", "_method", "views", *FAMILIES],
+    "methods": ["_base", "_estimators", "_method", "views", *FAMILIES],
+    "benchmark": ["_estimators", "datasets", "inspection", "methods", "tables", "views"],
+    "comparison": ["_targets", "benchmark", "datasets", "io", "methods", "tables", "views"],
+    "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
     "_binned_tree": ["_core", "_parameters", "_targets"],
     # the other subpackages are named for type checkers only: test_import_is_light
     "__init__": [*FAMILIES, "_binned_tree", *LAZY_SUBPACKAGES, "views"],
@@ -72,19 +84,18 @@ PACKAGES_OF_EXTRAS = {
 }  # fmt: skip
 # only downloads need these
 PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
-# the engine of benchmarks is for the command line; recipes and statistics are for everybody
+# the engine needs an extra; records of methods and statistics are for everybody
 MAY_USE_EXTRAS = {
-    "benchmark": {"msgspec"},
+    "benchmark": {"msgspec", "rich"},
     "cli": PACKAGES_OF_EXTRAS,
-    "compare": {"msgspec"},
+    "comparison": {"jinja2", "matplotlib", "msgspec"},
     "distributed": {"dask", "distributed"},
     "inspection": {"matplotlib"},
     "io": {"skops"},
-    "report": {"jinja2", "matplotlib"},
     "tables": {"pyarrow"},
 }
 DRAWS = ("benchmark/figures.py", "benchmark/publish.py")
-NEEDS_NO_EXTRA = ("benchmark/__init__.py", "benchmark/recipes.py", "benchmark/statistics.py")
+NEEDS_NO_EXTRA = ("benchmark/__init__.py", "benchmark/statistics.py")
 
 
 def imports(path):

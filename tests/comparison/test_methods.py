@@ -5,18 +5,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-
-from consilience import MultiViewData
 from consilience.benchmark.recipes import RECIPES, get_recipes
-from consilience.benchmark.tasks import Task, apply_settings, build_method
-from consilience.cli import main
 from consilience.comparison.defaults import (
     DEFAULT_METHODS,
     TUNING_GRIDS,
     disable_scaling,
     incompatibility,
 )
+from sklearn.pipeline import make_pipeline
+
+from consilience import MultiViewData
+from consilience.benchmark.tasks import Task, apply_settings, build_method
+from consilience.cli import main
 from consilience.comparison.record import read_run
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.studies import command, count_results, run_in_process, start
-from compare import stories
+from comparison import stories
 from conftest import FULL
 
 ARGUMENTS = ["compare", "wide.csv", "--views", "a=a0:a4,b=b0:b5", "--target", "outcome",

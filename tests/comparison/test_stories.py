@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from compare import stories
+from comparison import stories
 from consilience.benchmark.store import Store
 from consilience.cli import main
 from consilience.comparison.record import read_run

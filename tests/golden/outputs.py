@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmark.studies import SUITE, run_in_process
 from common.estimators import CLASSIFIERS, PRECOMPUTED
-from compare.stories import patients
+from comparison.stories import patients
 from consilience import BinnedTreeClassifier, MultiViewData, ViewTransformer
 from consilience.distributed import BlockSequence
 from consilience.kernel import LaplacianCompletion

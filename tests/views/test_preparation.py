@@ -46,7 +46,7 @@ def test_equals_scikit_learn_on_numbers():
     X, new = numbers(), numbers(seed=1)
     imputer = SimpleImputer().fit(X)
     scaler = make_pipeline(SimpleImputer(), StandardScaler()).fit(X)
-    plain, scaled = ColumnPreparer().fit(X), ColumnPreparer(scale=True).fit(X)
+    plain, scaled = ColumnPreparer().fit(X), ColumnPreparer(scale="standard").fit(X)
     for rows in (X, new):
         np.testing.assert_allclose(plain.transform(rows), imputer.transform(rows), rtol=1e-12)
         np.testing.assert_allclose(scaled.transform(rows), scaler.transform(rows), atol=1e-12)
@@ -55,7 +55,7 @@ def test_equals_scikit_learn_on_numbers():
 def test_equals_standard_scaler_on_complete_numbers():
     X, new = np.nan_to_num(numbers()), np.nan_to_num(numbers(seed=1))
     expected = StandardScaler().fit(X).transform(new)
-    np.testing.assert_allclose(ColumnPreparer(scale=True).fit(X).transform(new), expected)
+    np.testing.assert_allclose(ColumnPreparer(scale="standard").fit(X).transform(new), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, bool])
@@ -68,10 +68,10 @@ def test_dtypes():
     X = numbers().astype(np.float32)
     for scale in (False, True):
         assert ColumnPreparer(scale=scale).fit_transform(X).dtype == np.float32
-    exact = ColumnPreparer(scale=True).fit_transform(X.astype(np.float64))
-    np.testing.assert_allclose(ColumnPreparer(scale=True).fit_transform(X), exact, atol=1e-6)
+    exact = ColumnPreparer(scale="standard").fit_transform(X.astype(np.float64))
+    np.testing.assert_allclose(ColumnPreparer(scale="standard").fit_transform(X), exact, atol=1e-6)
     for X in (np.arange(6).reshape(3, 2), np.eye(3, dtype=bool), np.eye(3, dtype=np.float16)):
-        out = ColumnPreparer(scale=True).fit_transform(X)
+        out = ColumnPreparer(scale="standard").fit_transform(X)
         assert out.dtype == np.float64
         np.testing.assert_allclose(out, StandardScaler().fit_transform(X.astype(float)))
     cells = np.array([[1, None], [3, 2.0]], dtype=object)
@@ -82,7 +82,7 @@ def test_new_empty_cells_are_imputed_with_training_means():
     X = np.array([[1.0, 10.0], [3.0, 30.0]])
     new = np.array([[np.nan, 40.0], [5.0, np.nan]])
     np.testing.assert_array_equal(ColumnPreparer().fit(X).transform(new), [[2, 40], [5, 20]])
-    scaled = ColumnPreparer(scale=True).fit(X).transform(new)
+    scaled = ColumnPreparer(scale="standard").fit(X).transform(new)
     np.testing.assert_allclose(scaled, [[0, 2], [3, 0]])
     integers = ColumnPreparer().fit(X.astype(int))
     np.testing.assert_array_equal(integers.transform(new), [[2, 40], [5, 20]])
@@ -101,7 +101,7 @@ def test_column_that_is_empty_in_training_becomes_zero(scale):
 
 def test_constant_columns_become_zero():
     X = np.column_stack([np.full(7, 0.1), np.full(7, 1e300), np.zeros(7), np.arange(7)])
-    preparer = ColumnPreparer(scale=True).fit(X)
+    preparer = ColumnPreparer(scale="standard").fit(X)
     assert (preparer.transform(X)[:, :3] == 0).all()
     assert (preparer.transform(X + 5)[:, :3] == 0).all()
 
@@ -109,11 +109,11 @@ def test_constant_columns_become_zero():
 def test_large_offsets_and_huge_values():
     Z = np.random.RandomState(0).randn(50, 1)
     Z = (Z - Z.mean()) / Z.std()
-    out = ColumnPreparer(scale=True).fit_transform(Z + 1e9)
+    out = ColumnPreparer(scale="standard").fit_transform(Z + 1e9)
     np.testing.assert_allclose(out, Z, atol=1e-5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        huge = ColumnPreparer(scale=True).fit_transform(Z / np.abs(Z).max() * 1.7e308)
+        huge = ColumnPreparer(scale="standard").fit_transform(Z / np.abs(Z).max() * 1.7e308)
     np.testing.assert_allclose(huge, Z, atol=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_infinite_values_are_left_for_the_classifier_to_name():
     for scale in (False, True):
         out = ColumnPreparer(scale=scale).fit_transform(X)
         assert np.argwhere(~np.isfinite(out)).tolist() == [[4, 1]]
-    model = make_pipeline(ViewPreparer(scale=True), LateFusionClassifier())
+    model = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
     with pytest.raises(ValueError, match="infinity: view 'a', row 4, column 1"):
         model.fit({"a": X}, np.arange(10) % 2)
 
@@ -135,7 +135,7 @@ def test_infinite_values_are_left_for_the_classifier_to_name():
 def test_dataframe_libraries_agree(frame):
     expected = [[20, 0, 1, 1, 1], [40, 0, 0, 2, 0], [40, 1, 0, 3, 1], [60, 1, 0, 4, 1]]
     np.testing.assert_array_equal(ColumnPreparer().fit_transform(frame(COLUMNS)), expected)
-    scaled = ColumnPreparer(scale=True).fit_transform(frame(COLUMNS))
+    scaled = ColumnPreparer(scale="standard").fit_transform(frame(COLUMNS))
     np.testing.assert_array_equal(scaled[:, 1:3], np.array(expected)[:, 1:3])
     np.testing.assert_allclose(scaled[:, 0], np.array([-1, 0, 0, 1]) * np.sqrt(2))
     expected = StandardScaler().fit_transform(np.array(expected, float)[:, 3:])
@@ -201,7 +201,10 @@ def test_other_columns_than_in_fit():
 def test_numeric_table_and_array_are_interchangeable():
     X = numbers()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    on_frame, on_array = ColumnPreparer(scale=True).fit(frame), ColumnPreparer(scale=True).fit(X)
+    on_frame, on_array = (
+        ColumnPreparer(scale="standard").fit(frame),
+        ColumnPreparer(scale="standard").fit(X),
+    )
     for preparer in (on_frame, on_array):
         np.testing.assert_allclose(preparer.transform(X), preparer.transform(frame))
 
@@ -218,7 +221,7 @@ def test_sparse_formats(kind, dtype):
     plain = ColumnPreparer().fit(kind(X)).transform(kind(X))
     np.testing.assert_array_equal(plain.toarray(), X)
     assert plain.dtype == dtype
-    scaled = ColumnPreparer(scale=True).fit_transform(kind(X))
+    scaled = ColumnPreparer(scale="standard").fit_transform(kind(X))
     assert scaled.dtype == (np.float32 if dtype == np.float32 else np.float64)
     np.testing.assert_allclose(scaled.toarray(), MaxAbsScaler().fit_transform(X.astype(float)))
     assert scaled.nnz == np.count_nonzero(X)
@@ -232,18 +235,18 @@ def test_sparse_view_is_returned_unchanged():
 def test_nan_in_sparse_views_is_left_for_the_classifier_to_name():
     X = sp.csr_array(np.arange(20.0).reshape(10, 2))
     X.data[4] = np.nan
-    out = ColumnPreparer(scale=True).fit_transform(X)
+    out = ColumnPreparer(scale="standard").fit_transform(X)
     assert np.flatnonzero(np.isnan(out.data)).tolist() == [4]
-    model = make_pipeline(ViewPreparer(scale=True), LateFusionClassifier())
+    model = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
     with pytest.raises(ValueError, match="view 'a' is partially missing in row 2"):
         model.fit({"a": X}, np.arange(10) % 2)
 
 
 def test_storage_is_that_of_fit():
     X = np.where(np.nan_to_num(numbers()) > 0, 1.0, 0.0)
-    on_sparse = ColumnPreparer(scale=True).fit(sp.csr_array(X))
+    on_sparse = ColumnPreparer(scale="standard").fit(sp.csr_array(X))
     assert sp.issparse(on_sparse.transform(X))
-    on_dense = ColumnPreparer(scale=True).fit(X)
+    on_dense = ColumnPreparer(scale="standard").fit(X)
     np.testing.assert_array_equal(on_dense.transform(sp.csr_array(X)), on_dense.transform(X))
 
 
@@ -269,12 +272,12 @@ def mixed_data(n=40):
 
 def test_missing_views_stay_missing_and_are_not_learned_from():
     data, _ = mixed_data()
-    prepared = ViewPreparer(scale=True).fit(data[:30]).transform(data)
+    prepared = ViewPreparer(scale="standard").fit(data[:30]).transform(data)
     np.testing.assert_array_equal(prepared.present, data.present)
     for v, name in enumerate(("table", "array")):
         mask = data.present[:, v]
         view = data[name][mask]
-        expected = ColumnPreparer(scale=True).fit(view[: mask[:30].sum()]).transform(view)
+        expected = ColumnPreparer(scale="standard").fit(view[: mask[:30].sum()]).transform(view)
         np.testing.assert_array_equal(prepared[name][mask], expected)
         assert np.isnan(prepared[name][~mask]).all()
     assert sp.issparse(prepared["sparse"])
@@ -296,7 +299,7 @@ def test_view_absent_from_new_data_or_from_training():
 
 def test_kernel_views_are_untouched():
     data, _ = mixed_data()
-    prepared = ViewPreparer(scale=True).fit(data[:30]).transform(data)
+    prepared = ViewPreparer(scale="standard").fit(data[:30]).transform(data)
     assert prepared["kernel"] is data["kernel"]
     assert prepared.kinds == data.kinds
     np.testing.assert_array_equal(prepared.column_ids["kernel"], data.column_ids["kernel"])
@@ -326,7 +329,7 @@ def test_column_groups_of_a_table():
 
 def test_copies_pickles_and_files_agree(tmp_path):
     data, _ = mixed_data()
-    step = ViewPreparer(scale=True).fit(data)
+    step = ViewPreparer(scale="standard").fit(data)
     assert clone(step).get_params() == {"scale": True, "views": None}
     save(step, tmp_path / "step.skops")
     copies = [
@@ -344,7 +347,7 @@ def test_step_of_a_pipeline():
     rows = data.present[:, :3].any(axis=1)
     data, y = data.select(["table", "array", "sparse"])[rows], y[rows]
     model = make_pipeline(ViewPreparer(), LateFusionClassifier()).set_params(
-        viewpreparer__scale=True
+        viewpreparer__scale="standard"
     )
     assert cross_val_score(model, data, y, cv=4).mean() > 0.6
 

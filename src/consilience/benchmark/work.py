@@ -102,9 +102,7 @@ class _TaskData(NamedTuple):
     sample_weight: np.ndarray | None
 
 
-def execute(
-    task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_METHODS
-) -> Outcome:
+def execute(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_METHODS) -> Outcome:
     """Run a task; whatever the method raises becomes part of the outcome."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

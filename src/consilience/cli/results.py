@@ -15,9 +15,8 @@ from consilience.cli.app import app
 from consilience.cli.common import make_folder, make_importable
 from consilience.comparison.prediction import load_model, predict_files
 from consilience.comparison.record import read_run
-from consilience.comparison.study import collect_study
 from consilience.comparison.report import write_report
-
+from consilience.comparison.study import collect_study
 from consilience.tables import parse_files
 
 __all__ = ["predict", "rebuild_report"]

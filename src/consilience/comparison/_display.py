@@ -42,9 +42,7 @@ class ComparisonDisplay:
     'accuracy (mean and 95 % interval)'
     """
 
-    def __init__(
-        self, methods: Sequence[str], scores: Any, intervals: Any, metric: str
-    ) -> None:
+    def __init__(self, methods: Sequence[str], scores: Any, intervals: Any, metric: str) -> None:
         self.methods = list(methods)
         self.scores = np.asarray(scores, dtype=np.float64)
         self.intervals = np.asarray(intervals, dtype=np.float64)

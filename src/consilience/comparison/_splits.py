@@ -14,9 +14,7 @@ from consilience.comparison.record import Options
 __all__ = ["read_cv"]
 
 
-def read_cv(
-    data: ComparisonInput, cv: Any, options: Options
-) -> tuple[ComparisonInput, Options]:
+def read_cv(data: ComparisonInput, cv: Any, options: Options) -> tuple[ComparisonInput, Options]:
     """Return the input with given splits, if any, and the options that describe them."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         return data, replace_fields(options, cv=int(cv))
@@ -29,14 +27,18 @@ def read_cv(
     n_samples = len(problem.target)
     given = cv.split(np.zeros(n_samples), problem.target, problem.groups) if is_splitter else cv
     splits = {
-        f"{number:05}": dict(zip(("train", "test"), _read_split(part, number, n_samples), strict=True))
+        f"{number:05}": dict(
+            zip(("train", "test"), _read_split(part, number, n_samples), strict=True)
+        )
         for number, part in enumerate(given)
     }
     if not splits:
         raise ValueError("cv has no splits")
     problem = replace(problem, splits=splits)
     summary = replace_fields(data.summary, data_hash=problem.fingerprint())
-    shares = [len(part["test"]) / (len(part["test"]) + len(part["train"])) for part in splits.values()]
+    shares = [
+        len(part["test"]) / (len(part["test"]) + len(part["train"])) for part in splits.values()
+    ]
     return replace(data, problem=problem, summary=summary), replace_fields(
         options,
         cv=len(splits),

@@ -33,7 +33,11 @@ def parse_files(arguments: Sequence[str], datasets: Collection[str] = ()) -> lis
         if file.path.name in datasets and not file.path.exists():
             raise TableError(f"{file.path.name} is a data set; give either that name or files")
         if not file.path.exists():
-            known = f"; data sets are {', '.join(datasets)}" if datasets and not file.path.suffix else ""
+            known = (
+                f"; data sets are {', '.join(datasets)}"
+                if datasets and not file.path.suffix
+                else ""
+            )
             raise TableError(f"there is no file {str(file.path)!r}{known}")
         files.append(file)
     return files

@@ -13,7 +13,6 @@ from consilience.tables._labels import convert_labels, merge_column
 from consilience.tables._model import TableView, align_rows
 from consilience.tables._views import (
     check_not_constant,
-    missing_cell_fraction,
     read_view,
     view_sources,
 )
@@ -34,7 +33,6 @@ class JoinedTables:
     groups: np.ndarray | None
     views: dict[str, TableView]
     notes: list[str]
-    missing_cells: dict[str, float]  # fraction of the cells of present rows, by view
 
 
 def join_tables(
@@ -103,7 +101,6 @@ def join_tables(
         None if members is None else np.array([members[i] for i in kept], dtype=str),
         table_views,
         notes,
-        {name: missing_cell_fraction(data, v) for v, name in enumerate(data.view_names)},
     )
 
 

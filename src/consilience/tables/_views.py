@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from consilience.tables._files import LABEL, QUERY, Table, TableError
 from consilience.tables._model import TableView, view_values
-from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["check_not_constant", "missing_cell_fraction", "read_view", "view_sources"]
+__all__ = ["check_not_constant", "read_view", "view_sources"]
 
 
 def view_sources(
@@ -108,15 +107,3 @@ def check_not_constant(content: Any, name: str, table: Table) -> None:
             f"{table.path}: no column of view {name!r} has two different values, so the view "
             "contains no information"
         )
-
-
-def missing_cell_fraction(data: MultiViewData, v: int) -> float:
-    view, is_present = data[data.view_names[v]], data.present[:, v]
-    if sp.issparse(view) or not is_present.any():
-        return 0.0
-    if storage.is_dataframe(view):
-        part = storage.take_rows(view, np.flatnonzero(is_present))
-        return sum(column.null_count for column in part.columns) / (
-            part.num_rows * part.num_columns
-        )
-    return float(np.isnan(view[is_present]).mean())

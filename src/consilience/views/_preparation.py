@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._parameters import VIEWS, validate_parameters
+from consilience._parameters import VIEWS, StrOptions, validate_parameters
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 from consilience.views._encode import TableCodes, fit_codes
@@ -27,6 +28,8 @@ from consilience.views._transform import BaseViewTransformer
 
 __all__ = ["ColumnPreparer", "ViewPreparer"]
 
+SCALE = [StrOptions({"standard", "variance"}), None]
+
 
 class ColumnPreparer(TransformerMixin, BaseEstimator):
     """Encode, impute and scale the columns of one view.
@@ -36,9 +39,8 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    scale : bool, default=False
-        Whether to standardise the columns, or to divide those of a sparse view by their maximum
-        absolute value. Indicator columns of categories are not scaled.
+    scale : {None, "standard", "variance"}, default=None
+        As for ``ViewPreparer``.
     view_name : str, default="X"
         Name of the view in error messages.
 
@@ -51,14 +53,15 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
     mean_ : ndarray of shape (n_columns,)
         Mean of each encoded column; 0 for empty columns and sparse views.
     scale_ : ndarray of shape (n_columns,) or None
-        Divisor of each encoded column, 0 for constant dense columns; None with ``scale=False``.
+        Divisor of each encoded column, 0 for constant columns that are centred; None without
+        scaling.
     n_features_in_ : int
         Number of columns before encoding.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {"scale": ["boolean"], "view_name": [str]}
+    _parameter_constraints: dict[str, list[Any]] = {"scale": SCALE, "view_name": [str]}
 
-    def __init__(self, *, scale: bool = False, view_name: str = "X") -> None:
+    def __init__(self, *, scale: str | None = None, view_name: str = "X") -> None:
         self.scale = scale
         self.view_name = view_name
 
@@ -87,10 +90,15 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
         X = self._to_matrix(X)
         if self.is_sparse_:
             self.mean_ = np.zeros(X.shape[1])
-            self.scale_ = _largest_values(X) if self.scale else None
+            if self.scale == "standard":
+                self.scale_ = _largest_values(X)
+            elif self.scale == "variance":
+                self.scale_ = StandardScaler(with_mean=False).fit(X).scale_
             return self
         self.mean_, std = _moments(X)
-        if self.scale:
+        if self.scale == "variance":
+            self.scale_ = np.where(std > MIN_RELATIVE_STD * np.abs(self.mean_), std, 1.0)
+        elif self.scale == "standard":
             self.scale_ = np.where(std > MIN_RELATIVE_STD * np.abs(self.mean_), std, 0.0)
             if self.codes_ is not None:
                 is_indicator = self.codes_.is_indicator
@@ -117,6 +125,8 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
         if self.scale_ is None:
             return _impute(X, self.mean_)
         dtype = np.float32 if X.dtype == np.float32 else np.float64
+        if self.scale == "variance":
+            return (_impute(X, self.mean_) / self.scale_).astype(dtype, copy=False)
         is_constant = self.scale_ == 0
         Z = standardise(X.astype(np.float64), self.mean_, np.where(is_constant, 1.0, self.scale_))
         Z[np.isnan(Z)] = 0.0  # the mean
@@ -162,10 +172,11 @@ class ViewPreparer(BaseViewTransformer):
 
     Parameters
     ----------
-    scale : bool, default=False
-        Whether to scale numeric columns to mean 0 and variance 1. Columns that are constant in the
-        training rows become 0. The columns of sparse views are divided by their maximum absolute
-        value instead, which keeps zeros. Indicator columns of categories are not scaled.
+    scale : {None, "standard", "variance"}, default=None
+        "standard" scales numeric columns to mean 0 and variance 1; columns that are constant in
+        the training rows become 0, and indicator columns of categories are not scaled. The columns
+        of sparse views are divided by their maximum absolute value instead, which keeps zeros.
+        "variance" divides all columns by their standard deviation, without centring them.
     views : None, list or dict, default=None
         Groups of columns if X is a single matrix, or names of the views to use.
 
@@ -196,15 +207,15 @@ class ViewPreparer(BaseViewTransformer):
     array([[20.,  1.,  0.],
            [30.,  0.,  1.],
            [40.,  1.,  0.]])
-    >>> ViewPreparer(scale=True).fit_transform(data)["patient"].round(1)
+    >>> ViewPreparer(scale="standard").fit_transform(data)["patient"].round(1)
     array([[-1.2,  1. ,  0. ],
            [ 0. ,  0. ,  1. ],
            [ 1.2,  1. ,  0. ]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {"scale": ["boolean"], "views": VIEWS}
+    _parameter_constraints: dict[str, list[Any]] = {"scale": SCALE, "views": VIEWS}
 
-    def __init__(self, *, scale: bool = False, views: Any = None) -> None:
+    def __init__(self, *, scale: str | None = None, views: Any = None) -> None:
         self.scale = scale
         self.views = views
 

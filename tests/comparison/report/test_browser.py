@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from compare.in_process import Store, problem_of, study
+from comparison.in_process import Store, problem_of, study
 from consilience.comparison.report import build_page
 
 BROWSER = next(

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from compare.in_process import Store, fitted, problem_of, study
+from comparison.in_process import Store, fitted, problem_of, study
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.work import DIAGNOSTICS
 from consilience.comparison.inputs import FileArgument, read_tables
 from consilience.comparison.prediction import predict_files
 from consilience.comparison.record import InputFile
-from consilience.fusion import LateFusionClassifier
 from consilience.comparison.report import build_page
+from consilience.fusion import LateFusionClassifier
 from consilience.tables import TableModel, TableView
 
 HOSTILE = [

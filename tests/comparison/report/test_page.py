@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compare.in_process import Store, problem_of, study
+from comparison.in_process import Store, problem_of, study
 from consilience.benchmark.predictions import Predictions
 from consilience.comparison.report import build_page
 from consilience.comparison.report.summaries import MIN_BIN_SAMPLES, calibration, corrected_interval

@@ -14,8 +14,8 @@ from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
 from consilience.comparison.prediction import MODEL_FILE_NAME
 from consilience.comparison.record import Run
-from consilience.comparison.study import StudyResults
 from consilience.comparison.report import figures, summaries
+from consilience.comparison.study import StudyResults
 
 __all__ = ["build_page", "write_report"]
 
