@@ -14,6 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
+from consilience._model_types import model_type
+
 __all__ = [
     "ConstantClassifier",
     "LabelEncodedClassifier",
@@ -56,6 +58,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str)
         raise
 
 
+@model_type("estimators.LabelEncodedClassifier")
 @dataclass(eq=False)
 class LabelEncodedClassifier:
     """A fitted classifier that predicts class codes, from the storage it was fitted on."""
@@ -71,6 +74,7 @@ class LabelEncodedClassifier:
         return np.searchsorted(self.classes, self.estimator.predict(X))
 
 
+@model_type("estimators.ConstantClassifier")
 @dataclass(eq=False)
 class ConstantClassifier:
     """Predicts a constant class, if the training rows have a single class."""

@@ -24,6 +24,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from consilience._default import ConsilienceClassifier
+from consilience._model_types import model_type
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -122,6 +123,7 @@ def _adaboost(n_estimators: int) -> Any:
     return ShareBoostClassifier(n_estimators=n_estimators, max_depth=1)
 
 
+@model_type("benchmark.as_dense")
 def _as_dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 

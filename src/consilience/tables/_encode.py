@@ -14,6 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._model_types import model_type
 from consilience.views import MultiViewData, ViewTransformer
 from consilience.views import _storage as storage
 
@@ -42,6 +43,7 @@ def _make_view_preprocessor(data: MultiViewData, name: str) -> Any:
     return MaxAbsScaler() if sp.issparse(view) else make_number_scaler()
 
 
+@model_type("tables.TableEncoder")
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a table with columns of numbers and of text.
 

@@ -12,6 +12,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._model_types import model_type
 from consilience._parameters import (
     VIEWS,
     HasMethods,
@@ -29,6 +30,7 @@ from consilience.views._params import PerViewParams, per_view
 __all__ = ["ViewTransformer"]
 
 
+@model_type("views.ViewTransformer")
 class ViewTransformer(TransformerMixin, PerViewParams):
     """Apply a transformer to every view, or a different one to each.
 
