@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from consilience._core.binned import MAX_DEPTH, BinnedView
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     POSITIVE_INTEGER,
@@ -29,6 +30,7 @@ from consilience._targets import check_labels, check_weights, class_factors
 __all__ = ["BinnedTreeClassifier"]
 
 
+@model_type("BinnedTreeClassifier")
 class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
     """Decision tree on binned features.
 

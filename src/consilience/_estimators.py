@@ -15,6 +15,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 
+from consilience._model_types import model_type
+
 __all__ = [
     "ConstantClassifier",
     "LabelEncodedClassifier",
@@ -58,6 +60,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str)
         raise
 
 
+@model_type("estimators.LabelEncodedClassifier")
 @dataclass(eq=False)
 class LabelEncodedClassifier:
     """A fitted classifier that predicts class codes, from the storage it was fitted on."""
@@ -73,6 +76,7 @@ class LabelEncodedClassifier:
         return np.searchsorted(self.classes, self.estimator.predict(X))
 
 
+@model_type("estimators.ConstantClassifier")
 @dataclass(eq=False)
 class ConstantClassifier:
     """Predicts a constant class, if the training rows have a single class."""
@@ -167,6 +171,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**dict.fromkeys(unset, seed)) if unset else estimator
 
 
+@model_type("estimators.as_dense")
 def as_dense(X: Any) -> Any:
     """Convert a sparse matrix to an array."""
     return X.toarray() if sp.issparse(X) else X

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._model_types import model_type
 from consilience._parameters import POSITIVE, Number, PerView, StrOptions
 from consilience._solvers.kernels import (
     GAMMAS,
@@ -85,6 +86,7 @@ def kernel_specs(
     return {name: KernelSpec(kernels[name], gammas[name], degree, coef0) for name in names}
 
 
+@model_type("kernel_views.FeatureKernel")
 @dataclass(eq=False)
 class FeatureKernel:
     """k(x, z) between the columns of a view and m reference rows."""
@@ -129,6 +131,7 @@ class FeatureKernel:
         return values
 
 
+@model_type("kernel_views.PairwiseKernel")
 @dataclass(eq=False)
 class PairwiseKernel:
     """A kernel view, or exp(−γD) of a distance view, in the columns of m reference samples.

@@ -1,7 +1,9 @@
 """Model files: ``save(model, path)`` and ``load(path)``, without pickle.
 
-A file is a skops archive (JSON and arrays) with a manifest of checksums. It is loaded only if every
-type in it is on the fixed list below; nothing in a file can extend that list.
+A file is a skops archive (JSON and arrays) with a manifest of checksums. It names our types by the
+public names that they are given where they are defined (``_model_types``), so that a type may move
+to another module. A file is loaded only if each of its types has such a name, is one of
+scikit-learn, NumPy or SciPy, or is trusted by the caller; nothing in a file can extend this.
 """
 
 from __future__ import annotations
@@ -10,85 +12,32 @@ import hashlib
 import io
 import json
 import os
+import pkgutil
 import warnings
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+
+from consilience._model_schema import (
+    can_be_trusted,
+    check_trusted,
+    to_import_paths,
+    to_public_names,
+    untrusted_types,
+)
 
 __all__ = ["ModelFileError", "load", "save"]
 
 MANIFEST = "consilience.json"
-FORMAT_VERSION = 1
+SCHEMA = "schema.json"
+FORMAT_VERSION = 2
 PACKAGES = ("consilience", "scikit-learn", "numpy", "scipy")
 MAX_UNPACKED_BYTES = 8 * 2**30  # a small file may unpack to an arbitrary size
 
-# types in fitted models in addition to those that skops trusts by default, which are public
-# estimators of scikit-learn, arrays of NumPy and SciPy, and plain values
-CONSILIENCE_TYPES = (
-    "_binned_tree.BinnedTreeClassifier",
-    "_core.binned.Tree",
-    "_default._reference_set.ReferenceSet",
-    "_default._reference_set.ReferenceView",
-    "_default._classifier.ConsilienceClassifier",
-    "_default._columns.Columns",
-    "_default._components.Components",
-    "_default._forest.Forest",
-    "_default._kernel.KernelMember",
-    "_default._trees.TreeMember",
-    "_estimators.LabelEncodedClassifier",
-    "_estimators.ConstantClassifier",
-    "_kernel_views.FeatureKernel",
-    "_kernel_views.PairwiseKernel",
-    "_solvers.kernels.KernelAgainst",
-    "benchmark.recipes._as_dense",
-    "boosting._iboost.IBoostClassifier",
-    "boosting._mumbo.MuMBoClassifier",
-    "boosting._mvwab.MVWABClassifier",
-    "boosting._rounds.Member",
-    "boosting._rounds.Round",
-    "boosting._rshareboost.RShareBoostClassifier",
-    "boosting._shareboost.ShareBoostClassifier",
-    "fusion._best_view.BestViewClassifier",
-    "fusion._early.EarlyFusionClassifier",
-    "fusion._late.LateFusionClassifier",
-    "fusion._members.ViewMember",
-    "fusion._stacking.StackingFusionClassifier",
-    "kernel._laplacian.LaplacianCompletion",
-    "kernel._mkl.MKLClassifier",
-    "kernel._mvml.MVMLClassifier",
-    "kernel._nystroem.NystroemMap",
-    "kernel._training_kernels.ViewMachine",
-    "landmark._imputation.Imputer",
-    "landmark._mvlsvm.MVLSVMClassifier",
-    "landmark._projection.Projection",
-    "landmark._projector.LandmarkProjector",
-    "margin._amvmed.AMVMEDClassifier",
-    "margin._base.BinarySolution",
-    "margin._machine.KernelExpansion",
-    "margin._machine.LinearExpansion",
-    "margin._machine.Machine",
-    "margin._mvmed.MVMEDClassifier",
-    "margin._smvmed.SMVMEDClassifier",
-    "margin._smvmed_cv.SMVMEDClassifierCV",
-    "margin._svm2k.SVM2KClassifier",
-    "tables._model.TableModel",
-    "tables._model.TableView",
-    "views._encode.TableCodes",
-    "views._layout.ViewLayout",
-    "views._maps.ViewMap",
-    "views._maps.ViewMapper",
-    "views._normal_scores.NormalScores",
-    "views._pairwise.Reference",
-    "views._preparation.ColumnPreparer",
-    "views._preparation.ViewPreparer",
-    "views._transform.ViewTransformer",
-    "vote._mwmvc2.MwMvC2Classifier",
-    "vote._two_level.TwoLevelWeights",
-    "vote._voters.CutVoters",
-    "vote._voters.EstimatorVoters",
-    "vote._voters.TreeVoters",
-)
+# types in fitted models in addition to ours and to those that skops trusts by default, which are
+# public estimators of scikit-learn, arrays of NumPy and SciPy, and plain values
 EXTERNAL_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
@@ -96,14 +45,13 @@ EXTERNAL_TYPES = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
-TRUSTED_TYPES = (*(f"consilience.{name}" for name in CONSILIENCE_TYPES), *EXTERNAL_TYPES)
 
 
 class ModelFileError(ValueError):
     """A file is not a model of consilience, or was modified; the message says what is wrong."""
 
 
-def save(model: Any, path: str | os.PathLike) -> None:
+def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> None:
     """Write a fitted model to a file.
 
     Parameters
@@ -112,6 +60,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
         Any classifier of this package or of scikit-learn, or a Pipeline of them.
     path : str or path
         The file, usually ``*.skops``. It is written completely or not at all.
+    trusted : iterable of str, default=()
+        Names of other modules or types whose types the file may contain. ``load``, which describes
+        them, needs the same names.
 
     Examples
     --------
@@ -127,61 +78,75 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> bool((loaded.predict(data) == model.predict(data)).all())
     True
     """
+    trusted = check_trusted(trusted)
     skops = _import_skops()
     try:
-        content = skops.dumps(model, compression=ZIP_DEFLATED, compresslevel=6)
+        content = skops.dumps(model)  # compressed below, with the names of types replaced
+        schema = _read_schema(content)
+        own_types = to_public_names(schema)
+        foreign_types = _foreign_types(content, own_types)
     except Exception as error:
         raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from error
-    untrusted = set(skops.get_untrusted_types(data=content)) - set(TRUSTED_TYPES)
+    untrusted = untrusted_types(foreign_types, trusted)
     if untrusted:
-        raise TypeError(
-            f"{type(model).__name__} cannot be saved: a file may contain only types of "
-            "consilience, scikit-learn, NumPy and SciPy, but this model has "
-            f"{', '.join(sorted(untrusted))}"
-        )
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(_add_manifest(content))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        reason = _explain_untrusted(untrusted, "save(model, path, trusted={})")
+        raise TypeError(f"{type(model).__name__} cannot be saved: it {reason}")
+    _check_importable(foreign_types)
+    content = _replace_schema(content, schema, ZIP_DEFLATED)
+    _write_file(Path(path), _add_manifest(content, foreign_types))
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     """Read a model that was written by ``save``; any other file is rejected.
 
     Nothing in a file is ever executed: it contains names of types and their values, and a type
-    that is not on the fixed list of this package is an error.
+    must be one of this package, scikit-learn, NumPy or SciPy, or be trusted explicitly.
 
     Parameters
     ----------
     path : str or path
         The file.
+    trusted : iterable of str, default=()
+        Types of other packages that the file may contain: full names of types or functions, such
+        as ``"mypackage.Scaler"``, or names of modules, such as ``"mypackage"``, for all classes
+        that are defined in the module or its submodules. Only trusted modules are imported. A file
+        can create objects of trusted types with any arguments and call trusted functions.
 
     Returns
     -------
     estimator
     """
+    trusted = check_trusted(trusted)
     path = Path(path)
     content = path.read_bytes()
+    _import_skops()  # its absence is not an error of the file
     try:
         _check_manifest(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about odd values in a modified file
-            return _import_skops().loads(content, trusted=list(TRUSTED_TYPES))
+            return _load_model(content, trusted)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
-    except ImportError:
-        raise
+    except ImportError as error:
+        raise ImportError(f"{path} cannot be loaded: {error}") from error
     except Exception as error:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"it is not a model file of consilience ({message})"
         raise ModelFileError(f"{path} cannot be loaded: {reason}") from None
+
+
+def _load_model(content: bytes, trusted: tuple[str, ...]) -> Any:
+    schema = _read_schema(content)
+    try:
+        own_types = to_import_paths(schema)
+    except LookupError as error:
+        raise ModelFileError(str(error)) from None
+    content = _replace_schema(content, schema, ZIP_STORED)
+    foreign_types = _foreign_types(content, own_types)
+    untrusted = untrusted_types(foreign_types, trusted)
+    if untrusted:
+        raise ModelFileError(f"it {_explain_untrusted(untrusted, 'load(path, trusted={})')}")
+    return _import_skops().loads(content, trusted=[*own_types, *EXTERNAL_TYPES, *foreign_types])
 
 
 def _import_skops() -> Any:
@@ -192,12 +157,72 @@ def _import_skops() -> Any:
     return skops.io
 
 
-def _add_manifest(content: bytes) -> bytes:
+def _foreign_types(content: bytes, own_types: set[str]) -> list[str]:
+    """Types of other packages than ours and those that every file may contain."""
+    types = set(_import_skops().get_untrusted_types(data=content))
+    return sorted(types - own_types - set(EXTERNAL_TYPES))
+
+
+def _explain_untrusted(types: list[str], call: str) -> str:
+    """What is wrong with untrusted types, and how to trust those that can be trusted."""
+    reason = (
+        "contains types other than those of consilience, scikit-learn, NumPy and SciPy that model "
+        f"files support: {', '.join(types)}"
+    )
+    if all(can_be_trusted(name) for name in types):
+        reason += f"; if you trust them, use {call.format(types)}"
+    return reason
+
+
+def _check_importable(types: list[str]) -> None:
+    """Check that types of other packages can be imported again, unlike local classes."""
+    for name in types:
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError) as error:
+            raise TypeError(f"{name} cannot be saved because it cannot be imported") from error
+
+
+def _read_schema(content: bytes) -> Any:
+    with ZipFile(io.BytesIO(content)) as archive:
+        return json.loads(archive.read(SCHEMA))
+
+
+def _replace_schema(content: bytes, schema: Any, compression: int) -> bytes:
+    """The archive with another schema and without its manifest."""
+    buffer = io.BytesIO()
+    with (
+        ZipFile(io.BytesIO(content)) as source,
+        ZipFile(buffer, "w", compression, compresslevel=6) as target,
+    ):
+        for name in source.namelist():
+            if name not in (SCHEMA, MANIFEST):
+                target.writestr(name, source.read(name))
+        target.writestr(SCHEMA, json.dumps(schema, indent=1))
+    return buffer.getvalue()
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _add_manifest(content: bytes, foreign_types: list[str]) -> bytes:
     buffer = io.BytesIO(content)
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
         manifest = {
             "format": FORMAT_VERSION,
             "packages": _package_versions(),
+            "foreign_types": foreign_types,
             "sha256": _checksums(archive),
         }
         archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
@@ -229,10 +254,7 @@ def _check_manifest(content: bytes) -> None:
         if size > MAX_UNPACKED_BYTES:
             raise ModelFileError(f"it would unpack to {size / 2**30:.0f} GB")
         manifest = json.loads(archive.read(MANIFEST))
-        if manifest.get("format") != FORMAT_VERSION:
-            raise ModelFileError(
-                f"its format version is {manifest.get('format')!r}, expected {FORMAT_VERSION}"
-            )
+        _check_format(manifest.get("format"))
         expected = manifest["sha256"]
         if len(set(names)) != len(names) or {*names} != {MANIFEST, *expected}:
             raise ModelFileError("parts of it were added or removed")
@@ -242,6 +264,16 @@ def _check_manifest(content: bytes) -> None:
     if modified:
         raise ModelFileError(f"it was modified after it was written ({', '.join(modified)})")
     _warn_about_versions(manifest["packages"])
+
+
+def _check_format(format_version: Any) -> None:
+    if format_version == 1:
+        raise ModelFileError(
+            "it was written by an earlier development version of consilience (format 1); "
+            "save the model again"
+        )
+    if format_version != FORMAT_VERSION:
+        raise ModelFileError(f"its format version is {format_version!r}, expected {FORMAT_VERSION}")
 
 
 def _warn_about_versions(saved: dict[str, str]) -> None:

@@ -14,12 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._core import _core
+from consilience._model_types import model_type
 
 __all__ = ["MAX_DEPTH", "BinnedView", "Tree"]
 
 MAX_DEPTH = 30
 
 
+@model_type("core.Tree")
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A fitted tree: arrays over nodes in breadth-first order, so parents precede children.

@@ -33,6 +33,7 @@ from consilience._default._pseudo_labels import (
 )
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -59,6 +60,7 @@ SMALL_DATA_ROWS = 2000
 SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
 
 
+@model_type("ConsilienceClassifier")
 class ConsilienceClassifier(MultiViewClassifier):
     """The classifier to start with: it needs no tuning, and few labels are enough.
 

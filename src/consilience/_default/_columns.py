@@ -14,6 +14,7 @@ from consilience._default._components import (
     fit_kernel_components,
 )
 from consilience._default._reference_set import ReferenceSet, ReferenceView
+from consilience._model_types import model_type
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._maps import fit_view_map
@@ -37,6 +38,7 @@ class Mapped:
     filled: dict[str, Any]
 
 
+@model_type("default.Columns")
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Maps of the feature views, and components of all views (None where there are none)."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._model_types import model_type
 from consilience._solvers.eigen import symmetric_eigh
 
 __all__ = ["Components", "fit_components", "fit_kernel_components"]
@@ -17,6 +18,7 @@ FIT_ROWS = 2000  # rows they are computed from
 MIN_EIGENVALUE = 1e-9  # of the largest one; smaller ones are rounding errors
 
 
+@model_type("default.Components")
 @dataclass(frozen=True, eq=False)
 class Components:
     """Directions (d x k) and their offsets: component = x·direction − offset."""

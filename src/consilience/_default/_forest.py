@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
+from consilience._model_types import model_type
 
 __all__ = ["N_FOLDS", "Forest", "RunTasks", "grow_forest"]
 
@@ -39,6 +40,7 @@ def assign_folds(codes: np.ndarray, n_folds: int) -> np.ndarray:
     return folds
 
 
+@model_type("default.Forest")
 @dataclass(frozen=True, eq=False)
 class Forest:
     """Trees as arrays over the nodes of all of them, and where each tree begins.

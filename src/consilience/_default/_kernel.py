@@ -31,6 +31,7 @@ from consilience._default._reference_set import (
     make_reference_view,
 )
 from consilience._default._rows import group_by_pattern
+from consilience._model_types import model_type
 from consilience._solvers.eigen import symmetric_eigh
 from consilience._solvers.kernel_ridge import (
     RidgeFit,
@@ -75,6 +76,7 @@ def combine(
     return 0.5 * (kernel + np.exp(-width / share * total))
 
 
+@model_type("default.KernelMember")
 @dataclass(frozen=True, eq=False)
 class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the reference set.

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._kernel_views import read_pairwise
+from consilience._model_types import model_type
 from consilience._solvers.kernels import square_distances_from_products, square_norms
 from consilience.views import MultiViewData
 from consilience.views._pairwise import Reference
@@ -34,6 +35,7 @@ N_DONORS = 15
 TINY = 1e-300
 
 
+@model_type("default.ReferenceView")
 @dataclass(frozen=True, eq=False)
 class ReferenceView:
     """One view of the reference set: mapped rows, or the ids of the columns to look up."""
@@ -65,6 +67,7 @@ class ReferenceView:
         return 1.0 - values / self.scale if self.kind == "kernel" else values / self.scale
 
 
+@model_type("default.ReferenceSet")
 @dataclass(frozen=True, eq=False)
 class ReferenceSet:
     """The views, which row has which, and the operators that impute missing ones."""

@@ -19,6 +19,7 @@ from scipy.special import softmax
 from consilience._default._forest import N_FOLDS, Forest, RunTasks, grow_forest
 from consilience._default._routing import predict_without_columns
 from consilience._default._rows import group_by_pattern
+from consilience._model_types import model_type
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
 
@@ -42,6 +43,7 @@ def views_with_columns(blocks: ViewColumns) -> list[int]:
     return [v for v, block in enumerate(blocks) if block is not None]
 
 
+@model_type("default.TreeMember")
 @dataclass(frozen=True, eq=False)
 class TreeMember:
     """A forest on all views, or one for each view (dict of view number -> Forest)."""

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.utils.extmath import row_norms
 
 from consilience._core import rbf_epilogue
+from consilience._model_types import model_type
 
 __all__ = [
     "GAMMAS",
@@ -41,6 +42,7 @@ MEDIAN_MAX_ROWS = 1000
 CHUNK_ENTRIES = 1 << 22
 
 
+@model_type("solvers.KernelAgainst")
 class KernelAgainst:
     """k(·, Z) for fixed rows Z.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import StrOptions
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._entries import ENTRIES
@@ -92,6 +93,7 @@ def cooperation_mask(codes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     return (right | ~right.any(axis=0)) & (predictions >= 0)
 
 
+@model_type("boosting.MuMBoClassifier")
 @fill_docstring(**ENTRIES)
 class MuMBoClassifier(BoostingClassifier):
     """MuMBo: multi-class boosting with cooperating views.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round, weighted_decision
@@ -19,6 +20,7 @@ from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 __all__ = ["MVWABClassifier"]
 
 
+@model_type("boosting.MVWABClassifier")
 @fill_docstring(**ENTRIES)
 class MVWABClassifier(BoostingClassifier):
     """MVWAB: AdaBoost whose learner in each round is a weighted vote of all views.

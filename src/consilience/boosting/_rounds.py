@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._model_types import model_type
 from consilience._targets import tie_break
 from consilience.views import MultiViewData
 
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+@model_type("boosting.Member")
 @dataclass(frozen=True)
 class Member:
     """A weak hypothesis on one view."""
@@ -30,6 +32,7 @@ class Member:
     weight: float = 1.0
 
 
+@model_type("boosting.Round")
 @dataclass(frozen=True)
 class Round:
     """The members added in one round, and the weight of their joint decision."""

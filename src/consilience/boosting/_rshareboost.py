@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import FRACTION, POSITIVE, Number, StrOptions
 from consilience._solvers.exp3p import (
     arm_probabilities,
@@ -37,6 +38,7 @@ def edge_reward(right: float, wrong: float, n_classes: int) -> float:
     return seen * (1 - np.sqrt(1 - beta**2))
 
 
+@model_type("boosting.RShareBoostClassifier")
 @fill_docstring(**ENTRIES)
 class RShareBoostClassifier(BoostingClassifier):
     """rShareBoost: boosting with one view per round, drawn by the bandit Exp3.P.

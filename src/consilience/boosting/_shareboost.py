@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round
@@ -17,6 +18,7 @@ from consilience.boosting._samme import choose_view, reweigh
 __all__ = ["ShareBoostClassifier"]
 
 
+@model_type("boosting.ShareBoostClassifier")
 @fill_docstring(**ENTRIES)
 class ShareBoostClassifier(BoostingClassifier):
     """ShareBoost: the best learner of each round joins the vote, and all views share the weights.

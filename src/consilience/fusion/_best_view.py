@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import with_seeds
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     CV,
@@ -42,6 +43,7 @@ def view_accuracy(
     return np.average(y_pred == codes[test], weights=weight[test])
 
 
+@model_type("fusion.BestViewClassifier")
 class BestViewClassifier(MultiViewClassifier, PerViewParams):
     """The classifier of the one view with the best cross-validated accuracy.
 

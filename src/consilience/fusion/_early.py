@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import check_classifier, fit_weighted, with_seeds
+from consilience._model_types import model_type
 from consilience._parameters import CLASS_WEIGHT, RANDOM_STATE, VIEWS, HasMethods
 from consilience.fusion._members import (
     best_method,
@@ -63,6 +64,7 @@ def concatenates_sparse(data: MultiViewData, estimator: Any) -> bool:
     )
 
 
+@model_type("fusion.EarlyFusionClassifier")
 class EarlyFusionClassifier(MultiViewClassifier):
     """One classifier on the concatenation of all views.
 

@@ -9,6 +9,7 @@ import numpy as np
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import with_seeds
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     ESTIMATOR,
@@ -44,6 +45,7 @@ def average_present(outputs: np.ndarray, weights: Any) -> tuple[np.ndarray, np.n
     return np.einsum("vn,vnk->nk", share, present_outputs), has_none
 
 
+@model_type("fusion.LateFusionClassifier")
 class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     """A vote of one classifier per view.
 

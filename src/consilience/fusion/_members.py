@@ -19,6 +19,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from consilience._estimators import check_classifier, fit_weighted, takes_weight
 from consilience._kernel_views import read_pairwise
+from consilience._model_types import model_type
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
@@ -61,6 +62,7 @@ def best_method(estimator: Any) -> str:
     return "decision_function" if hasattr(estimator, "decision_function") else "predict"
 
 
+@model_type("fusion.ViewMember")
 @dataclass(eq=False)
 class ViewMember:
     """A classifier fitted on one view, for a problem with ``classes``."""

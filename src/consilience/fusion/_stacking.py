@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._estimators import fit_weighted, with_seeds
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     CV,
@@ -64,6 +65,7 @@ def missing_outputs(
     ]
 
 
+@model_type("fusion.StackingFusionClassifier")
 class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     """One classifier per view, and a final one fitted on their out-of-fold outputs.
 

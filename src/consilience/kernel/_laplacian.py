@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._kernel_views import present_rows, read_pairwise
+from consilience._model_types import model_type
 from consilience._parameters import VIEWS, validate_parameters
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
@@ -72,6 +73,7 @@ def complete_kernel(
     return out
 
 
+@model_type("kernel.LaplacianCompletion")
 class LaplacianCompletion(TransformerMixin, BaseEstimator):
     """Fill the missing rows of kernel views from the similarity of samples in the other views.
 

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, resolve_gamma
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -38,6 +39,7 @@ from consilience.views._pairwise import KINDS
 __all__ = ["MKLClassifier"]
 
 
+@model_type("kernel.MKLClassifier")
 class MKLClassifier(MultiViewClassifier):
     """Multiple kernel learning: hinge-loss machines on Σ_v μ_v K_v with learned weights μ.
 

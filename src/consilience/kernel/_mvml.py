@@ -25,6 +25,7 @@ from consilience._kernel_views import (
     present_rows,
     resolve_gamma,
 )
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -44,6 +45,7 @@ from consilience.views._pairwise import KINDS
 __all__ = ["MVMLClassifier"]
 
 
+@model_type("kernel.MVMLClassifier")
 class MVMLClassifier(MultiViewClassifier):
     """MVML: kernel least squares with a metric learned between the views.
 

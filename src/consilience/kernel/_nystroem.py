@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from consilience._kernel_views import ViewKernel, present_rows
+from consilience._model_types import model_type
 from consilience.views import MultiViewData
 
 __all__ = ["NystroemMap", "inverse_root"]
@@ -23,6 +24,7 @@ def inverse_root(W: np.ndarray) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
+@model_type("kernel.NystroemMap")
 @dataclass(eq=False)
 class NystroemMap:
     """Features U = k(·, Z) F of one view, minus their training mean if there is an intercept."""

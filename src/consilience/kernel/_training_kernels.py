@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._kernel_views import KernelSpec, ViewKernel, kernel_against, present_rows
+from consilience._model_types import model_type
 from consilience.views import MultiViewData
 
 __all__ = ["Training", "TrainingKernel", "ViewMachine"]
@@ -86,6 +87,7 @@ class TrainingKernel:
         return ViewMachine(kernel, factor * coefs[used], factor * constant)
 
 
+@model_type("kernel.ViewMachine")
 @dataclass(eq=False)
 class ViewMachine:
     """f_v(x) = k_v(x, Z) coefs + constant (n x P); 0 where the view is missing."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from consilience._model_types import model_type
 from consilience._warnings import warn_user
 
 __all__ = ["IMPUTATIONS", "Imputer", "expectation_maximisation", "fit_imputer", "least_squares"]
@@ -145,6 +146,7 @@ def ridge_penalty(S: np.ndarray, ridge: float) -> float:
     return ridge * mean if mean > 0 else 1.0
 
 
+@model_type("landmark.Imputer")
 @dataclass
 class Imputer:
     """A fitted rule: means and covariance (em, ridge), projected landmarks, or means alone."""

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     FRACTION,
@@ -44,6 +45,7 @@ __all__ = ["MVLSVMClassifier"]
 BOUNDED_KERNELS = ("rbf", "laplacian", "chi2", "cosine")
 
 
+@model_type("landmark.MVLSVMClassifier")
 class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """MVL-SVM: a linear machine on similarities to landmarks, for large and incomplete data.
 

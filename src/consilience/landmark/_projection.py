@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from consilience._kernel_views import KERNEL_PARAMETERS, Rows, ViewKernel, kernel_specs
+from consilience._model_types import model_type
 from consilience._parameters import POSITIVE_INTEGER, PerView, StrOptions
 from consilience._solvers.kernels import chunks
 from consilience._warnings import warn_of_unseen_views
@@ -36,6 +37,7 @@ LANDMARK_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
+@model_type("landmark.Projection")
 @dataclass
 class Projection:
     """Fitted landmarks: for each view its similarities to them, or None if no row had it."""

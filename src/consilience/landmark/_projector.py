@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._model_types import model_type
 from consilience._parameters import N_JOBS, RANDOM_STATE, VIEWS, validate_parameters
 from consilience._targets import check_weights
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
@@ -19,6 +20,7 @@ from consilience.views._pairwise import KINDS
 __all__ = ["LandmarkProjector"]
 
 
+@model_type("landmark.LandmarkProjector")
 class LandmarkProjector(TransformerMixin, BaseEstimator):
     """Similarities of every sample to landmarks, a block of columns for each view.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.coupled_margins import homotopy
@@ -140,6 +141,7 @@ def intercepts(
     return (mass * gaps).sum(axis=0) / np.maximum(mass.sum(axis=0), 1e-300)
 
 
+@model_type("margin.AMVMEDClassifier")
 @fill_docstring(**ENTRIES)
 class AMVMEDClassifier(MarginClassifier):
     """AMVMED: large margins with views of unequal weight.

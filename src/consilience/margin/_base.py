@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -45,6 +46,7 @@ __all__ = ["BinarySolution", "MarginClassifier", "run_tasks"]
 N_FOLDS = 5
 
 
+@model_type("margin.BinarySolution")
 @dataclass
 class BinarySolution:
     """Solution of one binary problem in terms of the original data.

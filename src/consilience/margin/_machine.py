@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience._kernel_views import KernelSpec, Rows, ViewKernel
+from consilience._model_types import model_type
 from consilience.views import MultiViewData
 
 __all__ = ["Expansion", "KernelExpansion", "KernelSpec", "LinearExpansion", "Machine"]
 
 
+@model_type("margin.LinearExpansion")
 @dataclass(eq=False)
 class LinearExpansion:
     """Coefficients of the columns (d x P)."""
@@ -23,6 +25,7 @@ class LinearExpansion:
         return data[name][rows] @ self.coef
 
 
+@model_type("margin.KernelExpansion")
 @dataclass(eq=False)
 class KernelExpansion:
     """Kernel against the support vectors and their coefficients (n_support x P)."""
@@ -38,6 +41,7 @@ class KernelExpansion:
 Expansion = LinearExpansion | KernelExpansion
 
 
+@model_type("margin.Machine")
 @dataclass(eq=False)
 class Machine:
     """Expansions of the views and intercepts (V x P) of P binary problems."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import POSITIVE, StrOptions
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
@@ -95,6 +96,7 @@ def check_prior(prior: str, c: float) -> None:
         )
 
 
+@model_type("margin.MVMEDClassifier")
 @fill_docstring(**ENTRIES)
 class MVMEDClassifier(MarginClassifier):
     """MVMED: large margins with one slack per sample, that of its worst view.

@@ -18,6 +18,7 @@ import numpy as np
 
 from consilience._compat import Progress
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import POSITIVE, Number, StrOptions
 from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
@@ -173,6 +174,7 @@ def warn_if_close_to_one(alpha: float) -> None:
         )
 
 
+@model_type("margin.SMVMEDClassifier")
 @fill_docstring(**ENTRIES)
 class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     """SMVMED: large margins in every view, with slacks that agree between the views.

@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import CV, POSITIVE, ListOf, StrOptions
 from consilience._targets import one_vs_rest_signs
 from consilience.margin._base import BinarySolution, MarginClassifier, run_tasks
@@ -56,6 +57,7 @@ def warm_path(
     return path
 
 
+@model_type("margin.SMVMEDClassifierCV")
 @fill_docstring(**ENTRIES)
 class SMVMEDClassifierCV(MarginClassifier):
     """SMVMED that chooses c and alpha by cross-validation, then fits on all rows.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
 from consilience._parameters import NON_NEGATIVE, POSITIVE, PerView
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
@@ -133,6 +134,7 @@ def solve_pairs_kernels(
     return DualSolution(g, bias, **summarise(solutions), decisions=decisions)
 
 
+@model_type("margin.SVM2KClassifier")
 @fill_docstring(**ENTRIES)
 class SVM2KClassifier(MarginClassifier):
     """SVM-2K: support vector machines on the views, pairwise made to agree.

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._model_types import model_type
 from consilience.tables._files import (
     Table,
     TableError,
@@ -23,6 +24,7 @@ from consilience.views import _storage as storage
 __all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 
 
+@model_type("tables.TableView")
 @dataclass(frozen=True)
 class TableView:
     """Columns of a view: names (None for a matrix), which of them are text, width and storage."""
@@ -107,6 +109,7 @@ def align_rows(values: Any, rows: np.ndarray) -> Any:
     return out
 
 
+@model_type("tables.TableModel")
 class TableModel:
     """A fitted pipeline that predicts from tables, with the columns of its views.
 

@@ -14,6 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from consilience._model_types import model_type
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 
@@ -22,6 +23,7 @@ __all__ = ["TableCodes", "encode_tables", "fit_codes", "fit_table_codes"]
 MAX_CATEGORIES = 30  # number of most frequent categories that get a column of their own
 
 
+@model_type("views.TableCodes")
 @dataclass(frozen=True, eq=False)
 class TableCodes:
     """Categories of each column of a table; None for numeric columns."""

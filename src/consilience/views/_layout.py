@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._model_types import model_type
 from consilience.views import _storage as storage
 from consilience.views._columns import default_names
 from consilience.views._data import MultiViewData
@@ -16,6 +17,7 @@ from consilience.views._pairwise import PAIRWISE
 __all__ = ["ViewLayout", "check_columns", "check_values"]
 
 
+@model_type("views.ViewLayout")
 @dataclass(frozen=True)
 class ViewLayout:
     """Names, widths (None for pairwise views), kinds and column names of the fitted views."""

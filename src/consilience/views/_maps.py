@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from consilience._model_types import model_type
 from consilience.views._normal_scores import NormalScores, fit_normal_scores, standardise
 
 __all__ = ["MIN_RELATIVE_STD", "ViewMap", "ViewMapper", "column_moments", "fit_view_map"]
@@ -31,6 +32,7 @@ MIN_RELATIVE_STD = 1e-12
 DENSE_ABOVE = 0.3  # density above which a sparse view is converted to a dense one
 
 
+@model_type("views.ViewMap")
 @dataclass(frozen=True, eq=False)
 class ViewMap:
     """A fitted map: "roots", "standard" or "scaled"; ``columns`` are the non-constant ones."""
@@ -103,6 +105,7 @@ def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
     return ViewMap("standard", varying, mean, scale, False, ranks if ranks.width else None)
 
 
+@model_type("views.ViewMapper")
 class ViewMapper(TransformerMixin, BaseEstimator):
     """The map of one view as a scikit-learn transformer."""
 

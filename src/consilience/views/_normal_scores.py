@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from consilience._model_types import model_type
+
 __all__ = ["NormalScores", "fit_normal_scores", "skewness", "standardise"]
 
 MIN_SKEWNESS = 1.0  # absolute third standardised moment above which a column counts as skewed
@@ -19,6 +21,7 @@ CLIP = 3.0
 CHUNK_COLUMNS = 256  # number of columns processed at a time
 
 
+@model_type("views.NormalScores")
 @dataclass(frozen=True, eq=False)
 class NormalScores:
     """Indices of the skewed columns, and the values and scores at the knots of each."""

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 
+from consilience._model_types import model_type
 from consilience.views import _storage as storage
 
 __all__ = [
@@ -37,6 +38,7 @@ EXAMPLES = {
 }
 
 
+@model_type("views.Reference")
 @dataclass(frozen=True, eq=False)
 class Reference:
     """The samples a fitted pairwise view was compared with: the columns to pick at prediction."""

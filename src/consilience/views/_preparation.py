@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._model_types import model_type
 from consilience._parameters import VIEWS, StrOptions, validate_parameters
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
@@ -31,6 +32,7 @@ __all__ = ["ColumnPreparer", "ViewPreparer"]
 SCALE = [StrOptions({"standard", "variance"}), None]
 
 
+@model_type("views.ColumnPreparer")
 class ColumnPreparer(TransformerMixin, BaseEstimator):
     """Encode, impute and scale the columns of one view.
 
@@ -162,6 +164,7 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
         return tags
 
 
+@model_type("views.ViewPreparer")
 class ViewPreparer(BaseViewTransformer):
     """Prepare all views for methods that expect complete numeric columns.
 

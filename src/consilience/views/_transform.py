@@ -16,6 +16,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._model_types import model_type
 from consilience._parameters import (
     VIEWS,
     HasMethods,
@@ -172,6 +173,7 @@ class BaseViewTransformer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+@model_type("views.ViewTransformer")
 class ViewTransformer(BaseViewTransformer, PerViewParams):
     """Apply a transformer to every view, or a different one to each.
 

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     FRACTION,
@@ -57,6 +58,7 @@ def as_votes(predictions: np.ndarray, present: np.ndarray, code: int) -> np.ndar
     return np.where(predictions == code, 1.0, -1.0) * present[:, None]
 
 
+@model_type("vote.MwMvC2Classifier")
 class MwMvC2Classifier(MultiViewClassifier):
     """MωMvC²: two-level weighted majority vote.
 

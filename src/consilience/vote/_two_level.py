@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from consilience._model_types import model_type
 from consilience._solvers.simplex import minimise_on_simplex
 
 __all__ = ["EarlyStopping", "TwoLevelWeights", "learn_weights", "view_scores"]
 
 
+@model_type("vote.TwoLevelWeights")
 @dataclass(eq=False)
 class TwoLevelWeights:
     """Weights of one binary problem, ρ (V,) and π_v (n_v,), and the curves of loss and bound."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
 from consilience._estimators import fit_label_encoded, with_seed
+from consilience._model_types import model_type
 
 __all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
 
@@ -22,6 +23,7 @@ def voting_depth(tree: Tree, max_depth: int | None) -> int:
     return depth if max_depth is None else min(depth, max_depth)
 
 
+@model_type("vote.TreeVoters")
 @dataclass(eq=False)
 class TreeVoters:
     """Trees of depth 1, 2, ..."""
@@ -38,6 +40,7 @@ class TreeVoters:
         return np.column_stack([tree.predict(X) for tree in self.trees])
 
 
+@model_type("vote.CutVoters")
 @dataclass(eq=False)
 class CutVoters:
     """One tree pruned to depths 1 … ``depth``."""
@@ -55,6 +58,7 @@ class CutVoters:
         return self.tree.predict_depths(X, self.depth)
 
 
+@model_type("vote.EstimatorVoters")
 @dataclass(eq=False)
 class EstimatorVoters:
     """Fitted classifiers provided by the user."""
