@@ -37,7 +37,7 @@ def problem():
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_comes_back(tmp_path, problem, name):
     data, y = problem["dense" if name.endswith("-NB") else "gaps"]  # naive Bayes is dense
-    model = RECIPES[name].build(0)
+    model = RECIPES[name].make_estimator(0)
     small = ("n_estimators", "histgradientboostingclassifier__max_iter")
     size = [p for p in model.get_params() if p.endswith(small)]
     model = make_pipeline(

@@ -42,7 +42,7 @@ SVM_C = [0.1, 1.0, 10.0, 100.0]
 SVM_GRID = {"estimator__C": SVM_C}
 SCALED_SVM_GRID = {"estimator__svc__C": SVM_C}
 HIST_BOOSTING = "estimator__histgradientboostingclassifier"
-HIST_BOOSTING_GRID = {
+HIST_BOOSTING_GRID: dict[str, list[Any]] = {
     f"{HIST_BOOSTING}__learning_rate": [0.03, 0.1],
     f"{HIST_BOOSTING}__max_leaf_nodes": [7, 31],
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
@@ -25,7 +26,15 @@ from consilience.fusion import EarlyFusionClassifier
 from consilience.views import ViewTransformer
 from consilience.views._preparation import ViewPreparer
 
-__all__ = ["METHODS", "Method", "find_methods", "load_method", "method_from_estimator"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "find_methods",
+    "is_from_main",
+    "load_method",
+    "method_from_estimator",
+    "with_own_methods",
+]
 
 ENTRY_POINT_GROUP = "consilience.methods"
 SOURCES = (
@@ -84,6 +93,11 @@ class MethodRegistry(Mapping[str, Method]):
 
 
 METHODS: Mapping[str, Method] = MethodRegistry()
+
+
+def with_own_methods(own: Mapping[str, Method]) -> Mapping[str, Method]:
+    """Return the registered methods together with ``own``, which come first."""
+    return ChainMap(dict(own), METHODS)  # type: ignore[arg-type]
 
 
 def find_methods(names: Iterable[str], methods: Mapping[str, Method] = METHODS) -> list[Method]:

@@ -1,4 +1,4 @@
-"""Recipes that fail in every way a method can; ``register`` makes them known in a worker."""
+"""Methods that fail in every way a method can."""
 
 import os
 import signal
@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from consilience.benchmark.recipes import RECIPES, Recipe
+from consilience.benchmark.tasks import estimator_spec
+from consilience.methods import CloneWithSeed, Method
 
 
 class Misbehaving(ClassifierMixin, BaseEstimator):
@@ -58,6 +59,8 @@ class Misbehaving(ClassifierMixin, BaseEstimator):
         os.write(1, b"more noise, past Python\n")
 
 
-def register():
-    for how in ("never", "raise", "kill", "segfault", "exit", "hang", "greed", "glut", "print"):
-        RECIPES[how] = Recipe(how, how, "test", lambda seed, how=how: Misbehaving(how))
+MISBEHAVING = {
+    how: Method(how, how, "test", CloneWithSeed(Misbehaving(how)), preparation="none")
+    for how in ("never", "raise", "kill", "segfault", "exit", "hang", "greed", "glut", "print")
+}
+SPECS = {how: estimator_spec(method.build(None)) for how, method in MISBEHAVING.items()}

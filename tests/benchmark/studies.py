@@ -12,6 +12,7 @@ from consilience.benchmark.problems import ProblemCache
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.tasks import cross_validation, task_hash
 from consilience.benchmark.work import COST_METRICS, execute
+from consilience.methods import with_own_methods
 
 FULL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
 SUITE = """
@@ -45,12 +46,13 @@ def command(*arguments):
 
 def run_in_process(*arguments):
     """A command line without worker processes; it must succeed."""
-    from consilience.cli import compare, main, suites
+    from consilience.cli import main, suites
+    from consilience.comparison import _compare as comparison
 
     arguments = list(map(str, arguments))
     with (
         patch.object(sys, "argv", ["consilience", *arguments]),
-        patch.object(compare, "run_tasks", run_serially),
+        patch.object(comparison, "run_tasks", run_serially),
         patch.object(suites, "run_tasks", run_serially),
         pytest.raises(SystemExit) as end,
     ):
@@ -75,13 +77,13 @@ def count_results(out):
             db.close()
 
 
-def run_serially(tasks, store, *, problems=None, **_):
+def run_serially(tasks, store, *, problems=None, methods=None, **_):
     """In the place of ``run_tasks``: no worker processes, no limits."""
     problems = ProblemCache(problems)
     store.register_runner()
     for task in tasks:
-        problem = problems.get(task.data, task.data_parameters)
-        store.add(task, execute(task, problem), 0.0, 0.1)
+        problem = problems.get(task.data, task.data_parameters, task.data_source)
+        store.add(task, execute(task, problem, with_own_methods(methods or {})), 0.0, 0.1)
         yield store.record(task_hash(task))
 
 

@@ -8,12 +8,11 @@ import warnings
 import msgspec
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score
 
-from benchmark.misbehaving import register
-from benchmark.studies import FULL, table, tasks_on
+from benchmark.misbehaving import MISBEHAVING, SPECS
+from benchmark.studies import FULL, table
+from benchmark.studies import tasks_on as registered_tasks_on
 from consilience.benchmark import RECIPES, Problem
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
 from consilience.benchmark.results import collect_results, rank_methods
@@ -21,30 +20,23 @@ from consilience.benchmark.run import run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import task_hash
 from consilience.datasets import make_multiview_classification
-from consilience.views import ViewTransformer
 
 DATA, Y = make_multiview_classification(90, n_classes=3, strength=2.0, random_state=0)
 GROUPS = np.repeat(np.arange(18), 5)
 PROBLEMS = {
     "mine": Problem(DATA, Y),
     "grouped": Problem(DATA, Y, groups=GROUPS),
-    "prepared": Problem(DATA, Y, preprocessor=ViewTransformer(StandardScaler())),
 }
 MEMORY = 2**30 if sys.platform == "linux" else None
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _misbehaving():
-    known = dict(RECIPES)
-    register()
-    yield
-    RECIPES.clear()
-    RECIPES.update(known)
+def tasks_on(data, methods, n=3, **options):
+    return registered_tasks_on(data, methods, n, own_specs=SPECS, **options)
 
 
 def run(tasks, store, **options):
-    options = {"problems": PROBLEMS, "initializer": register, **options}
+    options = {"problems": PROBLEMS, "methods": MISBEHAVING, **options}
     return [record for record in run_tasks(tasks, store, **options) if record is not None]
 
 
@@ -59,7 +51,7 @@ def calm():
     tasks = [
         *tasks_on("mine", METHODS, seed=1, keep_predictions=True, diagnostics=("missing_views",)),
         *tasks_on("grouped", ["Concat"], keep_predictions=True),
-        *tasks_on("prepared", ["SVM-2K"]),
+        *tasks_on("grouped", ["SVM-2K"]),
     ]
     result = []
     for jobs in (1, 2):
@@ -111,7 +103,7 @@ def _kill_worker_that_hung(mark, stop):
 def test_scores_are_those_of_scikit_learn(calm):
     tasks, ((records, _), _) = calm
     cv = StratifiedKFold(3, shuffle=True, random_state=1)
-    scores = cross_val_score(RECIPES["Early fusion"].build(1), DATA, Y, cv=cv)
+    scores = cross_val_score(RECIPES["Early fusion"].make_estimator(1), DATA, Y, cv=cv)
     places = rank_methods(collect_results(tasks, records), "mine")
     (place,) = [place for place in places if place.method == "Early fusion"]
     assert place.score == pytest.approx(scores.mean())
@@ -152,12 +144,13 @@ def test_kept_predictions_give_the_metrics(calm):
     assert all(set(probe) == {"view0", "view1", "view2"} for probe in probes)
 
 
-def test_prepare_is_fitted_inside_the_folds(calm):
+def test_preparation_is_fitted_inside_the_folds(calm):
     _, ((records, _), _) = calm
-    model = make_pipeline(ViewTransformer(StandardScaler()), RECIPES["SVM-2K"].build(0))
-    expected = cross_val_score(model, DATA, Y, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    model = RECIPES["SVM-2K"].make_estimator(0)
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    expected = cross_val_score(model, DATA, Y, cv=cv, groups=GROUPS)
     result = {
-        r.task.index: r.outcome.metrics["accuracy"] for r in records if r.task.data == "prepared"
+        r.task.index: r.outcome.metrics["accuracy"] for r in records if r.task.method == "SVM-2K"
     }
     np.testing.assert_allclose([result[index] for index in range(3)], expected)
 

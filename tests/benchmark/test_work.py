@@ -36,7 +36,7 @@ def test_metrics_are_those_of_scikit_learn():
     outcome = execute(t, PROBLEM)
     parts = prepare_task_data(t, PROBLEM)
     y = (Y == 2).astype(int)
-    model = RECIPES["Early fusion"].build(1).fit(DATA[parts.rows.train], y[parts.rows.train])
+    model = RECIPES["Early fusion"].make_estimator(0).fit(DATA[parts.rows.train], y[parts.rows.train])
     test, y_true = DATA[parts.rows.test], y[parts.rows.test]
     y_pred, shares = model.predict(test), model.predict_proba(test)
     result = outcome.metrics
@@ -82,11 +82,11 @@ def test_tuning_by_folds_is_grid_search():
     outcome = execute(t, PROBLEM)
     train = prepare_task_data(t, PROBLEM).rows.train
     search = GridSearchCV(
-        RECIPES["Concat"].build(1),
-        {"estimator__max_depth": values},
+        RECIPES["Concat"].make_estimator(0),
+        {"classifier__estimator__max_depth": values},
         cv=StratifiedKFold(5, shuffle=True, random_state=0),
     ).fit(DATA[train], Y[train])
-    assert outcome.best_params == search.best_params_
+    assert list(outcome.best_params.values()) == list(search.best_params_.values())
     assert outcome.metrics["tune_seconds"] > 0
 
 
@@ -96,7 +96,7 @@ def test_tuning_by_validation_rows_trains_on_training_rows_only():
     rows = prepare_task_data(t, PROBLEM).rows
     scores = []
     for depth in (1, 2, 3, 8):
-        model = RECIPES["Concat"].build(1).set_params(estimator__max_depth=depth)
+        model = RECIPES["Concat"].build(0).set_params(estimator__max_depth=depth)
         model.fit(DATA[rows.train], Y[rows.train])
         scores.append([model.score(DATA[part], Y[part]) for part in (rows.validation, rows.test)])
     best = max(scores, key=lambda pair: pair[0])[0]
@@ -207,9 +207,9 @@ def test_fingerprint_is_of_the_content():
 
 
 def test_short_names_of_parameters():
-    model = RECIPES["SMVMED"].build(0)
-    assert parameter_name(model, "alpha") == "smvmedclassifier__alpha"
-    assert parameter_name(model, "viewtransformer") == "viewtransformer"
+    model = RECIPES["SMVMED"].make_estimator(0)
+    assert parameter_name(model, "alpha") == "classifier__alpha"
+    assert parameter_name(model, "preparation") == "preparation"
     with pytest.raises(ValueError, match="SMVMEDClassifier has no parameter 'depth'; it has alpha"):
         parameter_name(model, "depth")
 

@@ -149,7 +149,7 @@ def test_recipes_take_sparse_and_missing_views(name):
     data, y = make_multiview_classification(
         90, n_views=2, n_features=30, sparsity=[0.9, 0], missing_rate=0.2, random_state=0
     )
-    assert RECIPES[name].build(0).fit(data, y).score(data, y) > 0.5
+    assert RECIPES[name].make_estimator(0).fit(data, y).score(data, y) > 0.5
 
 
 @pytest.mark.parametrize("kind", FUSION)

@@ -5,23 +5,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from consilience.benchmark.recipes import RECIPES, get_recipes
-from consilience.comparison.defaults import (
-    DEFAULT_METHODS,
-    TUNING_GRIDS,
-    disable_scaling,
-    incompatibility,
-)
-from sklearn.pipeline import make_pipeline
 
 from consilience import MultiViewData
 from consilience.benchmark.tasks import Task, apply_settings, build_method
 from consilience.cli import main
 from consilience.comparison.record import read_run
+from consilience.comparison.study import incompatibility
 from consilience.datasets import DATASETS
 from consilience.datasets._registry import Dataset
 from consilience.io import load
-from consilience.views import ViewPreparer
+from consilience.methods import METHODS, find_methods
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], 12)
@@ -48,7 +41,7 @@ def small(estimator):
 
 
 def learns(estimator, data):
-    model = make_pipeline(ViewPreparer(scale=True), small(estimator))
+    model = small(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data[::2], Y[::2]).predict(data[1::2])
@@ -56,11 +49,11 @@ def learns(estimator, data):
 
 @pytest.mark.parametrize("kinds", [("kernel", "kernel"), ("distance", "distance"),
                                    ("features", "kernel")])  # fmt: skip
-@pytest.mark.parametrize("method", RECIPES)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_applicable_if_it_can_learn(method, kinds):
     data = views(*kinds)
-    estimator = apply_settings(RECIPES[method].build(0), disable_scaling([method]).get(method, {}))
-    reason = incompatibility(method, data.kinds, "accuracy")
+    estimator = METHODS[method].make_estimator(0)
+    reason = incompatibility(METHODS[method], data.kinds, "accuracy")
     if not reason:
         learns(estimator, data)
         return
@@ -71,27 +64,28 @@ def test_a_method_is_applicable_if_it_can_learn(method, kinds):
 
 def test_log_loss_needs_probabilities():
     kinds = {"a": "features"}
-    lack = {method for method in RECIPES if incompatibility(method, kinds, "log_loss")}
+    lack = {m.name for m in METHODS.values() if incompatibility(m, kinds, "log_loss")}
     assert {"SMVMED", "MKL", "Early+SVM"} <= lack
     assert not lack & {"Consilience", "Late fusion", "MwMvC2", "MuMBo"}
-    assert not any(incompatibility(method, kinds, "accuracy") for method in RECIPES)
+    assert not any(incompatibility(method, kinds, "accuracy") for method in METHODS.values())
 
 
 def test_names_may_be_written_in_other_ways():
     wanted = ["late-fusion", "random forest", "svm2k", "MWMVC2"]
     names = ["Late fusion", "RandomForest", "SVM-2K", "MwMvC2"]
-    assert [recipe.name for recipe in get_recipes(wanted)] == names
-    assert [recipe.name for recipe in get_recipes(list(RECIPES))] == list(RECIPES)
+    assert [method.name for method in find_methods(wanted)] == names
+    assert [method.name for method in find_methods(list(METHODS))] == list(METHODS)
 
 
 def test_what_is_tuned():
-    assert set(DEFAULT_METHODS) <= set(RECIPES)
-    assert set(RECIPES) - set(TUNING_GRIDS) == {"Consilience"}  # it chooses for itself
+    tuned = {method.name for method in METHODS.values() if method.grid}
+    assert set(METHODS) - tuned == {"Consilience"}  # it chooses for itself
+    assert sum(method.in_default_selection for method in METHODS.values()) == 15
 
 
-@pytest.mark.parametrize("method", TUNING_GRIDS)
+@pytest.mark.parametrize("method", [m.name for m in METHODS.values() if m.grid])
 def test_grids(method):
-    data, grid = views("features", "features"), TUNING_GRIDS[method]
+    data, grid = views("features", "features"), METHODS[method].grid
     task = Task(data="d", method=method, split=None, index=0, grid=grid)
     choices = list(product(*grid.values()))
     assert len(choices) > 1
@@ -102,10 +96,9 @@ def test_grids(method):
 @pytest.mark.parametrize("method", ["Early fusion", "Late fusion", "Stacking fusion", "Best view"])
 def test_what_is_tuned_is_the_method_itself(method):
     data = views("features", "features")
-    recipe = RECIPES[method]
     probabilities = [
-        make_pipeline(ViewPreparer(scale=True), build(0)).fit(data, Y).predict_proba(data)
-        for build in (recipe.build, recipe.build_tunable)
+        METHODS[method].make_estimator(0, tunable=tunable).fit(data, Y).predict_proba(data)
+        for tunable in (False, True)
     ]
     # folds inside a method scale anew
     np.testing.assert_allclose(*probabilities, atol=0.01)

@@ -187,13 +187,13 @@ def model(tmp_path_factory):
     (folder / "two.csv").write_text("id,z\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
     from sklearn.pipeline import make_pipeline
 
-    from consilience.comparison.inputs import FileArgument, read_tables
-    from consilience.tables import TableModel
+    from consilience.tables import FileArgument, TableModel, read_tables
+    from consilience.views import ViewPreparer
 
     files = [FileArgument(folder / f"{name}.csv", None) for name in ("one", "two")]
     read = read_tables(files, target="y", on="id")
-    pipeline = make_pipeline(read.problem.preprocessor, LateFusionClassifier())
-    pipeline.fit(read.problem.data, read.problem.target)
+    pipeline = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
+    pipeline.fit(read.data, read.target)
     model = TableModel(pipeline, read.views, "Late fusion", "y", key="id")
     save(model, folder / "model.skops")
     return folder / "model.skops"

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
@@ -27,7 +26,7 @@ from consilience.benchmark.problems import Problem, ProblemCache
 from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome, execute
 from consilience.benchmark.worker import pack, read_frame, write_frame
-from consilience.methods import METHODS, Method
+from consilience.methods import Method, with_own_methods
 
 __all__ = ["FinishedTask", "InProcessPool", "Pool", "ProcessPool", "WorkerSetup"]
 
@@ -90,7 +89,7 @@ class InProcessPool:
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._problems = ProblemCache(setup.problems)
-        self._methods = ChainMap(dict(setup.methods), METHODS)  # type: ignore[arg-type]
+        self._methods = with_own_methods(setup.methods)
         self._task: Task | None = None
 
     def n_free_slots(self) -> int:

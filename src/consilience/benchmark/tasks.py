@@ -93,8 +93,8 @@ class Task(Struct, frozen=True, kw_only=True):
     @property
     def repeat(self) -> int:
         """Number of the repetition; all folds of one partition share it."""
-        is_partition = isinstance(self.split, Folds | Given)
-        return self.index // self.split.n if is_partition else self.index
+        split = self.split
+        return self.index // split.n if isinstance(split, Folds | Given) else self.index
 
     @property
     def dataset_name(self) -> str:

@@ -16,7 +16,6 @@ import signal
 import struct
 import sys
 import threading
-from collections import ChainMap
 from typing import IO, Any
 
 __all__ = ["pack", "read_frame", "serve", "write_frame"]
@@ -68,11 +67,11 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     from consilience.benchmark.memory import limit_memory
     from consilience.benchmark.problems import ProblemCache
     from consilience.benchmark.work import execute, failure, warm_up
-    from consilience.methods import METHODS
+    from consilience.methods import with_own_methods
 
     if setup.initializer is not None:
         setup.initializer()
-    problems, methods = ProblemCache(setup.problems), ChainMap(setup.methods, METHODS)
+    problems, methods = ProblemCache(setup.problems), with_own_methods(setup.methods)
     warmed_up: set[str] = set()
     write_frame(sink, pack("ready"))
     while True:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -35,7 +34,13 @@ from consilience.comparison.study import (
     refit,
     run_study,
 )
-from consilience.methods import METHODS, Method, find_methods, method_from_estimator
+from consilience.methods import (
+    METHODS,
+    Method,
+    find_methods,
+    method_from_estimator,
+    with_own_methods,
+)
 from consilience.tables import TableModel
 
 __all__ = ["Execution", "compare", "read_methods", "run_comparison"]
@@ -279,7 +284,7 @@ def _run(
         )
     fitted = None
     if results.best is not None:
-        fitted = refit(run, data.problem, results.best, ChainMap(own, METHODS))  # type: ignore[arg-type]
+        fitted = refit(run, data.problem, results.best, with_own_methods(own))
     if out is not None:
         write_file(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from comparison.in_process import Store, fitted, problem_of, study
+from comparison.in_process import Store, problem_of, study
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.work import DIAGNOSTICS
-from consilience.comparison.inputs import FileArgument, read_tables
+from consilience.comparison.inputs import read_files
 from consilience.comparison.prediction import predict_files
 from consilience.comparison.record import InputFile
 from consilience.comparison.report import build_page
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import TableModel, TableView
+from consilience.tables import FileArgument, TableModel, TableView
 
 HOSTILE = [
     "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
@@ -133,7 +133,7 @@ def test_page_and_csv(group, benign):
 def test_predictions(tmp_path, name):
     problem = problem_of(["v", "w"], [name, "other"])
     model = TableModel(
-        fitted(problem, LateFusionClassifier()),
+        LateFusionClassifier().fit(problem.data, problem.target),
         {"v": TableView([name, "b"], [], 2), "w": TableView(None, [], 2)},
         "Late fusion",
         name,
@@ -161,7 +161,7 @@ def test_names_of_files_and_columns_are_read(tmp_path):
             for i in range(12):
                 writer.writerow([*rng.normal(size=len(columns)).round(3), "ab"[i % 2]])
     files = [FileArgument(path, None) for path in sorted(tmp_path.iterdir())]
-    read = read_tables(files, target="label")
+    read = read_files(files, target="label")
     assert read.views["$x^2$"].columns == columns
     assert set(read.problem.data.view_names) == {names[2], "$x^2$"}
     with Store(":memory:") as store:
