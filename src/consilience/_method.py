@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from sklearn.pipeline import Pipeline
 
-from consilience._estimators import last_step
 from consilience.views._preparation import ViewPreparer
 
 __all__ = ["Method", "Preparation"]
@@ -71,9 +70,9 @@ class Method:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of views that the method accepts; inner estimators accept features only."""
-        model = last_step(self.build(None))
-        if "estimator" in model.get_params(deep=False):
+        """Kinds of views that it accepts; inner estimators and transformers take features only."""
+        model = self.build(None)
+        if isinstance(model, Pipeline) or "estimator" in model.get_params(deep=False):
             return ("features",)
         return getattr(model, "_kinds", ("features",))
 

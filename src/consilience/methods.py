@@ -64,8 +64,8 @@ class MethodRegistry(Mapping[str, Method]):
         if self._own is None:
             modules = [importlib.import_module(f"consilience.{name}") for name in SOURCES]
             own = {method.name: method for module in modules for method in module.METHODS}
-            found = entry_points(group=ENTRY_POINT_GROUP)
-            self._entry_points = {point.name: point for point in found if point.name not in own}
+            points = entry_points(group=ENTRY_POINT_GROUP)
+            self._entry_points = {point.name: point for point in points if point.name not in own}
             self._own = own
         return self._own
 
@@ -103,7 +103,7 @@ def with_own_methods(own: Mapping[str, Method]) -> Mapping[str, Method]:
 def find_methods(names: Iterable[str], methods: Mapping[str, Method] = METHODS) -> list[Method]:
     """Return methods by name (ignoring case, spaces and hyphens) or by ``module:Class``."""
     by_name = {_normalize(name): name for name in methods}
-    found, unknown = {}, []
+    matches, unknown = {}, []
     for name in names:
         if _normalize(name) in by_name:
             method = methods[by_name[_normalize(name)]]
@@ -112,13 +112,13 @@ def find_methods(names: Iterable[str], methods: Mapping[str, Method] = METHODS) 
         else:
             unknown.append(name)
             continue
-        found[method.name] = method
+        matches[method.name] = method
     if unknown:
         raise ValueError(
             f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(methods)}, or "
             "give your own as module:Class"
         )
-    return list(found.values())
+    return list(matches.values())
 
 
 def _normalize(name: str) -> str:

@@ -230,7 +230,7 @@ def test_invalid_limits_raise(options):
 
 
 def test_close_ends_all_processes():
-    pool = ProcessPool(2, WorkerSetup(PROBLEMS, initializer=register))
+    pool = ProcessPool(2, WorkerSetup(PROBLEMS, MISBEHAVING))
     for task in tasks_on("mine", ["hang"], n=2):
         pool.submit(task)
     pool.wait(0.1)

@@ -30,7 +30,7 @@ def test_compare_ranks_methods(capsys):
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
-        (["compare", "digits", "--cv", "1"], "--cv must be between 2 and 174"),
+        (["compare", "digits", "--cv", "1"], "cv must be between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
         (["compare", "digits", "--seed", "-1"], "--seed must be between 0"),
         (["compare", "digits", "--cv", "many"], "Invalid value for '--cv'"),

@@ -50,7 +50,7 @@ BAD = {
     "no labels": ({"a.csv": "x,y\n1,\n2,\n"}, ["a.csv", "--target", "y"], "no sample has both a view and a label"),
     "a number to predict": ({"a.csv": "x,y\n" + "".join(f"{i},{i}.5\n" for i in range(30))}, ["a.csv", "--target", "y"], "different fractional numbers; labels must be"),
     "rare class": ({"a.csv": A + "5,1,c\n"}, ["a.csv", "--target", "y"], "class 'c' has only one sample"),
-    "more folds than samples": ({"a.csv": A}, ["a.csv", "--target", "y"], "--cv must be between 2 and 2"),
+    "more folds than samples": ({"a.csv": A}, ["a.csv", "--target", "y"], "cv must be between 2 and 2"),
     "empty file": ({"a.csv": ""}, ["a.csv", "--target", "y"], "a.csv is empty"),
     "header only": ({"a.csv": "x,y\n"}, ["a.csv", "--target", "y"], "a.csv has no rows"),
     "no header": ({"a.csv": ",,\n1,2,3\n"}, ["a.csv", "--target", "y"], "has no header"),
@@ -92,7 +92,7 @@ BAD = {
     "metric": ({"a.csv": A}, ["a.csv", "--target", "y", "--metric", "luck"], "--metric must be one of"),
     "auc of three": ({"a.csv": A + "5,1,c\n6,1,c\n"}, ["a.csv", "--target", "y", "--cv", "2", "--metric", "roc_auc"], "roc_auc needs two classes"),
     "budget": ({"a.csv": A}, ["a.csv", "--target", "y", "--time-budget", "soon"], "must be like 90s"),
-    "repeats": ({"a.csv": A}, ["a.csv", "--target", "y", "--cv", "2", "--repeats", "0"], "--repeats must be at least 1"),
+    "repeats": ({"a.csv": A}, ["a.csv", "--target", "y", "--cv", "2", "--repeats", "0"], "repeats must be at least 1"),
     "a data set with a target": ({}, ["digits", "--target", "y"], "--target can be used with files only"),
 }  # fmt: skip
 

@@ -66,7 +66,7 @@ def test_complete_array_is_returned_unchanged(dtype):
 
 def test_dtypes():
     X = numbers().astype(np.float32)
-    for scale in (False, True):
+    for scale in (None, "standard", "variance"):
         assert ColumnPreparer(scale=scale).fit_transform(X).dtype == np.float32
     exact = ColumnPreparer(scale="standard").fit_transform(X.astype(np.float64))
     np.testing.assert_allclose(ColumnPreparer(scale="standard").fit_transform(X), exact, atol=1e-6)
@@ -89,7 +89,7 @@ def test_new_empty_cells_are_imputed_with_training_means():
     assert np.isnan(new).sum() == 2
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("scale", [None, "standard", "variance"])
 def test_column_that_is_empty_in_training_becomes_zero(scale):
     X = np.array([[np.nan, 1.0], [np.nan, 2.0]])
     with warnings.catch_warnings():
@@ -120,7 +120,7 @@ def test_large_offsets_and_huge_values():
 def test_infinite_values_are_left_for_the_classifier_to_name():
     X = np.arange(20.0).reshape(10, 2)
     X[4, 1] = np.inf
-    for scale in (False, True):
+    for scale in (None, "standard", "variance"):
         out = ColumnPreparer(scale=scale).fit_transform(X)
         assert np.argwhere(~np.isfinite(out)).tolist() == [[4, 1]]
     model = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
@@ -330,7 +330,7 @@ def test_column_groups_of_a_table():
 def test_copies_pickles_and_files_agree(tmp_path):
     data, _ = mixed_data()
     step = ViewPreparer(scale="standard").fit(data)
-    assert clone(step).get_params() == {"scale": True, "views": None}
+    assert clone(step).get_params() == {"scale": "standard", "views": None}
     save(step, tmp_path / "step.skops")
     copies = [
         clone(step).fit(data),

@@ -26,7 +26,13 @@ from consilience.cli.common import (
     parse_list,
     parse_seconds,
 )
-from consilience.comparison._compare import Execution, read_methods, run_comparison
+from consilience.comparison._compare import (
+    Execution,
+    Plan,
+    plan_comparison,
+    read_methods,
+    run_comparison,
+)
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
 from consilience.comparison.prediction import MODEL_FILE_NAME
@@ -103,24 +109,15 @@ def compare(
         "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
         "categorical": parse_list(categorical),
     }  # fmt: skip
-    data = _read_inputs(inputs, table_options)
+    command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
+    plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
     if out is not None:
         make_folder(out)
     console = Console()
-    console.print(repr(data.problem.data), highlight=False, markup=False)
-    for note in data.summary.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
-    is_this_command = sys.argv[1:2] == ["compare"]
-    execution = Execution(
-        out,
-        jobs,
-        budget,
-        tuple(trust or ()),
-        follow=partial(run_with_progress, quiet=quiet),
-        command=["consilience", *sys.argv[1:]] if is_this_command else [],
-    )
+    _print_plan(console, plan)
+    follow = partial(run_with_progress, quiet=quiet)
     try:
-        result = run_comparison(data, chosen, options, execution)
+        result = run_comparison(plan, Execution(out, jobs, budget, tuple(trust or ()), follow))
     except StoreError as error:
         raise ValueError(str(error)) from None
     except KeyboardInterrupt:
@@ -150,11 +147,18 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
     return read_files(parse_files(inputs, DATASETS), **options)
 
 
+def _print_plan(console: Console, plan: Plan) -> None:
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say(repr(plan.data.problem.data))
+    for note in plan.run.data.notes:
+        say(f"note: {note}")
+    for reason, excluded in plan.run.methods_by_reason().items():
+        say(f"not applicable: {', '.join(excluded)}, because {reason}")
+
+
 def _print_result(console: Console, result: ComparisonResult, out: Path | None) -> None:
     run, results = result._run, result._results
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    for reason, excluded in run.methods_by_reason().items():
-        say(f"not applicable: {', '.join(excluded)}, because {reason}")
     if results.n_splits:
         console.print(_ranking_table(run, results))
     for name, own in run.own_methods.items():

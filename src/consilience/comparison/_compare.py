@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from msgspec.structs import replace
 from sklearn.base import BaseEstimator
 
 from consilience import io
@@ -43,7 +44,7 @@ from consilience.methods import (
 )
 from consilience.tables import TableModel
 
-__all__ = ["Execution", "compare", "read_methods", "run_comparison"]
+__all__ = ["Execution", "Plan", "compare", "plan_comparison", "read_methods", "run_comparison"]
 
 
 def compare(
@@ -141,9 +142,10 @@ def compare(
         trusted=tuple(trusted),
         follow=run_with_progress if show_progress else run_silently,
     )
+    plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None:
         execution.out.mkdir(parents=True, exist_ok=True)
-    return run_comparison(comparison_input, chosen, options, execution)
+    return run_comparison(plan, execution)
 
 
 def _check_settings(
@@ -195,12 +197,12 @@ def _read_named(name: Any, value: Any) -> Method:
     if not isinstance(name, str) or not name:
         raise TypeError(f"names of methods must be non-empty strings, got {name!r}")
     if isinstance(value, str):
-        found = find_methods([value])[0]
-        if found.name != name:
+        method = find_methods([value])[0]
+        if method.name != name:
             raise ValueError(
-                f"{value!r} is the method {found.name!r} and keeps its name; it cannot be {name!r}"
+                f"{value!r} is the method {method.name!r} and keeps its name; it cannot be {name!r}"
             )
-        return found
+        return method
     if name in METHODS:
         raise ValueError(f"{name!r} is the name of a known method; call yours differently")
     if isinstance(value, Method):
@@ -217,20 +219,30 @@ class Execution:
     time_budget: float | None = None
     trusted: tuple[str, ...] = ()
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
-    command: list[str] = field(default_factory=list)
 
 
-def run_comparison(
-    data: ComparisonInput, methods: Iterable[Method], options: Options, execution: Execution
-) -> ComparisonResult:
-    """Run the study, fit the best method to all samples, and write what was asked for."""
+@dataclass(frozen=True)
+class Plan:
+    """A comparison that has been checked and can be run."""
+
+    run: Run
+    data: ComparisonInput
+    own_methods: dict[str, Method]
+
+
+def plan_comparison(
+    data: ComparisonInput,
+    methods: Iterable[Method],
+    options: Options,
+    command: Sequence[str] = (),
+) -> Plan:
+    """Check that the methods and the protocol suit the data."""
     usable, not_applicable = applicable(methods, data.summary, options.metric)
     own = {method.name: method for method in usable if METHODS.get(method.name) is not method}
-    options.methods = [method.name for method in usable]
     run = Run(
         version=version("consilience"),
-        command=execution.command,
-        options=options,
+        command=list(command),
+        options=replace(options, methods=[method.name for method in usable]),
         data=data.summary,
         inputs=data.inputs,
         target=data.target,
@@ -240,9 +252,14 @@ def run_comparison(
         not_applicable=not_applicable,
     )
     check_cross_validation(run, data.problem)
+    return Plan(run, data, own)
+
+
+def run_comparison(plan: Plan, execution: Execution) -> ComparisonResult:
+    """Run the study, fit the best method to all samples, and write what was asked for."""
     store = Store(":memory:" if execution.out is None else execution.out / "results.sqlite")
     try:
-        return _run(run, data, own, store, execution)
+        return _run(plan, store, execution)
     except BaseException:
         store.close()
         raise
@@ -253,13 +270,8 @@ def _describe(method: Method) -> OwnMethod:
     return OwnMethod(method.summary, spec)
 
 
-def _run(
-    run: Run,
-    data: ComparisonInput,
-    own: dict[str, Method],
-    store: Store,
-    execution: Execution,
-) -> ComparisonResult:
+def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
+    run, data, own = plan.run, plan.data, plan.own_methods
     budget, out = execution.time_budget, execution.out
     deadline = None if budget is None else time.monotonic() + budget
 
