@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -14,11 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from conftest import FULL
-from consilience import MultiViewData, ViewTransformer
+from consilience import MultiViewData, ViewTransformer, _model_types
+from consilience._model_schema import to_public_names
+from consilience._model_types import import_path, model_type, public_name
 from consilience.benchmark import RECIPES
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
-from consilience.io import MANIFEST, TRUSTED_TYPES, ModelFileError, _add_manifest, load, save
+from consilience.io import MANIFEST, ModelFileError, _add_manifest, load, save
+from consilience.margin import SMVMEDClassifier
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,18 @@ def problem():
     return {"dense": (data, y), "gaps": (gaps, letters)}
 
 
+def assert_names_are_public(path):
+    """No file depends on where our types are defined."""
+    own = [n for n in type_names(path) if n.startswith("consilience.")]
+    assert own
+    assert [n for n in own if any(part.startswith("_") for part in n.split("."))] == []
+
+
+def type_names(path):
+    schema = json.loads(members(path.read_bytes())["schema.json"])
+    return {f"{n['__module__']}.{n['__class__']}" for n in nodes(schema) if "__class__" in n}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_comes_back(tmp_path, problem, name):
@@ -44,6 +60,7 @@ def test_every_recipe_comes_back(tmp_path, problem, name):
         ViewTransformer("passthrough"), model.set_params(**dict.fromkeys(size, 10))
     )
     save(model.fit(data, y), tmp_path / "m.skops")
+    assert_names_are_public(tmp_path / "m.skops")
     again = load(tmp_path / "m.skops")
     np.testing.assert_array_equal(again.predict(data), model.predict(data))
     for method in ("predict_proba", "decision_function"):
@@ -57,13 +74,13 @@ def test_a_type_that_is_not_listed_is_neither_saved_nor_loaded(tmp_path):
     model = make_pipeline(
         ViewTransformer(FunctionTransformer(os.path.join)), LateFusionClassifier()
     )
-    with pytest.raises(TypeError, match=r"cannot be saved.*posixpath\.join"):
+    with pytest.raises(TypeError, match=r"cannot be saved.*posixpath\.join$"):
         save(model, tmp_path / "m.skops")
     assert list(tmp_path.iterdir()) == []
     import skops.io
 
-    (tmp_path / "m.skops").write_bytes(_add_manifest(skops.io.dumps(model)))
-    with pytest.raises(ModelFileError, match=r"cannot be loaded.*posixpath\.join"):
+    (tmp_path / "m.skops").write_bytes(_add_manifest(public(skops.io.dumps(model)), []))
+    with pytest.raises(ModelFileError, match=r"cannot be loaded.*posixpath\.join$"):
         load(tmp_path / "m.skops")
 
 
@@ -121,13 +138,36 @@ def members(content):
         return {name: archive.read(name) for name in archive.namelist() if name != MANIFEST}
 
 
-def sealed(parts):
-    """An archive of these members with digests that fit: what an attacker would write."""
+def archived(parts):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    return _add_manifest(buffer.getvalue())
+    return buffer.getvalue()
+
+
+def sealed(parts):
+    """An archive of these members with digests that fit: what an attacker would write."""
+    return _add_manifest(archived(parts), [])
+
+
+def public(content):
+    """An archive of skops with the public names of our types."""
+    parts = members(content)
+    schema = json.loads(parts["schema.json"])
+    to_public_names(schema)
+    return archived({**parts, "schema.json": json.dumps(schema)})
+
+
+def rename(path, old, new):
+    """Replace the name of a type in a model file, with digests that fit."""
+    parts = members(path.read_bytes())
+    schema = json.loads(parts["schema.json"])
+    renamed = [n for n in nodes(schema) if f"{n.get('__module__')}.{n.get('__class__')}" == old]
+    assert renamed
+    for node in renamed:
+        node["__module__"], _, node["__class__"] = new.rpartition(".")
+    path.write_bytes(sealed({**parts, "schema.json": json.dumps(schema)}))
 
 
 def nodes(tree):
@@ -145,6 +185,7 @@ EVIL = [
     ("os", "system"), ("builtins", "eval"), ("builtins", "exec"), ("subprocess", "Popen"),
     ("builtins", "getattr"), ("builtins", "__import__"), ("os", "popen"), ("shutil", "rmtree"),
     ("pickle", "loads"), ("consilience.cli", "main"), ("numpy", "load"), ("joblib", "load"),
+    ("consilience.margin._machine", "Machine"), ("consilience.margin", "Nothing"), ("consilience", "io"),
     ("operator", "methodcaller"), ("functools", "partial"), ("ctypes", "CDLL"), ("importlib", "import_module"),
 ]  # fmt: skip
 LOADERS = [
@@ -218,7 +259,222 @@ def test_corrupted_files_raise_or_load_allowed_types(tmp_path, problem, monkeypa
     assert trap.sprung == []
     assert all(text.startswith(f"{path} cannot be loaded: ") for text in messages)
     assert len(messages) > len(loaded)
-    # what was loaded is of listed types: a forged schema may hold other values of these
-    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in loaded}
-    strange = {n for n in names if not n.startswith(("sklearn.", "builtins.", "numpy."))}
-    assert strange <= set(TRUSTED_TYPES)
+    # what was loaded is of known types: a forged schema may hold other values of these
+    for kind in set(loaded):
+        if not import_path(kind).startswith(("sklearn.", "builtins.", "numpy.")):
+            public_name(kind)
+
+
+@pytest.fixture
+def model_file(tmp_path, problem):
+    data, y = problem["dense"]
+    save(SMVMEDClassifier().fit(data, y), tmp_path / "m.skops")
+    return tmp_path / "m.skops"
+
+
+def test_a_type_that_moved_is_loaded_under_its_earlier_name(model_file, problem, monkeypatch):
+    monkeypatch.setattr(_model_types, "_PATHS", dict(_model_types._PATHS))
+    monkeypatch.setattr(_model_types, "_PUBLIC_NAMES", {})
+    import consilience.kernel._mkl as module
+    from consilience.margin._machine import Machine
+
+    class Engine(Machine):
+        pass
+
+    Engine.__module__, Engine.__qualname__ = module.__name__, "Engine"
+    monkeypatch.setattr(module, "Engine", Engine, raising=False)
+    rename(model_file, "consilience.margin.Machine", "consilience.margin.EarlierName")
+    with pytest.raises(ModelFileError, match=r"margin\.EarlierName is not a model type"):
+        load(model_file)
+    model_type("kernel.Engine", aliases=["margin.EarlierName"])(Engine)
+    assert Engine in {type(value) for value in vars(load(model_file)).values()}
+    data, _ = problem["dense"]
+    assert load(model_file).predict(data).shape == (len(data),)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["consilience.margin._machine.Machine", "consilience.margin.Nothing", "consilience.cli.main"],
+)
+def test_private_and_unknown_names_are_not_loaded(model_file, name):
+    rename(model_file, "consilience.margin.Machine", name)
+    with pytest.raises(ModelFileError, match=rf"cannot be loaded: {name} is not .*model type"):
+        load(model_file)
+
+
+def test_files_of_format_1_are_not_loaded(model_file):
+    parts = members(model_file.read_bytes())
+    manifest = zipfile.ZipFile(model_file).read(MANIFEST).replace(b'"format": 2', b'"format": 1')
+    model_file.write_bytes(archived({**parts, MANIFEST: manifest}))
+    with pytest.raises(
+        ModelFileError, match=r"written by an earlier development version.*save the model again"
+    ):
+        load(model_file)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ["[" * 100_000 + "]" * 100_000, '{"content":' * 50_000 + "1" + "}" * 50_000, "[]", "null", "{}",
+     '"x"', "", "{", '{"__module__": "consilience.margin"}', '{"__module__": "consilience.margin", "__class__": []}',
+     '{"protocol": 2, "__loader__": [], "__module__": [1], "__class__": {}}',
+     '{"protocol": 2, "__loader__": "ListNode", "__module__": "builtins", "__class__": "list", "__id__": {}, "content": 3}'],
+    ids=range(12),
+)  # fmt: skip
+def test_odd_schemas(model_file, schema):
+    model_file.write_bytes(sealed({**members(model_file.read_bytes()), "schema.json": schema}))
+    with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load(model_file)
+
+
+FOREIGN = """
+from os import system
+from subprocess import Popen
+from sklearn.base import BaseEstimator, TransformerMixin
+
+class Doubler(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+    def __sklearn_is_fitted__(self):
+        return True
+    def transform(self, X):
+        return 2 * X
+
+def double(X):
+    return 2 * X
+
+def make_local():
+    class Local(Doubler):
+        pass
+    return Local()
+"""
+
+
+@pytest.fixture
+def foreign(tmp_path, monkeypatch):
+    """A package that is not ours, with a transformer and a function."""
+    folder = tmp_path / "modules" / "foreignpackage"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "parts.py").write_text(FOREIGN)
+    (folder / "__main__.py").write_text("raise SystemExit('was run')")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield __import__("foreignpackage.parts").parts
+    forget()
+
+
+def forget():
+    for name in [name for name in sys.modules if name.startswith("foreignpackage")]:
+        del sys.modules[name]
+
+
+def fitted_with(transformer, problem):
+    data, y = problem["dense"]
+    return make_pipeline(ViewTransformer(transformer), LateFusionClassifier()).fit(data, y)
+
+
+@pytest.mark.parametrize(
+    "trusted",
+    [["foreignpackage"], ["foreignpackage.parts"], ("other", "foreignpackage.parts.Doubler")],
+)
+def test_types_of_other_packages_need_consent(tmp_path, problem, foreign, trusted):
+    model, path = fitted_with(foreign.Doubler(), problem), tmp_path / "m.skops"
+    consent = r"trusted=\['foreignpackage\.parts\.Doubler'\]"
+    for others in ((), ["foreign"], ["foreignpackage.part"], ["foreignpackage.parts.Double"]):
+        with pytest.raises(TypeError, match=rf"cannot be saved.*save\(model, path, {consent}"):
+            save(model, path, trusted=others)
+    assert not path.exists()
+    save(model, path, trusted=trusted)
+    manifest = json.loads(zipfile.ZipFile(path).read(MANIFEST))
+    assert manifest["foreign_types"] == ["foreignpackage.parts.Doubler"]
+    forget()
+    for others in ((), ["foreign"], ["foreignpackage.part"]):
+        with pytest.raises(ModelFileError, match=rf"cannot be loaded.*load\(path, {consent}"):
+            load(path, trusted=others)
+    assert "foreignpackage.parts" not in sys.modules
+    data, _ = problem["dense"]
+    np.testing.assert_array_equal(load(path, trusted=trusted).predict(data), model.predict(data))
+
+
+def test_a_trusted_package_that_is_missing(tmp_path, problem, foreign, monkeypatch):
+    path = tmp_path / "m.skops"
+    save(fitted_with(foreign.Doubler(), problem), path, trusted=["foreignpackage"])
+    forget()
+    monkeypatch.undo()
+    for trusted in (["foreignpackage"], ["foreignpackage.parts.Doubler"]):
+        with pytest.raises(
+            ImportError, match=r"m\.skops cannot be loaded: No module named 'foreign"
+        ):
+            load(path, trusted=trusted)
+
+
+def test_functions_are_trusted_by_their_full_names(tmp_path, problem, foreign):
+    model, path = fitted_with(FunctionTransformer(foreign.double), problem), tmp_path / "m.skops"
+    with pytest.raises(TypeError, match=r"trusted=\['foreignpackage\.parts\.double'\]"):
+        save(model, path, trusted=["foreignpackage"])
+    save(model, path, trusted=["foreignpackage.parts.double"])
+    with pytest.raises(ModelFileError, match=r"trusted=\['foreignpackage\.parts\.double'\]"):
+        load(path, trusted=["foreignpackage"])
+    data, _ = problem["dense"]
+    again = load(path, trusted=["foreignpackage.parts.double"])
+    np.testing.assert_array_equal(again.predict(data), model.predict(data))
+
+
+def test_local_classes_and_lambdas_are_not_saved(tmp_path, problem, foreign):
+    local = fitted_with(foreign.make_local(), problem)
+    with pytest.raises(TypeError, match=r"Local cannot be saved because it cannot be imported"):
+        save(local, tmp_path / "m.skops", trusted=["foreignpackage.parts.Local"])
+    with pytest.raises(TypeError, match=r"<lambda>$"):  # no advice that would not work
+        save(fitted_with(FunctionTransformer(lambda X: X), problem), tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "parts.system",
+        "parts.Popen",
+        "parts.double",
+        "parts.Nothing",
+        "__main__.Doubler",
+        "parts.system.x",
+    ],
+)
+@pytest.mark.parametrize(
+    "loader", ["ConstructorFromReduceNode", "ObjectNode", "DictNode", "TypeNode", "FunctionNode"]
+)
+def test_trust_in_a_module_covers_only_its_classes(
+    tmp_path, problem, foreign, monkeypatch, name, loader
+):
+    """Whatever else a trusted module imports or defines cannot be called by a file."""
+    path = tmp_path / "m.skops"
+    save(fitted_with(foreign.Doubler(), problem), path, trusted=["foreignpackage"])
+    sprung = []
+    monkeypatch.setattr(foreign, "system", sprung.append)
+    monkeypatch.setattr(foreign, "double", sprung.append)
+    parts = members(path.read_bytes())
+    schema = json.loads(parts["schema.json"])
+    for node in nodes(schema):
+        if node.get("__class__") == "Doubler":
+            node["__module__"], _, node["__class__"] = f"foreignpackage.{name}".rpartition(".")
+            node["__loader__"] = loader
+    path.write_bytes(sealed({**parts, "schema.json": json.dumps(schema)}))
+    with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load(path, trusted=["foreignpackage"])
+    assert sprung == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "a..b", "a b", "builtins", "os", "os.path", "sys", "subprocess", "importlib", "pickle",
+                                  "numpy", "numpy.load", "scipy", "sklearn", "sklearn.svm", "joblib", "skops", "consilience",
+                                  "consilience.margin._machine"])  # fmt: skip
+def test_names_that_cannot_be_trusted(tmp_path, name):
+    with pytest.raises(ValueError, match=r"trusted must contain names .* got"):
+        save(LateFusionClassifier(), tmp_path / "m.skops", trusted=["mypackage", name])
+    with pytest.raises(ValueError, match=r"trusted must contain names .* got"):
+        load(tmp_path / "m.skops", trusted=[name])
+
+
+@pytest.mark.parametrize("trusted", ["mypackage", [1], [None], [b"mypackage"]])
+def test_trusted_is_a_list_of_names(tmp_path, trusted):
+    with pytest.raises(TypeError, match="trusted must"):
+        save(LateFusionClassifier(), tmp_path / "m.skops", trusted=trusted)
+    with pytest.raises(TypeError, match="trusted must"):
+        load(tmp_path / "m.skops", trusted=trusted)

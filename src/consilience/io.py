@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from consilience._model_schema import (
     can_be_trusted,
@@ -92,7 +92,7 @@ def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) ->
         reason = _explain_untrusted(untrusted, "save(model, path, trusted={})")
         raise TypeError(f"{type(model).__name__} cannot be saved: it {reason}")
     _check_importable(foreign_types)
-    content = _replace_schema(content, schema, ZIP_DEFLATED)
+    content = _replace_schema(content, schema)
     _write_file(Path(path), _add_manifest(content, foreign_types))
 
 
@@ -123,7 +123,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     try:
         _check_manifest(content)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about odd values in a modified file
+            warnings.simplefilter("ignore")  # of odd values in a modified file, and our own
             return _load_model(content, trusted)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
@@ -141,17 +141,22 @@ def _load_model(content: bytes, trusted: tuple[str, ...]) -> Any:
         own_types = to_import_paths(schema)
     except LookupError as error:
         raise ModelFileError(str(error)) from None
-    content = _replace_schema(content, schema, ZIP_STORED)
-    foreign_types = _foreign_types(content, own_types)
+    content = _override_schema(content, schema)
+    skops = _import_skops()
+    known_types = [*own_types, *EXTERNAL_TYPES]
+    try:
+        return skops.loads(content, trusted=known_types)
+    except skops.exceptions.UntrustedTypesFoundException:  # before any object is created
+        foreign_types = _foreign_types(content, own_types)
     untrusted = untrusted_types(foreign_types, trusted)
     if untrusted:
         raise ModelFileError(f"it {_explain_untrusted(untrusted, 'load(path, trusted={})')}")
-    return _import_skops().loads(content, trusted=[*own_types, *EXTERNAL_TYPES, *foreign_types])
+    return skops.loads(content, trusted=[*known_types, *foreign_types])
 
 
 def _import_skops() -> Any:
     try:
-        import skops.io
+        import skops.io.exceptions
     except ImportError:
         raise ImportError("model files need skops; pip install 'consilience[io]'") from None
     return skops.io
@@ -188,17 +193,29 @@ def _read_schema(content: bytes) -> Any:
         return json.loads(archive.read(SCHEMA))
 
 
-def _replace_schema(content: bytes, schema: Any, compression: int) -> bytes:
-    """The archive with another schema and without its manifest."""
+def _replace_schema(content: bytes, schema: Any) -> bytes:
+    """The archive with another schema, compressed."""
     buffer = io.BytesIO()
     with (
         ZipFile(io.BytesIO(content)) as source,
-        ZipFile(buffer, "w", compression, compresslevel=6) as target,
+        ZipFile(buffer, "w", compression=ZIP_DEFLATED, compresslevel=6) as target,
     ):
         for name in source.namelist():
-            if name not in (SCHEMA, MANIFEST):
+            if name != SCHEMA:
                 target.writestr(name, source.read(name))
-        target.writestr(SCHEMA, json.dumps(schema, indent=1))
+        target.writestr(SCHEMA, json.dumps(schema))
+    return buffer.getvalue()
+
+
+def _override_schema(content: bytes, schema: Any) -> bytes:
+    """The archive with a second schema, which is the one that is read: the last of a name is.
+
+    Much faster than to write all arrays again. If the first were read instead, nothing would be
+    loaded, as its names of types are public ones.
+    """
+    buffer = io.BytesIO(content)
+    with ZipFile(buffer, "a") as archive:
+        archive.writestr(SCHEMA, json.dumps(schema))  # warns about the duplicate
     return buffer.getvalue()
 
 
