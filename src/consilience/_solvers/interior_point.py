@@ -89,12 +89,14 @@ class _State:
     """An iterate, its gradient in θ, complementarity gap and relative residual.
 
     ``suboptimality`` bounds how far the objective is above its minimum: by the complementarity gap
-    and by what the gradient leaves, the objective being 1-strongly convex in w.
+    and by what the gradient leaves, the objective being 1-strongly convex in w. It is infinite
+    where the gradient is extrapolated: rounding does not show in that.
     """
 
     point: _Point
     gradient: np.ndarray
     gap: float
+    relative_gap: float
     size: float
     suboptimality: float
 
@@ -138,14 +140,15 @@ def solve_margins(
         since = 0 if state.size < best.size else since + 1
         best = state if since == 0 else best
         lowest = min(lowest, state, key=lambda s: s.suboptimality)
-        stuck = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS) and best.size < 1e-6
+        stalled = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS)
+        stuck = stalled and (best.size < 1e-6 or state.relative_gap <= tol)
         if state.size <= tol or n_iter == max_iter or stuck:
             break
         newton = _Newton(problem, state)
         if newton.inverse is None:
             break  # rounding: the system can be no better conditioned
         state = newton.next()
-    if best.size > max(tol, ROUNDING_TOL):
+    if best.size > max(tol, ROUNDING_TOL) and np.isfinite(lowest.suboptimality):
         # dependent columns at large costs: rounding spoils the gradient before the gap is closed
         best = lowest
     by_view = (weight * (constraints.H.T @ best.point.lam)).T
@@ -222,20 +225,24 @@ class _Problem:
         gap, loss, mass, worst_slack, slope, off = sizes
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
         d, w = self.views.d, new.theta[: self.views.d]
+        extrapolated = gradient is not None
         if gradient is None:
             gradient = -self.views.rmatvec(R.T)
             gradient[:d] += w
         size_w = np.linalg.norm(gradient[:d])
         value = w @ w / 2 + loss
+        left = size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
+        above = np.inf if extrapolated else float(gap + left)
+        relative_gap = 100 * gap / value  # w is only as good as the root of the gap
+        # |w|²/2 and bend ξ²/2 are measured alike; ξ = 1 − z is not known better than z is
         size = max(
-            100 * gap / value,  # w is only as good as the root of the gap
+            relative_gap,
             size_w / (np.linalg.norm(w - gradient[:d]) + np.sqrt(value)),
             np.abs(gradient[d:]).max() / mass,
-            worst_slack / slope,
+            worst_slack / (slope + np.sqrt(self.loss.bend.max() * value)),
             off,
         )
-        above = gap + size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
-        return _State(new, gradient, gap, float(size), float(above))
+        return _State(new, gradient, gap, float(relative_gap), float(size), above)
 
 
 class _Newton:

@@ -188,16 +188,26 @@ def newton_step(
 ) -> Machines | None:
     """The machines at the first point towards ``target`` where J is lower; None if there is none.
 
-    J is convex but its curvature jumps where samples reach their bounds.
+    J is convex but its curvature jumps where samples reach their bounds. It lies between the dual
+    and the primal value of the machines: while these leave open whether it is low enough, the
+    machines are solved more precisely, since from ``current.duals`` they may not move at all.
     """
     d = target - current.mu
     slope = -current.squares @ d / 2
-    for k in range(max_halvings):
-        trial = solve(current.mu + 0.5**k * d, inner_tol, current.duals)
-        increase = trial.primal - current.primal
+
+    def is_lower(trial: Machines, wanted: float) -> bool:
         # the tolerance of the machines may hide that J decreases, but not that the gap does
-        is_hidden = increase <= current.primal - current.dual and trial.gap <= current.gap / 2
-        if increase <= 1e-4 * 0.5**k * slope or is_hidden:
+        unsolved = current.primal - current.dual
+        is_hidden = trial.primal - current.primal <= unsolved and trial.gap <= current.gap / 2
+        return trial.primal <= wanted or is_hidden
+
+    for k in range(max_halvings):
+        wanted, tol = current.primal + 1e-4 * 0.5**k * slope, inner_tol
+        trial = solve(current.mu + 0.5**k * d, tol, current.duals)
+        while not is_lower(trial, wanted) and trial.dual < wanted and tol > FINAL_TOL:
+            tol /= 10
+            trial = solve(trial.mu, tol, trial.duals)
+        if is_lower(trial, wanted):
             return trial
     return None
 
