@@ -36,7 +36,9 @@ def test_metrics_are_those_of_scikit_learn():
     outcome = execute(t, PROBLEM)
     parts = prepare_task_data(t, PROBLEM)
     y = (Y == 2).astype(int)
-    model = RECIPES["Early fusion"].make_estimator(0).fit(DATA[parts.rows.train], y[parts.rows.train])
+    model = (
+        RECIPES["Early fusion"].make_estimator(0).fit(DATA[parts.rows.train], y[parts.rows.train])
+    )
     test, y_true = DATA[parts.rows.test], y[parts.rows.test]
     y_pred, shares = model.predict(test), model.predict_proba(test)
     result = outcome.metrics

@@ -1,4 +1,4 @@
-"""Every public classifier, found by walking the package: the list that drives the common tests."""
+"""Every classifier that the package exports or that has a record: what the common tests run on."""
 
 import importlib
 import inspect
@@ -7,6 +7,8 @@ import pkgutil
 from sklearn.svm import SVC
 
 import consilience
+from consilience._base import MultiViewClassifier
+from consilience._estimators import last_step
 from consilience.fusion import BestViewClassifier, LateFusionClassifier, StackingFusionClassifier
 from consilience.kernel import MKLClassifier
 from consilience.margin import (
@@ -16,6 +18,7 @@ from consilience.margin import (
     SMVMEDClassifierCV,
     SVM2KClassifier,
 )
+from consilience.methods import METHODS
 from consilience.vote import MwMvC2Classifier
 
 
@@ -28,13 +31,15 @@ def public_modules():
 
 
 def public_estimators():
-    """Name -> class, all classes with ``fit`` that a public module exports."""
+    """Name -> class, all classes with ``fit`` that a public module exports or a method uses."""
     exported = (
         getattr(module, name)
         for module in public_modules()
         for name in getattr(module, "__all__", ())
     )
     classes = {kind for kind in exported if inspect.isclass(kind) and hasattr(kind, "fit")}
+    recorded = {type(last_step(method.build(None))) for method in METHODS.values()}
+    classes |= {kind for kind in recorded if issubclass(kind, MultiViewClassifier)}
     return {kind.__name__: kind for kind in sorted(classes, key=lambda kind: kind.__name__)}
 
 
@@ -113,7 +118,7 @@ ORDER_FREE = {
 NO_PROBABILITIES = [
     name
     for name, model in CLASSIFIERS.items()
-    if type(model).__module__.split(".")[1] in ("kernel", "landmark", "margin")
+    if type(model).__module__.split(".")[1:2] in (["kernel"], ["landmark"], ["margin"])
 ]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others

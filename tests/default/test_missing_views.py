@@ -4,6 +4,7 @@ import pickle
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
@@ -143,3 +144,17 @@ def test_the_number_of_paths_is_bounded(monkeypatch):
     fitted.predict(complete.select(["view0"])[150:])
     # every path that is split weighs at least MIN_PATH_WEIGHT, and those of a row and tree sum to 1
     assert max(longest) <= 110 * 40 * 2 / _routing.MIN_PATH_WEIGHT
+
+
+def test_a_table_with_categories_may_be_missing_in_all_new_rows():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    table = pd.DataFrame({"site": np.array(["a", "b", "c"])[rng.integers(0, 3, 60)], "x": y + 0.1})
+    other = rng.normal(size=(60, 2)) + 2 * y[:, None]
+    data = MultiViewData({"table": table, "other": other})
+    model = ConsilienceClassifier(n_estimators=10, random_state=0).fit(data, y)
+    alone = model.predict_proba({"other": other})
+    present = np.tile([False, True], (60, 1))
+    hidden = MultiViewData({"table": table, "other": other}, present=present)
+    np.testing.assert_array_equal(model.predict_proba(hidden), alone)
+    assert np.mean(alone.argmax(axis=1) == y) > 0.8

@@ -89,7 +89,7 @@ def raw_csv(results: Results) -> str:
     for record in results.records:
         task, outcome = record.task, record.outcome
         condition = [getattr(task.condition, name) for name in CONDITION_FIELDS]
-        values = [_number(outcome.metrics.get(name, np.nan)) for name in metrics]
+        values = [_exact(outcome.metrics.get(name, np.nan)) for name in metrics]
         position = [task.positive_class, task.index, task.method_name, outcome.status]
         rows.append([task.dataset_name, *condition, *position, *values, outcome.error])
     return csv_text([*keys, *metrics, "error"], rows)
@@ -109,6 +109,10 @@ def _escape_formula(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return f"'{value}"
     return value
+
+
+def _exact(value: float) -> str | float:
+    return "" if np.isnan(value) else float(value)
 
 
 def _number(value: float) -> str | float:

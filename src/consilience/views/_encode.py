@@ -13,6 +13,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._model_types import model_type
 from consilience.views import _storage as storage
@@ -40,6 +41,11 @@ class TableCodes:
         """Mask of the encoded columns that stand for a category."""
         widths = [1 if values is None else len(values) for values in self.categories]
         return np.repeat([values is not None for values in self.categories], widths)
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return len(self.is_indicator)
 
     def encode(self, view: Any, name: str) -> np.ndarray:
         """Encode a table as floats, with one column for each category."""
@@ -91,8 +97,10 @@ def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> Multi
         return data
     views = dict(data._views)
     for v, name in enumerate(data.view_names):
-        if name in codes and data.present[:, v].any():
-            views[name] = codes[name].encode(views[name], name)
+        if name in codes:
+            is_present = data.present[:, v].any()
+            empty = sp.csr_array((len(data), codes[name].width))
+            views[name] = codes[name].encode(views[name], name) if is_present else empty
     return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
 
 
