@@ -64,6 +64,8 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
     """Check that the samples allow the requested folds and metric; an error suggests others."""
     counts = dict(zip(run.data.classes, run.data.counts, strict=True))
     options = run.options
+    if len(counts) < 2:
+        raise ValueError(f"y has only one class, {next(iter(counts))!r}; at least two are needed")
     if options.metric == "roc_auc" and len(counts) > 2:
         raise ValueError("roc_auc needs two classes; use log_loss or balanced_accuracy")
     if not options.splitter:
