@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard src/consilience/_core/*.cpp src/consilience/_core/*.hpp)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+# compiled files make worker processes start faster, even where the environment does without them
+PYTEST := env -u PYTHONDONTWRITEBYTECODE SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: demo test test-all sanitize lint format bench bench-quick clean
 .DELETE_ON_ERROR:

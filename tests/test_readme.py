@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 from conftest import FULL
+from consilience._estimators import last_step
 from consilience.datasets import load_digits_views
+from consilience.methods import METHODS
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -22,7 +25,34 @@ def test_example(capsys, monkeypatch):
         pytest.skip("the README is not part of an installed package")
     if not FULL:
         monkeypatch.setattr("consilience.datasets.load_digits_views", part_of_digits)
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
+    code, _ = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
     exec(compile(code, "README.md", "exec"), {})
     accuracy = float(capsys.readouterr().out.split("\n")[0])
     assert accuracy > 0.9
+
+
+@pytest.mark.usefixtures("serially")
+def test_comparison(capsys, monkeypatch, tmp_path):
+    if not README.exists():
+        pytest.skip("the README is not part of an installed package")
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    _, code = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
+    if not FULL:
+        code = code.replace(":300]", ":100]").replace("300:310", "100:110")
+    exec(compile(code, "README.md", "exec"), {})
+    assert "GradientBoostingClassifier" in capsys.readouterr().out
+    assert (tmp_path / "report.html").exists()
+
+
+def test_methods_are_those_with_a_record():
+    if not README.exists():
+        pytest.skip("the README is not part of an installed package")
+    text = README.read_text()
+    table = text[text.index("## Methods") : text.index("How each classifier handles")]
+    for method in METHODS.values():
+        model = last_step(method.build(None))
+        assert f"`{type(model).__name__}`" in table
+        if method.reference not in ("baseline", "consilience"):
+            surname = method.reference.split()[0]
+            assert surname in table or method.name in table, method.name

@@ -267,6 +267,28 @@ def test_sample_weight_reaches_fits_and_scores():
     assert refusing.best_estimator_ is None
 
 
+class NoMissingViews(ClassifierMixin, BaseEstimator):
+    """Takes the views themselves, all of them."""
+
+    takes_multiview = True
+
+    def fit(self, X, y):
+        self.model_ = LogisticRegression().fit(X.to_array(), y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X.to_array())
+
+
+def test_a_method_without_diagnostics_has_its_scores():
+    result = compare(VIEWS, Y, methods=[NoMissingViews()], cv=2, repeats=1)
+    assert result.failures_ == []
+    assert result.best_method_ == "NoMissingViews"
+    assert {row["view"] for row in rows(result.importance_)} == {"blood", "image"}  # permuted
+    assert all(np.isnan(row["shapley"]) for row in rows(result.importance_))
+
+
 def test_failures_are_told():
     data = {**VIEWS, "blood": np.where(VIEWS["blood"] > 1.5, np.nan, VIEWS["blood"])}
     methods = {"mine": EarlyFusionClassifier(), "Late fusion": "Late fusion"}
@@ -362,3 +384,40 @@ def test_a_class_of_main_runs_in_this_process(tmp_path):
 
 def test_no_file_is_left_behind(result):
     assert not Path("results.sqlite").exists()
+
+
+class FakeHandle:
+    def __init__(self, shown):
+        self.shown = shown
+
+    def update(self, content, raw):
+        assert raw
+        self.shown.append(content["text/plain"])
+
+
+def test_progress_in_a_notebook(monkeypatch, capsys):
+    shown = []
+
+    def display(content, *, raw, display_id):
+        assert raw
+        assert display_id
+        shown.append(content["text/plain"])
+        return FakeHandle(shown)
+
+    module = type(sys)("IPython.display")
+    module.display = display
+    monkeypatch.setitem(sys.modules, "IPython", type(sys)("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    compare(VIEWS, Y, **QUICK)
+    assert shown[0] == "4 fits"
+    assert "1 of 4 fits" in shown[1]
+    assert ": Late fusion on data" in shown[1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_script_is_silent_unless_told(capsys):
+    compare(VIEWS, Y, **QUICK)
+    assert capsys.readouterr() == ("", "")
+    compare(VIEWS, Y, **QUICK, verbose=True)
+    assert "4 of 4 fits" in capsys.readouterr().err

@@ -8,8 +8,10 @@ from consilience import (
     MultiViewData,
     ViewTransformer,
     as_multiview,
+    compare,
     fusion,
 )
+from consilience.comparison import ComparisonResult
 from consilience.margin import SMVMEDClassifier
 
 
@@ -21,3 +23,4 @@ def check_types() -> None:
     assert_type(as_multiview([[1.0]]), MultiViewData)
     assert_type(fusion.LateFusionClassifier(), fusion.LateFusionClassifier)
     assert_type(SMVMEDClassifier(), SMVMEDClassifier)
+    assert_type(compare([[1.0]], [0]), ComparisonResult)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -39,32 +40,72 @@ def run_with_progress(
     quiet: bool = False,
     n_done: int = 0,
 ) -> None:
-    """Run all tasks, with a progress bar where there can be one and plain lines elsewhere."""
+    """Run all tasks and show how far they are, until when and which of them fail."""
     console = Console(stderr=True)
     forecast, total = Forecast(tasks, jobs), n_done + len(tasks)
-    live = (console.is_terminal or console.is_jupyter) and not quiet
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    columns.append(TextColumn("{task.fields[left]} left"))
-    last_log = time.monotonic()
     printed: set[str] = set()
-    with Progress(*columns, console=console, transient=True, disable=not live) as progress:
-        bar = progress.add_task("starting", total=total, completed=n_done, left="-:--:--")
+    with _progress_of(console, quiet, total, n_done) as show:
         for record in records:
             if record is None:
                 continue
             task, n_done = record.task, n_done + 1
             forecast.add(task, record.seconds)
-            left = format_duration(forecast.seconds_left())
             name = f"{task.method_name} on {task.dataset_name}"
-            progress.update(bar, completed=n_done, left=left, description=escape(name))
+            show(n_done, format_duration(forecast.seconds_left()), name)
             failure = f"{name} {record.outcome.status}: {record.outcome.error}"
             if not record.done and failure not in printed:
                 printed.add(failure)
                 console.print(failure, markup=False, highlight=False, soft_wrap=True)
-            log_due = time.monotonic() - last_log > LOG_INTERVAL_SECONDS or n_done == total
-            if not live and log_due:
-                last_log = time.monotonic()
-                console.print(f"{n_done} of {total} fits, {left} left", highlight=False)
+
+
+# shows the number of tasks that have ended, the time left, and the name of the last one
+Show = Callable[[int, str, str], None]
+
+
+def _progress_of(
+    console: Console, quiet: bool, total: int, n_done: int
+) -> AbstractContextManager[Show]:
+    if console.is_jupyter and not quiet:
+        return _notebook_line(total)
+    if console.is_terminal and not quiet:
+        return _terminal_bar(console, total, n_done)
+    return _log_lines(console, total)
+
+
+@contextmanager
+def _terminal_bar(console: Console, total: int, n_done: int) -> Iterator[Show]:
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    columns.append(TextColumn("{task.fields[left]} left"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("starting", total=total, completed=n_done, left="-:--:--")
+        yield lambda done, left, name: progress.update(
+            bar, completed=done, left=left, description=escape(name)
+        )
+
+
+@contextmanager
+def _notebook_line(total: int) -> Iterator[Show]:
+    """One line of output that changes; unlike rich's bar, it needs no widgets."""
+    from IPython.display import display
+
+    handle = display({"text/plain": f"{total} fits"}, raw=True, display_id=True)
+    yield lambda done, left, name: handle.update(
+        {"text/plain": f"{done} of {total} fits, {left} left: {name}"}, raw=True
+    )
+    handle.update({"text/plain": f"{total} fits"}, raw=True)
+
+
+@contextmanager
+def _log_lines(console: Console, total: int) -> Iterator[Show]:
+    last_log = time.monotonic()
+
+    def show(done: int, left: str, name: str) -> None:
+        nonlocal last_log
+        if time.monotonic() - last_log > LOG_INTERVAL_SECONDS or done == total:
+            last_log = time.monotonic()
+            console.print(f"{done} of {total} fits, {left} left", highlight=False)
+
+    yield show
 
 
 def print_failures(console: Console, results: Results) -> None:

@@ -43,6 +43,7 @@ def run_tasks(
     retry: bool = False,
     budget: float | None = None,
     initializer: Callable[[], None] | None = None,
+    pool: Pool | None = None,
 ) -> Iterator[Record | None]:
     """Run all tasks that have no stored result; yield each result once it is stored.
 
@@ -71,6 +72,8 @@ def run_tasks(
         Seconds after which no further task is started; running ones are finished.
     initializer : callable, optional
         Called first in every worker.
+    pool : Pool, optional
+        Run in this pool, which stays open, instead; it has its own data, methods and limits.
 
     Yields
     ------
@@ -79,18 +82,20 @@ def run_tasks(
     """
     methods = dict(methods or {})
     here = {name: methods.pop(name) for name in list(methods) if is_from_main(methods[name])}
-    setup = WorkerSetup(dict(problems or {}), methods, timeout, memory, initializer)
+    setup = WorkerSetup(problems or {}, methods, timeout, memory, initializer)
     pending = pending_tasks(tasks, store, retry=retry)
     pending_here = {key: pending.pop(key) for key in list(pending) if pending[key].method in here}
     deadline = None if budget is None else time.monotonic() + budget
     store.register_runner()
-    if pending:
-        pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
-        with contextlib.closing(pool):
-            yield from _run_pending(pool, store, pending, deadline)
+    if pending and pool is not None:
+        yield from _run_pending(pool, store, pending, deadline)
+    elif pending:
+        own_pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
+        with contextlib.closing(own_pool):
+            yield from _run_pending(own_pool, store, pending, deadline)
     if pending_here:
-        pool = InProcessPool(replace(setup, methods=here, timeout=None, memory=None))
-        yield from _run_pending(pool, store, pending_here, deadline)
+        in_process = InProcessPool(replace(setup, methods=here, timeout=None, memory=None))
+        yield from _run_pending(in_process, store, pending_here, deadline)
 
 
 def _run_pending(

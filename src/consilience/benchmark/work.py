@@ -140,7 +140,7 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     scores, kind = _predict_scores(model, X_test)
     weight = None if task_data.sample_weight is None else task_data.sample_weight[test]
     metrics.update(_quality_metrics(y_true, y_pred, scores, kind, model.classes_, weight))
-    diagnostics = {name: DIAGNOSTICS[name](model, X_test, y_true) for name in task.diagnostics}
+    diagnostics = {name: _diagnose(name, model, X_test, y_true) for name in task.diagnostics}
     outcome = Outcome(
         status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
     )
@@ -276,6 +276,18 @@ def _quality_metrics(
             column = scores[:, 1] if kind == "probability" else scores
             metrics["roc_auc"] = roc_auc_score(y_true == classes[1], column, **weighted)
     return {name: float(value) for name, value in metrics.items()}
+
+
+def _diagnose(name: str, model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
+    """Compute a diagnostic; a method of the user may not support it, and has its scores anyway."""
+    try:
+        return DIAGNOSTICS[name](model, X, y_true)
+    except Exception as error:
+        message = str(error).splitlines()[0] if str(error) else ""
+        warnings.warn(
+            f"no diagnostic {name!r}: {type(error).__name__}: {message}", UserWarning, stacklevel=2
+        )
+        return {}
 
 
 def _missing_views(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:

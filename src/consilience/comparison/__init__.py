@@ -5,6 +5,14 @@ data, ``study`` plans the fits and groups their results, ``record`` holds everyt
 repeat a run, ``report`` writes the page, and ``prediction`` applies the model to new files.
 """
 
+try:
+    import msgspec  # noqa: F401 (the engine needs it)
+    import rich  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"compare needs {error.name}; pip install 'consilience[compare]'", name=error.name
+    ) from None
+
 from consilience.comparison._compare import compare
 from consilience.comparison._display import ComparisonDisplay
 from consilience.comparison._result import ComparisonResult

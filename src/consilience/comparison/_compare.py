@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
+from consilience.benchmark.pool import ProcessPool, WorkerSetup
 from consilience.benchmark.publish import raw_csv, write_file
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -39,6 +41,7 @@ from consilience.methods import (
     METHODS,
     Method,
     find_methods,
+    is_from_main,
     method_from_estimator,
     with_own_methods,
 )
@@ -274,22 +277,26 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run, data, own = plan.run, plan.data, plan.own_methods
     budget, out = execution.time_budget, execution.out
     deadline = None if budget is None else time.monotonic() + budget
+    problems = {run.data.name: data.problem}
+    in_workers = {name: method for name, method in own.items() if not is_from_main(method)}
 
     def run_batch(tasks: list[Task]) -> None:
         pending = list(pending_tasks(tasks, store).values())
         records = run_tasks(
             pending,
             store,
-            problems={run.data.name: data.problem},
+            problems=problems,
             methods=own,
-            jobs=execution.jobs,
             budget=None if deadline is None else max(0.0, deadline - time.monotonic()),
+            pool=pool,
         )
         execution.follow(records, pending, execution.jobs, n_done=len(tasks) - len(pending))
 
     if out is not None:
         run.write(out)
-    results = run_study(run, store, run_batch)
+    # workers that have been started serve all batches
+    with closing(ProcessPool(execution.jobs, WorkerSetup(problems, in_workers))) as pool:
+        results = run_study(run, store, run_batch)
     if results.n_splits < results.n_planned:
         run.notes.append(
             f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are complete"

@@ -164,9 +164,10 @@ class ComparisonResult:
         head = f"ComparisonResult: {n_methods} methods, {options.split_description}"
         rows = summaries.ranking(self._run, self._results.main) if best else []
         lines = [
-            f"{rank:3} {row.method:24} {row.score:.4f}"
-            for rank, row in enumerate(rows, start=1)
+            f"{rank:3} {row.method:24} {row.score:.4f}  {row.summary}"
             if row.complete
+            else f"  - {row.method:24} failed"
+            for rank, row in enumerate(rows, start=1)
         ]
         return "\n".join([head, *lines])
 

@@ -139,7 +139,7 @@ class TableModel:
     >>> table = pa.table(columns)
     >>> views = {"v": ["a"], "w": ["b"]}
     >>> joined = join_tables({"t": Table("t.csv", table)}, target="ill", views=views)
-    >>> pipeline = make_pipeline(ViewPreparer(scale=True), LateFusionClassifier())
+    >>> pipeline = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
     >>> pipeline = pipeline.fit(joined.data, joined.target)
     >>> model = TableModel(pipeline, joined.views, "Late fusion", "ill")
     >>> model.predict({"v": pa.table({"a": [0.1, 0.9]})}).tolist()
