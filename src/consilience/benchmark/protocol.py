@@ -194,12 +194,10 @@ def add_noise_views(data: MultiViewData, n_views: int, rng: np.random.Generator)
     if taken:
         raise ValueError(f"there is a view {taken[0]!r} already")
     noise = {name: rng.standard_normal((len(data), NOISE_VIEW_COLUMNS)) for name in names}
-    return MultiViewData(
-        {**dict(data.items()), **noise},
-        present=np.hstack([data.present, np.ones((len(data), n_views), dtype=bool)]),
-        sample_ids=data.sample_ids,
-        kinds={**data.kinds, **dict.fromkeys(names, "features")},
-        column_ids=data.column_ids,
+    return data._replace(
+        {**data._views, **noise},
+        {**data.kinds, **dict.fromkeys(names, "features")},
+        np.hstack([data.present, np.ones((len(data), n_views), dtype=bool)]),
     )
 
 

@@ -121,7 +121,10 @@ def join(parts: Sequence[TrainingRows]) -> TrainingRows:
     }
     present = np.vstack([part.data.present for part in parts])
     codes, weight = (np.concatenate([getattr(p, f) for p in parts]) for f in ("codes", "weight"))
-    return TrainingRows(MultiViewData(views, present=present), codes, weight)
+    groups = [part.data.groups for part in parts]
+    all_groups = None if any(g is None for g in groups) else np.concatenate(groups)
+    data = MultiViewData(views, present=present, groups=all_groups)
+    return TrainingRows(data, codes, weight)
 
 
 def stack(pieces: Sequence[tuple[Any, bool]]) -> Any:

@@ -12,7 +12,6 @@ from sklearn.utils import Bunch, check_random_state
 
 from consilience.inspection._scoring import Scorer
 from consilience.views import MultiViewData
-from consilience.views import _storage as storage
 
 __all__ = ["view_permutation_importance"]
 
@@ -22,15 +21,8 @@ def shuffle_view(data: MultiViewData, view: str, rng: np.random.RandomState) -> 
     rows = np.arange(len(data))
     present_rows = np.flatnonzero(data.present[:, data.view_names.index(view)])
     rows[present_rows] = rng.permutation(present_rows)
-    views = dict(data.items())
-    views[view] = storage.take_rows(views[view], rows)
-    return MultiViewData(
-        views,
-        present=data.present,
-        sample_ids=data.sample_ids,
-        kinds=data.kinds,
-        column_ids=data.column_ids,
-    )
+    shuffled = data.select([view])[rows]
+    return data._replace({**data._views, view: shuffled._views[view]})
 
 
 def view_permutation_importance(

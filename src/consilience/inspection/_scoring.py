@@ -18,13 +18,7 @@ __all__ = ["Scorer", "check_labels", "with_presence"]
 
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
     """Return the same views with another mask of which are present."""
-    return MultiViewData(
-        dict(data.items()),
-        present=present,
-        sample_ids=data.sample_ids,
-        kinds=data.kinds,
-        column_ids=data.column_ids,
-    )
+    return data._replace(data._views, present=present)
 
 
 class Scorer:

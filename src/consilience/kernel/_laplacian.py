@@ -216,7 +216,7 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
             views[name] = PairwiseView(rows, None, self._reference.ids)
             warn_of_missing_rows(name, np.flatnonzero(~present[:, v]))
         # sample ids still number rows of the matrices they came from: the origin stays
-        return MultiViewData._from_parts(views, data.kinds, present, data.sample_ids, data._origin)
+        return data._replace(views, present=present)
 
     def _check_reference(self, data: MultiViewData) -> None:
         kernels = [name for name, kind in data.kinds.items() if kind == "kernel"]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from consilience.views import _storage as storage
-from consilience.views._pairwise import KINDS
+from consilience.views._pairwise import KINDS, check_ids
 
 __all__ = [
     "as_dict",
+    "check_groups",
     "check_kind",
     "check_known_views",
     "check_present",
@@ -88,6 +89,16 @@ def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
             )
     mask.flags.writeable = False
     return mask
+
+
+def check_groups(groups: Any, sample_ids: Any, n: int) -> Any:
+    """Return one group for each sample, or None; sample ids that are not unique are groups."""
+    if groups is not None:
+        return check_ids("groups", groups, n)
+    if sample_ids is None or storage.is_lazy(sample_ids):
+        return None
+    ids = check_ids("sample_ids", sample_ids, n)
+    return ids if len(set(ids.tolist())) < n else None
 
 
 def check_rows(key: Any, n: int) -> storage.Rows:

@@ -19,6 +19,7 @@ from consilience.views import _lazy as lazy
 from consilience.views import _storage as storage
 from consilience.views._checks import (
     as_dict,
+    check_groups,
     check_kind,
     check_known_views,
     check_present,
@@ -64,6 +65,10 @@ class MultiViewData:
         Meaning of the columns of each view; "features" by default.
     column_ids : dict of name -> array, optional
         For kernel and distance views that are not square: the sample id of each column.
+    groups : array of shape (n_samples,), optional
+        Group of each sample, e.g. the patient of repeated measurements. Samples of a group are kept
+        together in the folds of cross-validation. By default, sample ids that are given and not
+        unique are the groups.
 
     Examples
     --------
@@ -76,7 +81,7 @@ class MultiViewData:
     (2, 2)
     """
 
-    __slots__ = ("_kinds", "_n", "_origin", "_present", "_sample_ids", "_views")
+    __slots__ = ("_groups", "_kinds", "_n", "_origin", "_present", "_sample_ids", "_views")
 
     _views: dict[str, Any]
     _kinds: dict[str, str]
@@ -85,6 +90,7 @@ class MultiViewData:
     _n: int
     # default ids (row numbers) are only comparable within the same data, which this identifies
     _origin: str | None
+    _groups: np.ndarray | None
 
     def __init__(
         self,
@@ -93,6 +99,7 @@ class MultiViewData:
         sample_ids: Any = None,
         kinds: Mapping[str, str] | None = None,
         column_ids: Mapping[str, Any] | None = None,
+        groups: Any = None,
     ) -> None:
         if not isinstance(views, Mapping):
             raise TypeError(
@@ -110,12 +117,14 @@ class MultiViewData:
         stored = {name: storage.validate_view(value, name) for name, value in views.items()}
         if any(storage.is_lazy(view) for view in stored.values()):
             self._init_lazy(stored, present, sample_ids, kinds)
+            self._groups = check_groups(groups, sample_ids, self._n)
             return
         self._n = common_length(stored)
         if sample_ids is None:
             check_row_order(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
         self._sample_ids = check_ids("sample_ids", sample_ids, self._n)
+        self._groups = check_groups(groups, sample_ids, self._n)
         self._present = check_present(present, stored, self._n)
         self._views = {
             name: value
@@ -157,15 +166,33 @@ class MultiViewData:
         present: np.ndarray,
         sample_ids: np.ndarray,
         origin: str | None,
+        groups: np.ndarray | None = None,
     ) -> MultiViewData:
         """Construct a container from validated parts without validating them again."""
         data = object.__new__(cls)
         data._n, data._views, data._kinds = len(present), views, kinds
         data._present, data._sample_ids, data._origin = present, sample_ids, origin
-        for array in (present, sample_ids):
-            if not storage.is_lazy(array):
+        data._groups = groups
+        for array in (present, sample_ids, groups):
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
         return data
+
+    def _replace(
+        self,
+        views: dict[str, Any],
+        kinds: dict[str, str] | None = None,
+        present: np.ndarray | None = None,
+    ) -> MultiViewData:
+        """Return a container of other views (validated) of the same samples."""
+        return self._from_parts(
+            views,
+            self._kinds if kinds is None else kinds,
+            self._present if present is None else present,
+            self._sample_ids,
+            self._origin,
+            self._groups,
+        )
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any], on: str) -> MultiViewData:
@@ -258,6 +285,11 @@ class MultiViewData:
         return self._sample_ids
 
     @property
+    def groups(self) -> np.ndarray | None:
+        """Group of each sample; None if there are no groups."""
+        return self._groups
+
+    @property
     def column_ids(self) -> dict[str, np.ndarray]:
         """Sample id of each column, for every kernel or distance view."""
         return {n: v.column_ids for n, v in self._views.items() if isinstance(v, PairwiseView)}
@@ -301,6 +333,7 @@ class MultiViewData:
             self._present[rows],
             self._sample_ids[rows],
             self._origin,
+            None if self._groups is None else self._groups[rows],
         )
 
     def select(self, names: Iterable[str]) -> MultiViewData:
@@ -310,12 +343,10 @@ class MultiViewData:
         if len(set(names)) != len(names) or not names:
             raise ValueError(f"select requires distinct view names, got {names}")
         index = [self.view_names.index(name) for name in names]
-        return self._from_parts(
+        return self._replace(
             {name: self._views[name] for name in names},
             {name: self._kinds[name] for name in names},
             self._present[:, index],
-            self._sample_ids,
-            self._origin,
         )
 
     def to_array(self, sparse: bool = False) -> Any:
@@ -377,8 +408,14 @@ class MultiViewData:
             )
 
     def __reduce__(self) -> tuple:
-        parts = (self._views, self._kinds, self._present, self._sample_ids, self._origin)
-        return MultiViewData._from_parts, parts
+        return MultiViewData._from_parts, (
+            self._views,
+            self._kinds,
+            self._present,
+            self._sample_ids,
+            self._origin,
+            self._groups,
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise TypeError(ARRAY_ERROR)

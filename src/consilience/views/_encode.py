@@ -101,7 +101,7 @@ def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> Multi
             is_present = data.present[:, v].any()
             empty = sp.csr_array((len(data), codes[name].width))
             views[name] = codes[name].encode(views[name], name) if is_present else empty
-    return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
+    return data._replace(views)
 
 
 def _categories(column: nw.Series, name: str) -> tuple[Any, ...] | None:

@@ -86,7 +86,7 @@ class ViewLayout:
             else:
                 views[name] = sp.csr_array((n, width or 1))
         kinds = dict(zip(self.names, self.kinds, strict=True))
-        return MultiViewData._from_parts(views, kinds, present, data.sample_ids, data._origin)
+        return data._replace(views, kinds, present)
 
 
 def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
@@ -143,7 +143,7 @@ def check_values(
             non_finite = storage.first_non_finite(views[name], present, allow_nan)
             if non_finite is not None:
                 _raise_non_finite(name, *non_finite)
-    return MultiViewData._from_parts(views, data.kinds, data.present, data.sample_ids, data._origin)
+    return data._replace(views)
 
 
 def _raise_non_finite(name: str, row: int, column: int, value: float) -> None:

@@ -88,6 +88,7 @@ def row_numbers(present: Any) -> Any:
 
 def compute(data: Any) -> Any:
     """Load all dask arrays of a container into memory in a single computation."""
-    parts = (dict(data.items()), data.present, data.sample_ids)
-    views, present, ids = sys.modules["dask"].compute(*parts)
-    return type(data)(views, present=present, sample_ids=ids)
+    parts = (dict(data.items()), data.present, data.sample_ids, data.groups)
+    views, present, ids, groups = sys.modules["dask"].compute(*parts)
+    views = {name: storage.validate_view(view, name) for name, view in views.items()}
+    return data._from_parts(views, data.kinds, present, ids, None, groups)

@@ -8,7 +8,7 @@ an ordinary cut by rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,8 @@ class PairwiseView:
 
 def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     """One id for each of n, row numbers by default; read-only."""
+    if ids is not None and (isinstance(ids, str) or not isinstance(ids, Iterable)):
+        raise TypeError(f"{parameter} must be an array of {n} entries, got {ids!r}")
     array = np.arange(n) if ids is None else _id_array(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")

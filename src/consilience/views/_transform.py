@@ -163,8 +163,7 @@ class BaseViewTransformer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             kinds=kinds,
             column_ids=column_ids,
         )
-        out._origin = data._origin
-        return out
+        return data._replace(out._views, out.kinds, out.present)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
