@@ -46,6 +46,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
 
+    # scikit-learn's metadata routing passes groups on to fit without set_fit_request
+    __metadata_request__fit = {"groups": True}
+
     classes_: np.ndarray
     class_prior_: np.ndarray
     view_names_: list[str]
@@ -59,7 +62,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         def _probabilities(self, data: MultiViewData) -> np.ndarray: ...
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -71,16 +74,20 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
             Weights >= 0; rows with weight 0 are ignored.
+        groups : array of shape (n_samples,), optional
+            Group of each row, such as the patient, whose rows are kept together wherever the method
+            splits the training rows (folds, early stopping); methods without such splits ignore
+            it. By default ``X.groups`` of a MultiViewData.
 
         Returns
         -------
         self
         """
         validate_parameters(self)
-        self._fit_input(X, y, sample_weight)
+        self._fit_input(X, y, sample_weight, groups)
         return self
 
-    def _fit_input(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Validate the training data and fit on them; the parameters have been validated."""
         if comes_in_blocks(X):
             raise TypeError(
@@ -88,12 +95,13 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "SMVMEDClassifier do); use as_multiview(X).compute() to load dask arrays into "
                 "memory"
             )
-        rows = self._read_rows(X, y, sample_weight)
+        rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))
         self._fit(training.data, training.codes, training.weight)
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)
+        data = data if groups is None else data.with_groups(groups)
         y, has_label = self._read_labels(y, len(data))
         weight = check_weights(sample_weight, len(data))
         return validate_rows(LabelledRows(data, y, weight, has_label), self._drops_zero_weights)

@@ -24,6 +24,7 @@ from consilience._compat import Progress
 from consilience._default._columns import Mapped, fit_columns
 from consilience._default._combine import fit_stacking_weights, out_of_fold_error
 from consilience._default._explain import Explanation, explain_views
+from consilience._default._forest import N_FOLDS
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._pseudo_labels import (
     add_pseudo_labels,
@@ -33,6 +34,7 @@ from consilience._default._pseudo_labels import (
 )
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
+from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -232,6 +234,8 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         seen = [name for v, name in enumerate(data.view_names) if data.present[:, v].any()]
         warn_of_unseen_views(data.view_names, seen)
+        if data.groups is not None:
+            check_groups_for_folds(codes, data.groups, self.classes_, N_FOLDS)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         if labelled.all():
@@ -313,9 +317,10 @@ class ConsilienceClassifier(MultiViewClassifier):
         progress: Progress,
     ) -> np.ndarray:
         """Fit the members; return their scores (M x n x K) for training rows left out."""
+        folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
-            lambda filled: fit_kernel_member(data, filled, codes, weight, prior),
+            lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],
             "fit kernel",
         )
@@ -338,6 +343,7 @@ class ConsilienceClassifier(MultiViewClassifier):
                 own_seeds,
                 lambda function, items: progress.map(function, items, "grow trees"),
                 has_time_left,
+                folds,
             )
             self._members.append(member)
             oof_scores.append(votes)

@@ -56,7 +56,9 @@ def _explained(kernel: KernelMember, Ds: dict[int, np.ndarray], views: Sequence[
     weights, linear = kernel.view_weights[views], kernel.reference_set.linear[views]
     weights = weights / weights.sum()
     Y, weight = kernel.targets, kernel.weight
-    fit = fit_on_tuning_rows([Ds[v] for v in views], weights, kernel.width, linear, Y, weight)
+    fit = fit_on_tuning_rows(
+        [Ds[v] for v in views], weights, kernel.width, linear, Y, weight, kernel.folds
+    )
     return 1.0 - fit.error / (weight[:TUNING_ROWS] @ (Y[:TUNING_ROWS] ** 2).sum(axis=1))
 
 

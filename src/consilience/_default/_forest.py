@@ -83,6 +83,7 @@ def grow_forest(
     n_classes: int,
     run: RunTasks,
     has_time_left: Callable[[], bool] | None = None,
+    folds: np.ndarray | None = None,
 ) -> tuple[Forest, np.ndarray]:
     """Return a forest on the columns of X and its out-of-fold votes (n x K).
 
@@ -93,22 +94,25 @@ def grow_forest(
     codes, weight : arrays of shape (n,)
         Classes and weights.
     seeds : int array
-        One for each tree; tree t leaves out fold t mod ``N_FOLDS``.
+        One for each tree; tree t leaves out fold t mod the number of folds.
     n_classes : int
         Number of classes.
     run : callable
         ``run(function, items)`` returns the list of results, whatever the number of threads.
     has_time_left : callable, optional
         Called after each round of trees, one for each fold; growing stops when it returns False.
+    folds : int array of shape (n,), optional
+        Fold of each row; by default ``N_FOLDS`` folds stratified by class.
     """
     is_small = sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_COPY_MAX_CELLS
     view = BinnedView(X.toarray() if is_small else X, weight=weight)
-    folds = assign_folds(codes, N_FOLDS)
+    n_folds = N_FOLDS if folds is None else int(folds.max()) + 1
+    folds = assign_folds(codes, N_FOLDS) if folds is None else folds
     max_features = max(1, int(np.sqrt(X.shape[1])))
 
     def grow_round(first: int) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
         trees, votes = [], np.zeros((len(codes), n_classes))
-        for fold, seed in enumerate(seeds[first : first + N_FOLDS]):
+        for fold, seed in enumerate(seeds[first : first + n_folds]):
             left_out = folds == fold
             tree = view.grow(
                 codes,
@@ -130,14 +134,14 @@ def grow_forest(
             trees.append(kept)
         return trees, votes
 
-    starts = list(range(0, len(seeds), N_FOLDS))
+    starts = list(range(0, len(seeds), n_folds))
     rounds = []
     for batch in [starts] if has_time_left is None else [[start] for start in starts]:
         rounds += run(grow_round, batch)
         if has_time_left is not None and not has_time_left():
             break
     trees = [tree for grown, _ in rounds for tree in grown]
-    counts = np.bincount(np.arange(len(trees)) % N_FOLDS, minlength=N_FOLDS)[folds]
+    counts = np.bincount(np.arange(len(trees)) % n_folds, minlength=n_folds)[folds]
     votes = sum(votes for _, votes in rounds) / counts[:, None]
     return _assemble(trees), votes
 

@@ -6,7 +6,8 @@ share of the labels' variance that kernel ridge on exp(−D_v) explains in rows 
     K = ½ [ Σ_v w_v exp(−f D_v) + exp(−f Σ_v w_v D_v) ],
 
 one kernel in which views are alternatives and one in which they must agree. The width f and the
-penalty are those of least leave-one-out error. Above ``EXACT_MAX_ROWS`` rows, K is replaced by its
+penalty are those of least leave-one-out error; where the samples have groups, whole folds of groups
+are left out instead. Above ``EXACT_MAX_ROWS`` rows, K is replaced by its
 Nyström approximation on ``N_LANDMARKS`` of them.
 
 Rows that lack views are predicted by the same regression on the views they have: one positive
@@ -82,7 +83,8 @@ class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the reference set.
 
     ``coef`` and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
-    those of the reference rows, from which the coefficients for other patterns follow.
+    those of the reference rows, from which the coefficients for other patterns follow. ``folds``
+    are those by which they were left out, None for one row at a time.
     """
 
     reference_set: ReferenceSet
@@ -94,6 +96,7 @@ class KernelMember:
     prior: np.ndarray
     targets: np.ndarray
     weight: np.ndarray
+    folds: np.ndarray | None = None
 
     def predict(self, data: MultiViewData, mapped: MappedViews) -> np.ndarray:
         """Scores (n x K) that sum to 1; each row by the views it has.
@@ -144,8 +147,9 @@ def fit_kernel_member(
     codes: np.ndarray,
     weight: np.ndarray,
     prior: np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> tuple[KernelMember, np.ndarray, np.ndarray]:
-    """Return the member, its leave-one-out scores (n x K), and what each view explains alone.
+    """Return the member, its left-out scores (n x K), and what each view explains alone.
 
     Parameters
     ----------
@@ -157,30 +161,35 @@ def fit_kernel_member(
         Classes and weights, with mean 1.
     prior : array of shape (K,)
         Shares of the classes.
+    folds : int array of shape (n,), optional
+        Fold of each row, with which it is left out; by default alone.
     """
     Y = np.eye(len(prior))[codes] - prior
     is_exact = len(codes) <= EXACT_MAX_ROWS
     chosen = np.arange(len(codes)) if is_exact else choose_landmarks(codes, N_LANDMARKS)
     part, targets, part_weight = data[chosen], Y[chosen], weight[chosen]
+    part_folds = None if folds is None else folds[chosen]
     views, Ds = zip(
         *(make_reference_view(part, name, mapped, chosen) for name in data.view_names), strict=True
     )
-    explained, penalties = fit_views_alone(views, Ds, part.present, targets, part_weight)
+    explained, penalties = fit_views_alone(
+        views, Ds, part.present, targets, part_weight, part_folds
+    )
     view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
     reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
     used = np.flatnonzero(view_weights).tolist()
     weights, linear = view_weights[used] / view_weights.sum(), reference_set.linear[used]
     imputed = [imputed_distances(reference_set, v, Ds[v]) for v in used]
-    width = best_width(imputed, weights, linear, targets, part_weight)
+    width = best_width(imputed, weights, linear, targets, part_weight, part_folds)
     for v, D in zip(used, imputed, strict=True):
         # rows with an imputed view are noisier than those that have it
         if not part.present[:, v].all():
             penalties[v] = fit_on_tuning_rows(
-                [D], [1.0], width, [reference_set.linear[v]], targets, part_weight
+                [D], [1.0], width, [reference_set.linear[v]], targets, part_weight, part_folds
             ).penalty
     K = combine(imputed, weights, width, linear)
     if is_exact:
-        fit = kernel_ridge(K, Y, weight, PENALTIES)
+        fit = kernel_ridge(K, Y, weight, PENALTIES, folds)
         coef, intercept = fit.coef, fit.coef.sum(axis=0)
     else:
 
@@ -192,7 +201,7 @@ def fit_kernel_member(
                 )
                 yield combine([Es[v] for v in used], weights, width, linear)
 
-        fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight)
+        fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight, folds)
     member = KernelMember(
         reference_set=reference_set,
         view_weights=view_weights,
@@ -203,6 +212,7 @@ def fit_kernel_member(
         prior=prior,
         targets=targets,
         weight=part_weight,
+        folds=part_folds,
     )
     return member, fit.left_out + prior, explained
 
@@ -219,6 +229,7 @@ def fit_views_alone(
     present: np.ndarray,
     Y: np.ndarray,
     weight: np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Share of the labels' variance that each view explains in rows left out, and its penalty."""
     explained, penalties = np.zeros(len(views)), np.ones(len(views))
@@ -228,7 +239,8 @@ def fit_views_alone(
         if len(D) < 3 or variance == 0:
             continue
         linear = view.kind == "kernel"
-        fit = fit_on_tuning_rows([D], [1.0], 1.0, [linear], Y[rows], weight[rows])
+        own_folds = None if folds is None else folds[rows]
+        fit = fit_on_tuning_rows([D], [1.0], 1.0, [linear], Y[rows], weight[rows], own_folds)
         explained[v], penalties[v] = 1.0 - fit.error / variance, fit.penalty
     return explained, penalties
 
@@ -240,11 +252,13 @@ def fit_on_tuning_rows(
     linear: Sequence[bool] | np.ndarray,
     Y: np.ndarray,
     weight: np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> RidgeFit:
     """Kernel ridge regression on the first ``TUNING_ROWS`` rows, which suffice for tuning."""
     Ds = [D[:TUNING_ROWS, :TUNING_ROWS] for D in Ds]
     K = combine(Ds, weights, width, linear)
-    return kernel_ridge(K, Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES)
+    folds = None if folds is None else folds[:TUNING_ROWS]
+    return kernel_ridge(K, Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES, folds)
 
 
 def best_width(
@@ -253,13 +267,16 @@ def best_width(
     linear: np.ndarray,
     Y: np.ndarray,
     weight: np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> float:
-    """Width of least leave-one-out error."""
+    """Width of least left-out error."""
     if np.all(linear):
         return 1.0
-    return min(
-        WIDTHS, key=lambda width: fit_on_tuning_rows(Ds, weights, width, linear, Y, weight).error
-    )
+
+    def error(width: float) -> float:
+        return fit_on_tuning_rows(Ds, weights, width, linear, Y, weight, folds).error
+
+    return min(WIDTHS, key=error)
 
 
 def nystrom_ridge(
@@ -267,6 +284,7 @@ def nystrom_ridge(
     kernel_blocks: Callable[[], Iterable[np.ndarray]],
     Y: np.ndarray,
     weight: np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> tuple[RidgeFit, np.ndarray, np.ndarray]:
     """Ridge on the features K_nm K_mm^(−½) and a constant; coefficients on the landmarks."""
     values, Q = symmetric_eigh(K)
@@ -277,7 +295,7 @@ def nystrom_ridge(
         for block in kernel_blocks():
             yield np.column_stack([block @ root, np.ones(len(block))])
 
-    fit = feature_ridge(blocks, Y, weight, PENALTIES)
+    fit = feature_ridge(blocks, Y, weight, PENALTIES, folds)
     return fit, root @ fit.coef[:-1], fit.coef[-1]
 
 

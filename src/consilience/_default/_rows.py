@@ -1,8 +1,9 @@
 """Training rows merged and ordered, and rows grouped by the views they have.
 
-Equal rows with equal labels become one row with the sum of their weights, so that a row left out is
-left out with its copies. The rows are ordered by a hash of their values: the same for any order
-or repetition of the input, and as good as random for folds and landmarks.
+Equal rows with equal labels (of the same group, if there are groups) become one row with the sum of
+their weights, so that a row left out is left out with its copies. The rows are ordered by a hash of
+their values: the same for any order or repetition of the input, and as good as random for folds and
+landmarks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
 __all__ = ["group_by_pattern", "merge_rows"]
@@ -23,9 +25,10 @@ def merge_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to keep, in their new order, and their summed weights."""
     keys = row_keys(data)
-    order = np.lexsort((np.arange(len(keys)), codes, keys))
+    groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
+    order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
     first = np.ones(len(order), dtype=bool)
-    first[1:] = (keys[order][1:] != keys[order][:-1]) | (codes[order][1:] != codes[order][:-1])
+    first[1:] = np.any([np.diff(values[order]) != 0 for values in (keys, codes, groups)], axis=0)
     starts = np.flatnonzero(first)
     return order[starts], np.add.reduceat(weight[order], starts)
 

@@ -108,6 +108,7 @@ def fit_tree_member(
     seeds: np.ndarray,
     run: RunTasks,
     has_time_left: Callable[[], bool] | None = None,
+    folds: np.ndarray | None = None,
 ) -> tuple[TreeMember, np.ndarray]:
     """Return the member and its out-of-fold scores (n x K).
 
@@ -125,18 +126,22 @@ def fit_tree_member(
         Weights of the forests of single views.
     seeds : int array of shape (V + 1, n_trees)
         Seeds of the trees for all views, and for each alone.
-    run, has_time_left : callables
+    run, has_time_left, folds
         See ``grow_forest``.
     """
     used = views_with_columns(blocks)
     if present[:, used].all():
         X = side_by_side([blocks[v] for v in used])
-        forest, scores = grow_forest(X, codes, weight, seeds[0], len(prior), run, has_time_left)
+        forest, scores = grow_forest(
+            X, codes, weight, seeds[0], len(prior), run, has_time_left, folds
+        )
         return TreeMember(forest, {}, view_weights, prior), scores
     single, votes = {}, {}
     for v in used:
         rows = np.flatnonzero(present[:, v])
-        if len(np.unique(codes[rows])) > 1:
+        own_folds = None if folds is None else folds[rows]
+        has_one_fold = own_folds is not None and len(np.unique(own_folds)) < 2
+        if len(np.unique(codes[rows])) > 1 and not has_one_fold:
             single[v], votes[v] = grow_forest(
                 blocks[v][rows],
                 codes[rows],
@@ -145,6 +150,7 @@ def fit_tree_member(
                 len(prior),
                 run,
                 has_time_left,
+                own_folds,
             )
     member = TreeMember(None, single, view_weights, prior)
     return member, pool_votes(votes, present, view_weights, prior)

@@ -1,4 +1,4 @@
-"""Kernel ridge regression with exact leave-one-out predictions, for many targets at once.
+"""Kernel ridge regression with exact left-out predictions, for many targets at once.
 
 Problem: min over α of Σ_i s_i |y_i − f_i|² + λ tr αᵀKα with f = Kα, weights s_i > 0 and a penalty
 λ > 0; a constant added to the kernel K stands for the intercept.
@@ -6,16 +6,16 @@ Problem: min over α of Σ_i s_i |y_i − f_i|² + λ tr αᵀKα with f = Kα, 
 ``kernel_ridge`` chooses the penalty by the leave-one-out error, from one eigendecomposition.
 ``solve_kernel_ridge`` is the closed form for a given penalty. ``feature_ridge`` solves the same
 problem on explicit features that come in blocks of rows, for more rows than a kernel matrix can
-hold.
+hold. With ``folds``, all rows of a fold are left out at once instead of one row at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 
 from consilience._solvers.eigen import symmetric_eigh
 
@@ -24,7 +24,7 @@ __all__ = ["RidgeFit", "feature_ridge", "kernel_ridge", "solve_kernel_ridge"]
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
-    """Coefficients (n x K, or p x K of features), leave-one-out predictions, penalty and error."""
+    """Coefficients (n x K, or p x K of features), left-out predictions, penalty and error."""
 
     coef: np.ndarray
     left_out: np.ndarray
@@ -33,12 +33,16 @@ class RidgeFit:
 
 
 def kernel_ridge(
-    K: np.ndarray, Y: np.ndarray, weight: np.ndarray, penalties: Sequence[float] | np.ndarray
+    K: np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> RidgeFit:
-    """Return the solution whose penalty has the least weighted leave-one-out error.
+    """Return the solution whose penalty has the least weighted left-out error.
 
     With A = (K + λS⁻¹)⁻¹ the solution is α = AY, and the prediction for row i by the other rows is
-    y_i − α_i / A_ii.
+    y_i − α_i / A_ii; for the rows f of a fold by the other folds it is Y_f − A_ff⁻¹ α_f.
 
     Parameters
     ----------
@@ -50,17 +54,39 @@ def kernel_ridge(
         Weights > 0.
     penalties : sequence of float
         Candidates for λ > 0.
+    folds : int array of shape (n,), optional
+        Fold of each row; by default every row is left out alone.
     """
     root, values, Q = _weighted_eigh(K, weight)
+    vectors = root[:, None] * Q
     target, squares = Q.T @ (root[:, None] * Y), Q * Q
     fits = []
     for penalty in penalties:
         inverse = 1.0 / (values + penalty)
         coef = root[:, None] * (Q @ (inverse[:, None] * target))
-        residual = coef / (weight * (squares @ inverse))[:, None]
+        if folds is None:
+            residual = coef / (weight * (squares @ inverse))[:, None]
+        else:
+            residual = _fold_residuals(coef, vectors, inverse, folds)
         error = float(weight @ (residual**2).sum(axis=1))
         fits.append(RidgeFit(coef, Y - residual, float(penalty), error))
     return min(fits, key=lambda fit: fit.error)
+
+
+def _fold_residuals(
+    coef: np.ndarray, vectors: np.ndarray, inverse: np.ndarray, folds: np.ndarray
+) -> np.ndarray:
+    """A_ff⁻¹ α_f for every fold f, where A = vectors · diag(inverse) · vectorsᵀ."""
+    residual = np.empty_like(coef)
+    for rows in _rows_of_folds(folds):
+        A = (vectors[rows] * inverse) @ vectors[rows].T
+        residual[rows] = solve(A, coef[rows], assume_a="pos", check_finite=False)
+    return residual
+
+
+def _rows_of_folds(folds: np.ndarray) -> list[np.ndarray]:
+    order = np.argsort(folds, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(folds[order])) + 1)
 
 
 def solve_kernel_ridge(
@@ -92,33 +118,56 @@ def feature_ridge(
     Y: np.ndarray,
     weight: np.ndarray,
     penalties: Sequence[float] | np.ndarray,
+    folds: np.ndarray | None = None,
 ) -> RidgeFit:
-    """Return the solution of min Σ_i s_i |y_i − z_iβ|² + λ|β|² of least leave-one-out error.
+    """Return the solution of min Σ_i s_i |y_i − z_iβ|² + λ|β|² of least left-out error.
 
     With G = (ZᵀSZ + λI)⁻¹ the prediction for row i by the other rows is
-    y_i − (y_i − z_iβ) / (1 − s_i z_iGz_iᵀ).
+    y_i − (y_i − z_iβ) / (1 − s_i z_iGz_iᵀ). Folds are left out by fitting on the others.
 
     Parameters
     ----------
     blocks : callable
-        Returns an iterator over the rows of Z (n x p) in order, block by block; called twice.
+        Returns an iterator over the rows of Z (n x p) in order, block by block; called at most
+        three times.
     Y : array of shape (n, n_targets)
         Targets.
     weight : array of shape (n,)
         Weights > 0.
     penalties : sequence of float
         Candidates for λ > 0.
+    folds : int array of shape (n,), optional
+        Fold of each row; by default every row is left out alone.
     """
-    gram, target, start = np.zeros(()), np.zeros(()), 0
+    gram, moments, start = np.zeros(()), np.zeros(()), 0
     for Z in blocks():
         rows = slice(start, start + len(Z))
         weighted = Z * weight[rows, None]
-        gram, target = gram + Z.T @ weighted, target + weighted.T @ Y[rows]
+        gram, moments = gram + Z.T @ weighted, moments + weighted.T @ Y[rows]
         start = rows.stop
     values, Q = symmetric_eigh(gram)
-    values, target = np.maximum(values, 0.0), Q.T @ target
+    values, target = np.maximum(values, 0.0), Q.T @ moments
     inverses = [1.0 / (values + penalty) for penalty in penalties]
-    left_out = np.empty((len(penalties), *Y.shape))
+    if folds is None:
+        left_out = _leave_rows_out(blocks, Y, weight, Q, target, inverses)
+    else:
+        left_out = _leave_folds_out(blocks, Y, weight, folds, gram, moments, penalties)
+    errors = [float(weight @ ((Y - left) ** 2).sum(axis=1)) for left in left_out]
+    best = int(np.argmin(errors))
+    coef = Q @ (inverses[best][:, None] * target)
+    return RidgeFit(coef, left_out[best], float(penalties[best]), errors[best])
+
+
+def _leave_rows_out(
+    blocks: Callable[[], Iterable[np.ndarray]],
+    Y: np.ndarray,
+    weight: np.ndarray,
+    Q: np.ndarray,
+    target: np.ndarray,
+    inverses: Sequence[np.ndarray],
+) -> np.ndarray:
+    """Leave-one-out predictions (n_penalties x n x n_targets) from the eigenvectors of ZᵀSZ."""
+    left_out = np.empty((len(inverses), *Y.shape))
     start = 0
     for Z in blocks():
         rows = slice(start, start + len(Z))
@@ -129,7 +178,43 @@ def feature_ridge(
             leverage = np.minimum(weight[rows] * (squares @ inverse), 1.0 - 1e-9)
             left[rows] = Y[rows] - (Y[rows] - fitted) / (1.0 - leverage)[:, None]
         start = rows.stop
-    errors = [float(weight @ ((Y - left) ** 2).sum(axis=1)) for left in left_out]
-    best = int(np.argmin(errors))
-    coef = Q @ (inverses[best][:, None] * target)
-    return RidgeFit(coef, left_out[best], float(penalties[best]), errors[best])
+    return left_out
+
+
+def _leave_folds_out(
+    blocks: Callable[[], Iterable[np.ndarray]],
+    Y: np.ndarray,
+    weight: np.ndarray,
+    folds: np.ndarray,
+    gram: np.ndarray,
+    moments: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+) -> np.ndarray:
+    """Predictions (n_penalties x n x n_targets) for each fold by solutions on the other folds."""
+    n_folds = int(folds.max()) + 1
+    own_gram, own_moments = np.zeros((n_folds, *gram.shape)), np.zeros((n_folds, *moments.shape))
+    for fold, rows, Z in _blocks_of_folds(blocks, folds):
+        weighted = Z * weight[rows, None]
+        own_gram[fold] += Z.T @ weighted
+        own_moments[fold] += weighted.T @ Y[rows]
+    coefs = np.empty((n_folds, len(penalties), *moments.shape))
+    for fold in range(n_folds):
+        for p, penalty in enumerate(penalties):
+            A = gram - own_gram[fold]
+            A[np.diag_indices_from(A)] += penalty
+            coefs[fold, p] = solve(A, moments - own_moments[fold], assume_a="pos", overwrite_a=True)
+    left_out = np.empty((len(penalties), *Y.shape))
+    for fold, rows, Z in _blocks_of_folds(blocks, folds):
+        left_out[:, rows] = Z @ coefs[fold]
+    return left_out
+
+
+def _blocks_of_folds(
+    blocks: Callable[[], Iterable[np.ndarray]], folds: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Fold, row numbers and rows: for each block, those of one fold after the other."""
+    start = 0
+    for Z in blocks():
+        for rows in _rows_of_folds(folds[start : start + len(Z)]):
+            yield int(folds[start + rows[0]]), start + rows, Z[rows]
+        start += len(Z)

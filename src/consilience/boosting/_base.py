@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import softmax
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
+from consilience._folds import split_holdout
 from consilience._parameters import (
     ESTIMATOR,
     FRACTION,
@@ -144,7 +144,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             self._random = np.random.RandomState(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
-        train, validation = self._split(codes)
+        train, validation = self._split(codes, data.groups)
         early_stopping = None
         if len(validation):
             early_stopping = EarlyStopping(
@@ -220,14 +220,13 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 )
         return True
 
-    def _split(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, codes: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation rows."""
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
         test_size = float(self.validation_fraction)
-        split = StratifiedShuffleSplit(1, test_size=test_size, random_state=self._random)
-        return next(split.split(rows, codes))
+        return split_holdout(codes, groups, self.classes_, test_size, self._random)
 
     def _learners(
         self,

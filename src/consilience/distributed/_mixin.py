@@ -21,9 +21,9 @@ class BlockwiseFitMixin:
         def _fit_blocks(self, training: BlockTraining) -> None: ...
         def _check_blockwise_parameters(self) -> None: ...
 
-    def _fit_input(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if comes_in_blocks(X):
+    def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        if comes_in_blocks(X):  # none of these methods has inner folds in blocks: groups are unused
             self._check_blockwise_parameters()
             self._fit_blocks(read_blocks(self, X, y, sample_weight))
         else:
-            super()._fit_input(X, y, sample_weight)  # type: ignore[misc]
+            super()._fit_input(X, y, sample_weight, groups)  # type: ignore[misc]

@@ -54,8 +54,8 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     estimator : classifier or dict of view -> classifier, default=None
         Cloned for every view, or one for each; None means a logistic regression on scaled columns.
     cv : int, float, splitter or iterable of splits, default=5
-        Splits for the comparison; a float is the test size of a single hold-out split. For a
-        splitter that needs groups, pass the splits.
+        Splits for the comparison; a float is the test size of a single hold-out split. The groups
+        of ``fit`` are kept together, and passed to a splitter.
     views : None, list or dict, default=None
         Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -134,7 +134,11 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         names = data.view_names
         estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
-        splits = make_splits(self.cv, codes, weight, self.random_state) if len(names) > 1 else []
+        splits = []
+        if len(names) > 1:
+            splits = make_splits(
+                self.cv, codes, weight, self.random_state, data.groups, self.classes_
+            )
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
         def score(task: tuple[str, Split]) -> np.ndarray:

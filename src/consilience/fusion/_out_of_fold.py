@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 
+from consilience._folds import split_holdout, split_rows
 from consilience.fusion._members import best_method, fit_member
 from consilience.views import MultiViewData
 
@@ -28,15 +28,21 @@ def is_test_size(cv: Any) -> bool:
     return isinstance(cv, numbers.Real) and not isinstance(cv, numbers.Integral)
 
 
-def make_splits(cv: Any, codes: np.ndarray, weight: np.ndarray, random_state: Any) -> list[Split]:
+def make_splits(
+    cv: Any,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    random_state: Any,
+    groups: np.ndarray | None,
+    classes: np.ndarray,
+) -> list[Split]:
     """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
     n = len(codes)
     if is_test_size(cv):
-        holdout = StratifiedShuffleSplit(1, test_size=float(cv), random_state=random_state)
-        return list(holdout.split(np.zeros(n), codes))
+        return [split_holdout(codes, groups, classes, float(cv), random_state)]
     splits = [
         (_row_indices(train, n), _row_indices(test, n))
-        for train, test in check_cv(cv, codes, classifier=True).split(np.zeros(n), codes)
+        for train, test in split_rows(cv, codes, groups, classes)
     ]
     if not splits:
         raise ValueError("cv has no splits")

@@ -80,7 +80,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         How the training data of the final classifier are computed. With folds, from outputs for
         held-out rows, and the classifiers of the views are then refitted on all rows. With a float,
         the final classifier is fitted on this fraction of the rows and the classifiers of the views
-        on the others. For a splitter that needs groups, pass the splits.
+        on the others. The groups of ``fit`` are kept together, and passed to a splitter.
     views : None, list or dict, default=None
         Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -169,7 +169,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         final = LogisticRegression(max_iter=1000) if final is None else final
         *members, final = with_seeds({**estimators, "": final}, self.random_state).values()
         estimators = dict(zip(names, members, strict=True))
-        splits = make_splits(self.cv, codes, weight, self.random_state)
+        splits = make_splits(self.cv, codes, weight, self.random_state, data.groups, self.classes_)
         holdout = is_test_size(self.cv)
         base_rows = splits[0][0] if holdout else np.arange(len(data))
         base = (data[base_rows], codes[base_rows], weight[base_rows])

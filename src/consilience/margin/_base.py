@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._folds import split_rows
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -125,7 +126,7 @@ class MarginClassifier(MultiViewClassifier):
         names = data.view_names
         self._check_views(data)
         signs = one_vs_rest_signs(codes, len(self.classes_))
-        folds = self._folds(codes) if self.combine == "best" and len(names) > 1 else []
+        folds = self._folds(codes, data.groups) if self.combine == "best" and len(names) > 1 else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
             design = self._design(data, weight, len(signs))
             solved = self._solve_all(progress, design, signs, weight)
@@ -225,7 +226,11 @@ class MarginClassifier(MultiViewClassifier):
             out[test] = machine.decisions(data[test], data.view_names)
         return out
 
-    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(
+        self, codes: np.ndarray, groups: np.ndarray | None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        if groups is not None:
+            return split_rows(N_FOLDS, codes, groups, self.classes_)
         n_folds = min(N_FOLDS, np.bincount(codes).min())
         if n_folds < 2:
             return []

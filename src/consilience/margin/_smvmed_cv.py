@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from consilience._compat import Progress
 from consilience._docstring import fill_docstring
+from consilience._folds import split_rows
 from consilience._model_types import model_type
 from consilience._parameters import CV, POSITIVE, ListOf, StrOptions
 from consilience._targets import one_vs_rest_signs
@@ -69,7 +69,8 @@ class SMVMEDClassifierCV(MarginClassifier):
     alphas : array of floats in [0, 1), default=(0, 0.1, ..., 0.9)
         Values of alpha to try.
     cv : int, splitter or splits, default=5
-        Folds; a number means stratified folds in the order of the rows.
+        Folds; a number means stratified folds in the order of the rows. The groups of ``fit`` are
+        kept together, and passed to a splitter.
     {kernel_parameters}
     solver : {"auto", "newton", "smo"}, default="auto"
         "newton" works on the columns of linear kernels, "smo" on any kernels; "auto" chooses
@@ -176,7 +177,7 @@ class SMVMEDClassifierCV(MarginClassifier):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._check_views(data)
         cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
-        folds = list(check_cv(self.cv, codes, classifier=True).split(np.zeros(len(data)), codes))
+        folds = split_rows(self.cv, codes, data.groups, self.classes_)
         signs = one_vs_rest_signs(codes, len(self.classes_))
 
         def evaluate(task: Any) -> list[float]:

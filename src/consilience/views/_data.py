@@ -194,6 +194,22 @@ class MultiViewData:
             self._groups,
         )
 
+    def with_groups(self, groups: Any) -> MultiViewData:
+        """Return a container of the same views and samples with other groups.
+
+        Parameters
+        ----------
+        groups : array of shape (n_samples,)
+            Group of each sample.
+
+        Returns
+        -------
+        MultiViewData
+        """
+        data = self._replace(self._views)
+        data._groups = check_groups(groups, None, self._n)
+        return data
+
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any], on: str) -> MultiViewData:
         """Join tables by a key column; a view is missing for the samples absent from its table.

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._folds import split_holdout
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -205,7 +205,7 @@ default="random_trees"
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max // 2, size=data.n_views).tolist()
-        train, validation = self._split(codes, rng)
+        train, validation = self._split(codes, data.groups, rng)
         names, K = data.view_names, len(self.classes_)
         voters_of = per_view(self.voters, names, "voters")
         n_problems = 1 if K == 2 else K
@@ -289,16 +289,13 @@ default="random_trees"
         return fit_estimators(voters, view, codes, weight, self.classes_, seed, name)
 
     def _split(
-        self, codes: np.ndarray, rng: np.random.RandomState
+        self, codes: np.ndarray, groups: np.ndarray | None, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation rows."""
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
-        split = StratifiedShuffleSplit(
-            1, test_size=float(self.validation_fraction), random_state=rng
-        )
-        return next(split.split(rows, codes))
+        return split_holdout(codes, groups, self.classes_, float(self.validation_fraction), rng)
 
     def _training_predictions(
         self, data: MultiViewData, train: np.ndarray, fitted: Any

@@ -1,0 +1,180 @@
+"""Inner folds and hold-out sets that keep the rows of a group (such as a patient) together.
+
+Groups are dealt out one by one, those of rare classes and large ones first, each to the part whose
+classes it overfills least: the potential Σ_f Σ_k (n_fk / n_k)² / s_f grows as little as possible,
+where n_fk counts the rows of class k in part f and s_f is the share of the rows that the part
+should have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.model_selection import StratifiedShuffleSplit, check_cv
+from sklearn.utils import check_random_state
+
+from consilience._warnings import warn_user
+from consilience.views._storage import format_list
+
+__all__ = [
+    "check_groups_for_folds",
+    "encode_groups",
+    "group_folds",
+    "group_holdout",
+    "split_holdout",
+    "split_rows",
+]
+
+Split: TypeAlias = tuple[np.ndarray, np.ndarray]
+
+
+def encode_groups(groups: np.ndarray) -> np.ndarray:
+    """Numbers 0, 1, … of the groups in order of first appearance."""
+    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[numbers.reshape(-1)]
+
+
+def check_groups_for_folds(
+    codes: np.ndarray, groups: np.ndarray, classes: np.ndarray, n_folds: int
+) -> int:
+    """Return the number of folds that the groups allow, with a warning if it is smaller.
+
+    A class that occurs in one group only is an error: it cannot be predicted when its group is left
+    out. Rows with a negative code have no class.
+    """
+    table = _count_rows(codes, encode_groups(groups), len(classes))
+    single = np.flatnonzero((table > 0).sum(axis=0) == 1)
+    if len(single):
+        k = int(single[0])
+        group = groups[np.flatnonzero(codes == k)[0]]
+        raise ValueError(
+            f"class {_plain(classes[k])!r} occurs in only one group, {_plain(group)!r}, so it "
+            "cannot be predicted from the other groups; leave it out or use other groups"
+        )
+    if len(table) < n_folds:
+        warn_user(f"there are only {len(table)} groups, so {len(table)} folds instead of {n_folds}")
+    return min(n_folds, len(table))
+
+
+def group_folds(codes: np.ndarray, groups: np.ndarray, n_folds: int) -> np.ndarray:
+    """Fold of each row; the classes are spread over the folds as evenly as the groups allow.
+
+    There are as many folds as groups if these are fewer.
+    """
+    numbers = encode_groups(groups)
+    n_folds = min(n_folds, int(numbers.max()) + 1)
+    return _deal_groups(_count_rows(codes, numbers), np.full(n_folds, 1.0 / n_folds))[numbers]
+
+
+def group_holdout(
+    codes: np.ndarray, groups: np.ndarray, test_size: float, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test rows; random groups with about this share of each class are the test."""
+    numbers = encode_groups(groups)
+    numbers = rng.permutation(numbers.max() + 1)[numbers]
+    shares = np.array([1.0 - test_size, test_size])
+    is_test = _deal_groups(_count_rows(codes, numbers), shares, holdout=True)[numbers] == 1
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def split_rows(
+    cv: Any, codes: np.ndarray, groups: np.ndarray | None, classes: np.ndarray
+) -> list[Split]:
+    """Splits (train, test) from a number of folds, a splitter or an iterable of splits."""
+    n = len(codes)
+    if groups is None:
+        return list(check_cv(cv, codes, classifier=True).split(np.zeros(n), codes))
+    if isinstance(cv, Integral):
+        n_folds = check_groups_for_folds(codes, groups, classes, int(cv))
+        folds = group_folds(codes, groups, n_folds)
+        return [
+            (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+            for fold in range(n_folds)
+        ]
+    splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(n), codes, groups))
+    warn_of_split_groups(splits, groups)
+    return splits
+
+
+def split_holdout(
+    codes: np.ndarray,
+    groups: np.ndarray | None,
+    classes: np.ndarray,
+    test_size: float,
+    random_state: Any,
+) -> Split:
+    """Training and test rows of a hold-out split, stratified by class."""
+    if groups is None:
+        split = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
+        return next(split.split(np.zeros(len(codes)), codes))
+    check_groups_for_folds(codes, groups, classes, 2)
+    return group_holdout(codes, groups, test_size, check_random_state(random_state))
+
+
+def warn_of_split_groups(splits: Sequence[Split], groups: np.ndarray) -> None:
+    """Warn if splits that the user chose have a group among both training and test rows."""
+    for fold, (train, test) in enumerate(splits):
+        shared = np.intersect1d(groups[train], groups[test])
+        if len(shared):
+            warn_user(
+                f"split {fold} of cv has rows of {len(shared)} groups among both its training and "
+                f"its test rows, so scores are too optimistic: {format_list(shared.tolist())}"
+            )
+            return
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _count_rows(codes: np.ndarray, groups: np.ndarray, n_classes: int | None = None) -> np.ndarray:
+    """Number of rows (n_groups x K) of each class in each group."""
+    n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
+    table = np.zeros((int(groups.max()) + 1, n_classes), dtype=np.intp)
+    known = codes >= 0
+    np.add.at(table, (groups[known], codes[known]), 1)
+    return table
+
+
+def _deal_groups(table: np.ndarray, shares: np.ndarray, holdout: bool = False) -> np.ndarray:
+    """Part of each group; ``table`` (n_groups x K) counts its rows of each class."""
+    totals = np.maximum(table.sum(axis=0), 1)
+    filled = np.zeros((len(shares), table.shape[1]))
+    n_left = (table > 0).sum(axis=0)
+    part = np.zeros(len(table), dtype=np.intp)
+    for group in _dealing_order(table):
+        counts = table[group]
+        cost = filled @ (counts / totals**2) / shares
+        closed = _closed_parts(filled, counts, n_left, holdout)
+        if not closed.all():
+            cost[closed] = np.inf
+        # parts that share no class with the group cost nothing: the emptiest is filled first
+        part[group] = np.lexsort((filled.sum(axis=1) / shares, cost))[0]
+        filled[part[group]] += counts
+        n_left -= counts > 0
+    return part
+
+
+def _dealing_order(table: np.ndarray) -> np.ndarray:
+    """Groups that have a class of few groups come first, then large groups."""
+    n_groups = (table > 0).sum(axis=0)
+    rarity = np.where(table > 0, n_groups, len(table)).min(axis=1)
+    return np.lexsort((-table.sum(axis=1), rarity))
+
+
+def _closed_parts(
+    filled: np.ndarray, counts: np.ndarray, n_left: np.ndarray, holdout: bool
+) -> np.ndarray:
+    """Parts that must not get a group, because a class would be absent from the training rows.
+
+    Every fold is left out once, so no fold may have all groups of a class; of a hold-out set only
+    the first part is for training.
+    """
+    is_seen, own = filled > 0, counts > 0
+    if holdout:
+        return np.array([False, bool((own & ~is_seen[0]).any())])
+    is_last = own & (n_left == 1) & (is_seen.sum(axis=0) == 1)
+    return is_seen[:, is_last].any(axis=1)
