@@ -22,7 +22,11 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._default._columns import Mapped, fit_columns
-from consilience._default._combine import fit_stacking_weights, out_of_fold_error
+from consilience._default._combine import (
+    cross_fitted_logits,
+    fit_stacking_weights,
+    out_of_fold_error,
+)
 from consilience._default._explain import Explanation, explain_views
 from consilience._default._forest import N_FOLDS
 from consilience._default._kernel import fit_kernel_member
@@ -296,14 +300,20 @@ class ConsilienceClassifier(MultiViewClassifier):
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
-        oof_scores = self._fit_members(data, codes, weight, prior, seeds, has_time_left, progress)
+        folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
+        oof_scores = self._fit_members(
+            data, codes, weight, prior, folds, seeds, has_time_left, progress
+        )
         self._factors, self._bias = fit_stacking_weights(oof_scores, codes, weight, prior)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array(
             [1 - out_of_fold_error(scores, codes, weight) for scores in oof_scores]
         )
         logits = np.tensordot(self._factors, oof_scores, axes=1) + self._bias
-        self.out_of_fold_score_ = 1 - out_of_fold_error(logits, codes, weight)
+        pooled = logits
+        if folds is not None:
+            pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds)
+        self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
         return rows, logits
 
     def _fit_members(
@@ -312,12 +322,12 @@ class ConsilienceClassifier(MultiViewClassifier):
         codes: np.ndarray,
         weight: np.ndarray,
         prior: np.ndarray,
+        folds: np.ndarray | None,
         seeds: np.ndarray,
         has_time_left: Callable[[], bool] | None,
         progress: Progress,
     ) -> np.ndarray:
         """Fit the members; return their scores (M x n x K) for training rows left out."""
-        folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-__all__ = ["fit_stacking_weights", "out_of_fold_error"]
+__all__ = ["cross_fitted_logits", "fit_stacking_weights", "out_of_fold_error"]
 
 # penalties in units of a row's log loss; docs/results/default.md says how they were chosen
 SPREAD_PENALTY = 1.0  # on the squared differences between the logarithms of the factors
@@ -65,3 +65,22 @@ def fit_stacking_weights(
     start = np.append(np.full(n_members, np.log(TYPICAL_FACTOR)), 0.0)
     theta = minimize(loss, start, jac=True, method="L-BFGS-B").x
     return np.exp(theta[:-1]), theta[-1] * log_prior
+
+
+def cross_fitted_logits(
+    scores: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+    folds: np.ndarray,
+) -> np.ndarray:
+    """Pooled logits (n x K) of each fold, with factors and bias fitted on the other folds.
+
+    Groups may be few: then factors fitted on all of them would make their scores too optimistic.
+    """
+    logits = np.empty(scores.shape[1:])
+    for fold in np.unique(folds):
+        own = folds == fold
+        factors, bias = fit_stacking_weights(scores[:, ~own], codes[~own], weight[~own], prior)
+        logits[own] = np.tensordot(factors, scores[:, own], axes=1) + bias
+    return logits

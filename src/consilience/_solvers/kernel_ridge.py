@@ -6,7 +6,8 @@ Problem: min over α of Σ_i s_i |y_i − f_i|² + λ tr αᵀKα with f = Kα, 
 ``kernel_ridge`` chooses the penalty by the leave-one-out error, from one eigendecomposition.
 ``solve_kernel_ridge`` is the closed form for a given penalty. ``feature_ridge`` solves the same
 problem on explicit features that come in blocks of rows, for more rows than a kernel matrix can
-hold. With ``folds``, all rows of a fold are left out at once instead of one row at a time.
+hold. With ``folds``, all rows of a fold are left out at once instead of one row at a time, and are
+predicted with the penalty that is best on the other folds.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ def kernel_ridge(
             residual = _fold_residuals(coef, vectors, inverse, folds)
         error = float(weight @ (residual**2).sum(axis=1))
         fits.append(RidgeFit(coef, Y - residual, float(penalty), error))
-    return min(fits, key=lambda fit: fit.error)
+    best = min(fits, key=lambda fit: fit.error)
+    if folds is None:
+        return best
+    left_out, error = _choose_by_other_folds([fit.left_out for fit in fits], Y, weight, folds)
+    return RidgeFit(best.coef, left_out, best.penalty, error)
 
 
 def _fold_residuals(
@@ -82,6 +87,26 @@ def _fold_residuals(
         A = (vectors[rows] * inverse) @ vectors[rows].T
         residual[rows] = solve(A, coef[rows], assume_a="pos", check_finite=False)
     return residual
+
+
+def _choose_by_other_folds(
+    left_out: Sequence[np.ndarray] | np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+    folds: np.ndarray,
+) -> tuple[np.ndarray, float]:
+    """Predictions of each fold with the penalty that is best on the others, and their error.
+
+    ``left_out`` are the predictions for each penalty. Groups may be few: then the error of the
+    penalty that is best on all of them would be too optimistic.
+    """
+    losses = np.stack([weight * ((Y - left) ** 2).sum(axis=1) for left in left_out])
+    chosen, error = np.empty_like(Y, dtype=np.float64), 0.0
+    for rows in _rows_of_folds(folds):
+        best = int(np.argmin(losses.sum(axis=1) - losses[:, rows].sum(axis=1)))
+        chosen[rows] = left_out[best][rows]
+        error += float(losses[best, rows].sum())
+    return chosen, error
 
 
 def _rows_of_folds(folds: np.ndarray) -> list[np.ndarray]:
@@ -155,7 +180,10 @@ def feature_ridge(
     errors = [float(weight @ ((Y - left) ** 2).sum(axis=1)) for left in left_out]
     best = int(np.argmin(errors))
     coef = Q @ (inverses[best][:, None] * target)
-    return RidgeFit(coef, left_out[best], float(penalties[best]), errors[best])
+    left, error = left_out[best], errors[best]
+    if folds is not None:
+        left, error = _choose_by_other_folds(left_out, Y, weight, folds)
+    return RidgeFit(coef, left, float(penalties[best]), error)
 
 
 def _leave_rows_out(
