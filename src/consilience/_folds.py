@@ -16,7 +16,9 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
+from consilience._near_copies import warn_of_near_copies
 from consilience._warnings import warn_user
+from consilience.views import MultiViewData
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -33,8 +35,8 @@ Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 def encode_groups(groups: np.ndarray) -> np.ndarray:
     """Numbers 0, 1, … of the groups in order of first appearance."""
-    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[numbers.reshape(-1)]
+    numbers: dict[Any, int] = {}  # np.unique cannot sort groups of several types
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups.tolist()])
 
 
 def check_groups_for_folds(
@@ -80,12 +82,15 @@ def group_holdout(
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
-def split_rows(
-    cv: Any, codes: np.ndarray, groups: np.ndarray | None, classes: np.ndarray
-) -> list[Split]:
-    """Splits (train, test) from a number of folds, a splitter or an iterable of splits."""
-    n = len(codes)
+def split_rows(cv: Any, codes: np.ndarray, data: MultiViewData, classes: np.ndarray) -> list[Split]:
+    """Splits (train, test) from a number of folds, a splitter or an iterable of splits.
+
+    The groups of the data are kept together; where there are none, near-copies give a warning.
+    """
+    n, groups = len(codes), data.groups
     if groups is None:
+        if isinstance(cv, Integral):
+            warn_of_near_copies(data)
         return list(check_cv(cv, codes, classifier=True).split(np.zeros(n), codes))
     if isinstance(cv, Integral):
         n_folds = check_groups_for_folds(codes, groups, classes, int(cv))
@@ -101,13 +106,15 @@ def split_rows(
 
 def split_holdout(
     codes: np.ndarray,
-    groups: np.ndarray | None,
+    data: MultiViewData,
     classes: np.ndarray,
     test_size: float,
     random_state: Any,
 ) -> Split:
-    """Training and test rows of a hold-out split, stratified by class."""
+    """Training and test rows of a hold-out split, stratified by class; see ``split_rows``."""
+    groups = data.groups
     if groups is None:
+        warn_of_near_copies(data)
         split = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
         return next(split.split(np.zeros(len(codes)), codes))
     check_groups_for_folds(codes, groups, classes, 2)
@@ -117,11 +124,12 @@ def split_holdout(
 def warn_of_split_groups(splits: Sequence[Split], groups: np.ndarray) -> None:
     """Warn if splits that the user chose have a group among both training and test rows."""
     for fold, (train, test) in enumerate(splits):
-        shared = np.intersect1d(groups[train], groups[test])
-        if len(shared):
+        shared = set(groups[train].tolist()).intersection(groups[test].tolist())
+        if shared:
+            names = format_list(sorted(shared, key=str))
             warn_user(
                 f"split {fold} of cv has rows of {len(shared)} groups among both its training and "
-                f"its test rows, so scores are too optimistic: {format_list(shared.tolist())}"
+                f"its test rows, so scores are too optimistic: groups {names}"
             )
             return
 
@@ -177,4 +185,4 @@ def _closed_parts(
     if holdout:
         return np.array([False, bool((own & ~is_seen[0]).any())])
     is_last = own & (n_left == 1) & (is_seen.sum(axis=0) == 1)
-    return is_seen[:, is_last].any(axis=1)
+    return np.asarray(is_seen[:, is_last].any(axis=1))

@@ -40,6 +40,7 @@ from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
+from consilience._near_copies import warn_of_near_copies
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -238,7 +239,9 @@ class ConsilienceClassifier(MultiViewClassifier):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         seen = [name for v, name in enumerate(data.view_names) if data.present[:, v].any()]
         warn_of_unseen_views(data.view_names, seen)
-        if data.groups is not None:
+        if data.groups is None:
+            warn_of_near_copies(data)
+        else:
             check_groups_for_folds(codes, data.groups, self.classes_, N_FOLDS)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))

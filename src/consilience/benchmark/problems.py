@@ -30,13 +30,22 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Problem:
-    """Views and labels, with the weights, groups and given splits that a protocol may need."""
+    """Views and labels, with the weights, groups and given splits that a protocol may need.
+
+    The groups are also those of the views, so that they reach the inner folds of the methods.
+    """
 
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None = None
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     sample_weight: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.groups is None:
+            object.__setattr__(self, "groups", self.data.groups)
+        else:
+            object.__setattr__(self, "data", self.data.with_groups(self.groups))
 
     def fingerprint(self) -> str:
         """Hash all contents; the hash is part of the identity of tasks on data in memory."""

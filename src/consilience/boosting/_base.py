@@ -144,7 +144,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             self._random = np.random.RandomState(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             )
-        train, validation = self._split(codes, data.groups)
+        train, validation = self._split(codes, data)
         early_stopping = None
         if len(validation):
             early_stopping = EarlyStopping(
@@ -220,13 +220,13 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 )
         return True
 
-    def _split(self, codes: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, codes: np.ndarray, data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation rows."""
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
         test_size = float(self.validation_fraction)
-        return split_holdout(codes, groups, self.classes_, test_size, self._random)
+        return split_holdout(codes, data, self.classes_, test_size, self._random)
 
     def _learners(
         self,

@@ -136,9 +136,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
         estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
         splits = []
         if len(names) > 1:
-            splits = make_splits(
-                self.cv, codes, weight, self.random_state, data.groups, self.classes_
-            )
+            splits = make_splits(self.cv, codes, weight, self.random_state, data, self.classes_)
         tests = np.concatenate([test for _, test in splits]) if splits else None
 
         def score(task: tuple[str, Split]) -> np.ndarray:

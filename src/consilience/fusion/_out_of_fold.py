@@ -33,16 +33,16 @@ def make_splits(
     codes: np.ndarray,
     weight: np.ndarray,
     random_state: Any,
-    groups: np.ndarray | None,
+    data: MultiViewData,
     classes: np.ndarray,
 ) -> list[Split]:
     """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
     n = len(codes)
     if is_test_size(cv):
-        return [split_holdout(codes, groups, classes, float(cv), random_state)]
+        return [split_holdout(codes, data, classes, float(cv), random_state)]
     splits = [
         (_row_indices(train, n), _row_indices(test, n))
-        for train, test in split_rows(cv, codes, groups, classes)
+        for train, test in split_rows(cv, codes, data, classes)
     ]
     if not splits:
         raise ValueError("cv has no splits")

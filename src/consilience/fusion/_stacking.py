@@ -169,7 +169,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         final = LogisticRegression(max_iter=1000) if final is None else final
         *members, final = with_seeds({**estimators, "": final}, self.random_state).values()
         estimators = dict(zip(names, members, strict=True))
-        splits = make_splits(self.cv, codes, weight, self.random_state, data.groups, self.classes_)
+        splits = make_splits(self.cv, codes, weight, self.random_state, data, self.classes_)
         holdout = is_test_size(self.cv)
         base_rows = splits[0][0] if holdout else np.arange(len(data))
         base = (data[base_rows], codes[base_rows], weight[base_rows])

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
@@ -126,7 +125,7 @@ class MarginClassifier(MultiViewClassifier):
         names = data.view_names
         self._check_views(data)
         signs = one_vs_rest_signs(codes, len(self.classes_))
-        folds = self._folds(codes, data.groups) if self.combine == "best" and len(names) > 1 else []
+        folds = self._folds(codes, data) if self.combine == "best" and len(names) > 1 else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
             design = self._design(data, weight, len(signs))
             solved = self._solve_all(progress, design, signs, weight)
@@ -226,15 +225,9 @@ class MarginClassifier(MultiViewClassifier):
             out[test] = machine.decisions(data[test], data.view_names)
         return out
 
-    def _folds(
-        self, codes: np.ndarray, groups: np.ndarray | None
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        if groups is not None:
-            return split_rows(N_FOLDS, codes, groups, self.classes_)
-        n_folds = min(N_FOLDS, np.bincount(codes).min())
-        if n_folds < 2:
-            return []
-        return list(StratifiedKFold(n_folds).split(np.zeros(len(codes)), codes))
+    def _folds(self, codes: np.ndarray, data: MultiViewData) -> list[tuple[np.ndarray, np.ndarray]]:
+        n_folds = N_FOLDS if data.groups is not None else min(N_FOLDS, np.bincount(codes).min())
+        return split_rows(n_folds, codes, data, self.classes_) if n_folds > 1 else []
 
     def _set_fitted_attributes(
         self, data: MultiViewData, design: Any, solved: list[BinarySolution]

@@ -205,7 +205,7 @@ default="random_trees"
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max // 2, size=data.n_views).tolist()
-        train, validation = self._split(codes, data.groups, rng)
+        train, validation = self._split(codes, data, rng)
         names, K = data.view_names, len(self.classes_)
         voters_of = per_view(self.voters, names, "voters")
         n_problems = 1 if K == 2 else K
@@ -289,13 +289,13 @@ default="random_trees"
         return fit_estimators(voters, view, codes, weight, self.classes_, seed, name)
 
     def _split(
-        self, codes: np.ndarray, groups: np.ndarray | None, rng: np.random.RandomState
+        self, codes: np.ndarray, data: MultiViewData, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation rows."""
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
-        return split_holdout(codes, groups, self.classes_, float(self.validation_fraction), rng)
+        return split_holdout(codes, data, self.classes_, float(self.validation_fraction), rng)
 
     def _training_predictions(
         self, data: MultiViewData, train: np.ndarray, fitted: Any

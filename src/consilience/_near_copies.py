@@ -1,0 +1,88 @@
+"""Training rows that are nearly copies of each other, such as repeated measurements of a patient.
+
+Random folds put such rows on both sides, so that left-out scores are too optimistic. In every
+view of continuous columns the distance of a row to its nearest neighbour is compared with the
+distance r_k to its k-th: in D dimensions the nearest is expected at r_k k^(−1/D), and the
+probability that it is closer by a factor f is about f^D. D follows from the growth of r_k with k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+
+from consilience._warnings import warn_user
+from consilience.views import MultiViewData
+
+__all__ = ["find_near_copies", "warn_of_near_copies"]
+
+MAX_ROWS = 5000
+MIN_ROWS = 100
+MAX_COLUMNS = 64  # columns that are enough to tell copies from neighbours
+CHUNK_ROWS = 1000
+MIN_DISTINCT_SHARE = 0.9  # share of distinct values in a continuous column
+MIN_NEIGHBOURS, NEIGHBOUR_SHARE = 20, 0.05  # k is beyond the copies of a row
+MAX_FACTOR = 0.3
+FALSE_ALARM_RATE = 5e-3  # probability that a row counts as a copy by chance
+MIN_COPIES_SHARE = 0.05  # fewer copies have little influence on scores
+
+
+def warn_of_near_copies(data: MultiViewData) -> None:
+    """Warn if a view has many rows that are nearly copies, and there are no groups."""
+    if data.groups is not None or not MIN_ROWS <= len(data) <= MAX_ROWS:
+        return
+    for v, (name, kind) in enumerate(data.kinds.items()):
+        rows = np.flatnonzero(data.present[:, v])
+        if kind != "features" or sp.issparse(data[name]) or len(rows) < MIN_ROWS:
+            continue
+        copies, neighbours = find_near_copies(np.asarray(data[name])[rows])
+        if len(copies) >= MIN_COPIES_SHARE * len(data):
+            ids = data.sample_ids[rows]
+            pairs = zip(ids[copies[:3]], ids[neighbours[:3]], strict=True)
+            shown = ", ".join(f"{a} and {b}" for a, b in pairs)
+            warn_user(
+                f"{len(copies)} rows of view {name!r} are nearly copies of another row (such as "
+                f"rows {shown}), so folds that separate them give too optimistic scores; pass "
+                "groups to fit if they are measurements of the same subject"
+            )
+            return
+
+
+def find_near_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are nearly, not exactly, copies of another row, and these other rows."""
+    none = np.empty(0, dtype=np.intp)
+    Z = _continuous_columns(X)
+    if Z.shape[1] < 2:
+        return none, none
+    n = len(Z)
+    k = max(MIN_NEIGHBOURS, int(NEIGHBOUR_SHARE * n))
+    far = min(5 * k, n - 1)
+    nearest = np.empty(n, dtype=np.intp)
+    radii = np.empty((n, 3))  # to the nearest row, the k-th and one further away
+    for start in range(0, n, CHUNK_ROWS):
+        rows = np.arange(start, min(start + CHUNK_ROWS, n))
+        D = euclidean_distances(Z[rows], Z, squared=True)
+        D[np.arange(len(rows)), rows] = np.inf
+        nearest[rows] = D.argmin(axis=1)
+        radii[rows] = np.partition(D, [0, k - 1, far - 1], axis=1)[:, [0, k - 1, far - 1]]
+    # exact copies count as one row of larger weight
+    radii[:, 0] = ((Z - Z[nearest]) ** 2).sum(axis=1)
+    radii = np.sqrt(radii)
+    growth = np.log(radii[:, 2] / np.maximum(radii[:, 1], 1e-300)).mean()
+    dimension = min(np.log(far / k) / max(growth, 1e-9), Z.shape[1])
+    expected = radii[:, 1] * k ** (-1.0 / dimension)
+    factor = min(MAX_FACTOR, FALSE_ALARM_RATE ** (1.0 / dimension))
+    copies = np.flatnonzero((radii[:, 0] > 0) & (radii[:, 0] < factor * expected))
+    return copies, nearest[copies]
+
+
+def _continuous_columns(X: np.ndarray) -> np.ndarray:
+    """Standardised complete columns, at most ``MAX_COLUMNS``, of nearly all distinct values."""
+    chosen = np.unique(np.linspace(0, X.shape[1] - 1, MAX_COLUMNS).astype(np.intp))
+    Z = np.sort(X[:, chosen].astype(np.float64), axis=0)
+    n_distinct = (np.diff(Z, axis=0) > 0).sum(axis=0) + 1
+    is_complete = ~np.isnan(Z[-1])  # sorted: NaN comes last
+    chosen = chosen[is_complete & (n_distinct >= MIN_DISTINCT_SHARE * len(X))]
+    Z = X[:, chosen].astype(np.float64)
+    return (Z - Z.mean(axis=0)) / Z.std(axis=0)
