@@ -32,6 +32,7 @@ from consilience._warnings import warn_user
 from consilience.distributed._blocks import comes_in_blocks
 from consilience.distributed._predict import predict_lazily
 from consilience.views import MultiViewData
+from consilience.views._index import check_aligned
 from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
 from consilience.views._storage import format_list
@@ -101,6 +102,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)
+        check_aligned(data, y=y, sample_weight=sample_weight)
         data = data if groups is None else data.with_groups(groups)
         y, has_label = self._read_labels(y, len(data))
         weight = check_weights(sample_weight, len(data))

@@ -223,10 +223,6 @@ def test_tables_in_another_order_are_not_joined_by_position():
     turned = pd.DataFrame(B, index=range(59, -1, -1))
     with pytest.raises(ValueError, match=r"same row labels in a different order.*from_tables"):
         MultiViewData({"a": pd.DataFrame(A), "b": turned})
-    with pytest.raises(ValueError, match=r"it is the index: use reset_index\(\)"):
-        MultiViewData.from_tables(
-            {"a": pd.DataFrame({"x": [1]}, index=pd.Index([3], name="id"))}, "id"
-        )
 
 
 def test_views_whose_names_are_the_same_text():

@@ -20,6 +20,7 @@ from consilience.datasets import load_dataset
 from consilience.tables import FileArgument, TableView, read_tables
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
+from consilience.views._index import check_aligned
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
@@ -42,8 +43,11 @@ class ComparisonInput:
 def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> ComparisonInput:
     """Read views in memory with their labels."""
     data = as_multiview(X)
+    check_aligned(data, y=y, groups=groups, sample_weight=sample_weight)
     target = check_labels(y, len(data), "compare")
-    if groups is not None:
+    if groups is None:
+        groups = data.groups
+    else:
         groups = np.asarray(groups)
         if groups.shape != (len(data),):
             raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")

@@ -25,6 +25,7 @@ from consilience._training import (
 from consilience.distributed._drivers import Driver, Stream
 from consilience.distributed._sequence import BlockSequence
 from consilience.views import MultiViewData
+from consilience.views._index import check_aligned
 from consilience.views._input import (
     has_dask_views,
     read_input,
@@ -163,6 +164,7 @@ class BlockReader:
 
     def _validate(self, X: Any, y: Any, weight: Any) -> LabelledRows:
         data = check_values(self.read(X), self.kinds, self.method)
+        check_aligned(data, y=y, sample_weight=weight)
         y = check_labels(y, len(data), self.method)
         # all weights of a block may be zero, as long as others have positive weights
         if weight is not None and (np.shape(weight) != y.shape or np.any(weight)):

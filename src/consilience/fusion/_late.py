@@ -85,6 +85,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         Number of views.
     n_features_in_ : int
         Total number of columns of all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     See Also
     --------

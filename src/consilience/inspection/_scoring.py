@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._convert import is_matrix, split_columns
+from consilience.views._index import check_aligned
 
 __all__ = ["Scorer", "check_labels", "with_presence"]
 
@@ -26,6 +27,7 @@ class Scorer:
 
     def __init__(self, estimator: Any, X: Any, y: Any, scoring: Any) -> None:
         self.data = _to_multiview(X, estimator)
+        check_aligned(self.data, y=y)
         self.y = check_labels(y, len(self.data))
         self._estimator = estimator
         self._score = check_scoring(estimator, scoring=scoring)

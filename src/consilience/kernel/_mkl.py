@@ -109,6 +109,8 @@ class MKLClassifier(MultiViewClassifier):
         Number of views.
     n_features_in_ : int
         Number of columns over all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     See Also
     --------

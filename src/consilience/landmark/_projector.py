@@ -13,6 +13,7 @@ from consilience._parameters import N_JOBS, RANDOM_STATE, VIEWS, validate_parame
 from consilience._targets import check_weights
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views import MultiViewData
+from consilience.views._index import check_aligned
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -58,6 +59,8 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         Number of views.
     n_features_in_ : int
         Number of columns over all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     See Also
     --------
@@ -123,6 +126,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         """
         validate_parameters(self)
         data = self._validate_input(X, reset=True)
+        check_aligned(data, sample_weight=sample_weight)
         weight = check_weights(sample_weight, len(data))
         if not weight.all():
             data, weight = data[np.flatnonzero(weight)], weight[weight > 0]

@@ -16,7 +16,6 @@ __all__ = [
     "check_kind",
     "check_known_views",
     "check_present",
-    "check_row_order",
     "check_rows",
     "common_length",
 ]
@@ -29,21 +28,6 @@ def as_dict(parameter: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{parameter} must be a dict of view -> value, got {value!r}")
     return dict(value)
-
-
-def check_row_order(views: Mapping[str, Any]) -> None:
-    """Raise an error if pandas tables have the same row labels in a different order."""
-    labels = {name: view.index for name, view in views.items() if hasattr(view, "index")}
-    labels = {name: index for name, index in labels.items() if hasattr(index, "equals")}
-    for name, index in list(labels.items())[1:]:
-        first = next(iter(labels))
-        if not index.equals(labels[first]) and index.sort_values().equals(
-            labels[first].sort_values()
-        ):
-            raise ValueError(
-                f"views {first!r} and {name!r} have the same row labels in a different order, but "
-                "rows are matched by position; reindex one of them or join by key with from_tables"
-            )
 
 
 def check_known_views(parameter: str, value: Mapping[str, Any], views: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from consilience.views import _storage as storage
 from consilience.views._columns import column_groups, default_names, is_name_list
 from consilience.views._data import MultiViewData
+from consilience.views._index import empty_labels, id_array, row_labels, unique_labels
 
 __all__ = ["as_multiview", "is_matrix", "read_views", "split_columns"]
 
@@ -99,10 +100,20 @@ def read_views(X: Any, views: Any) -> MultiViewData:
     return data.select(views)
 
 
-def split_columns(X: Any, views: Any, names: Any = None) -> MultiViewData:
-    """Split a single matrix into views by groups of its columns."""
-    groups = column_groups(views, X.shape[1], names)
-    return MultiViewData({name: storage.take_columns(X, cols) for name, cols in groups.items()})
+def split_columns(X: Any, views: Any, names: Any = None, labels: Any = None) -> MultiViewData:
+    """Split a single matrix into views by groups of its columns.
+
+    ``labels`` are its row labels, by default the index of a dataframe. They may be repeated, as in
+    a bootstrap sample, because the rows of a single matrix need not be matched.
+    """
+    columns = column_groups(views, X.shape[1], names)
+    labels = row_labels(X) if labels is None else labels
+    if labels is not None and empty_labels(labels):
+        labels = None
+    data = MultiViewData(
+        {name: storage.take_columns(X, cols) for name, cols in columns.items()}, sample_ids=labels
+    )
+    return data if data.groups is None else data.with_groups(None)
 
 
 def _is_table_of_rows(X: Any) -> bool:
@@ -151,7 +162,7 @@ def _as_strings(labels: Any) -> list[str]:
 def _read_mudata(X: Any) -> MultiViewData | None:
     if not _is_instance(X, "mudata", "MuData"):
         return None
-    ids = X.obs_names.to_numpy()
+    ids = _observation_names(X)
     views, present = {}, np.zeros((len(ids), len(X.mod)), dtype=bool)
     for v, (name, part) in enumerate(X.mod.items()):
         rows = part.obs_names.get_indexer(ids)
@@ -163,7 +174,13 @@ def _read_mudata(X: Any) -> MultiViewData | None:
 def _read_anndata(X: Any) -> MultiViewData | None:
     if not _is_instance(X, "anndata", "AnnData"):
         return None
-    return MultiViewData({"X": X.X}, sample_ids=X.obs_names.to_numpy())
+    return MultiViewData({"X": X.X}, sample_ids=_observation_names(X))
+
+
+def _observation_names(X: Any) -> np.ndarray:
+    names = id_array(X.obs_names.tolist())
+    unique_labels(names, "obs_names")
+    return names
 
 
 def _read_xarray(X: Any) -> MultiViewData | None:
@@ -173,7 +190,8 @@ def _read_xarray(X: Any) -> MultiViewData | None:
         view_dim = X.dims[1]
         names = _as_strings(X[view_dim].values.tolist()) if view_dim in X.coords else None
         names = names or default_names(X.shape[1])
-        return MultiViewData({name: X.values[:, v] for v, name in enumerate(names)})
+        views = {name: X.values[:, v] for v, name in enumerate(names)}
+        return MultiViewData(views, sample_ids=_coordinate_labels(X, X.dims[0]))
     if _is_instance(X, "xarray", "Dataset"):
         sample_dim = next(iter(X.data_vars.values())).dims[0]
         parts = {str(k): v for k, v in X.data_vars.items()}
@@ -183,5 +201,13 @@ def _read_xarray(X: Any) -> MultiViewData | None:
                 f"every variable of the Dataset must have two dimensions, one of them "
                 f"{sample_dim!r}; {storage.format_list(bad)} does not"
             )
-        return MultiViewData({k: v.transpose(sample_dim, ...).values for k, v in parts.items()})
+        views = {k: v.transpose(sample_dim, ...).values for k, v in parts.items()}
+        return MultiViewData(views, sample_ids=_coordinate_labels(X, sample_dim))
     return None
+
+
+def _coordinate_labels(X: Any, dim: Any) -> np.ndarray | None:
+    """Labels of the samples in an xarray object; None if it has none or they number positions."""
+    if dim not in X.indexes:
+        return None
+    return unique_labels(id_array(X.indexes[dim].tolist()), f"the coordinate {dim!r}")

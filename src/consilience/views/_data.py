@@ -23,9 +23,15 @@ from consilience.views._checks import (
     check_kind,
     check_known_views,
     check_present,
-    check_row_order,
     check_rows,
     common_length,
+)
+from consilience.views._index import (
+    align_rows,
+    check_aligned,
+    check_given_ids,
+    find_labels,
+    has_index,
 )
 from consilience.views._pairwise import (
     PAIRWISE,
@@ -60,7 +66,9 @@ class MultiViewData:
         False where a sample lacks a view; the values there are never read. By default a row of a
         view is missing if all its values are NaN (null).
     sample_ids : array of shape (n_samples,), optional
-        Identifiers of the samples, needed to match kernel or distance views across containers.
+        Identifiers of the samples, needed to match kernel or distance views across containers. By
+        default they are the index of the dataframes, which must agree, or row numbers if there is
+        none or it is a default one (0, 1, ...).
     kinds : dict of name -> {"features", "kernel", "distance"}, optional
         Meaning of the columns of each view; "features" by default.
     column_ids : dict of name -> array, optional
@@ -81,7 +89,16 @@ class MultiViewData:
     (2, 2)
     """
 
-    __slots__ = ("_groups", "_kinds", "_n", "_origin", "_present", "_sample_ids", "_views")
+    __slots__ = (
+        "_groups",
+        "_ids_are_labels",
+        "_kinds",
+        "_n",
+        "_origin",
+        "_present",
+        "_sample_ids",
+        "_views",
+    )
 
     _views: dict[str, Any]
     _kinds: dict[str, str]
@@ -91,6 +108,8 @@ class MultiViewData:
     # default ids (row numbers) are only comparable within the same data, which this identifies
     _origin: str | None
     _groups: np.ndarray | None
+    # whether the index of a series can be compared with the ids; not if all views are arrays
+    _ids_are_labels: bool
 
     def __init__(
         self,
@@ -119,11 +138,14 @@ class MultiViewData:
             self._init_lazy(stored, present, sample_ids, kinds)
             self._groups = check_groups(groups, sample_ids, self._n)
             return
+        labels = find_labels(views) if sample_ids is None else sample_ids
         self._n = common_length(stored)
-        if sample_ids is None:
-            check_row_order(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
-        self._sample_ids = check_ids("sample_ids", sample_ids, self._n)
+        self._sample_ids = check_ids("sample_ids", labels, self._n)
+        if sample_ids is not None:
+            check_given_ids(views, sample_ids, self._sample_ids)
+        self._ids_are_labels = labels is not None or any(map(has_index, views.values()))
+        check_aligned(self, groups=groups, present=present)
         self._groups = check_groups(groups, sample_ids, self._n)
         self._present = check_present(present, stored, self._n)
         self._views = {
@@ -138,7 +160,7 @@ class MultiViewData:
                 "column_ids may only be given for kernel and distance views, not for features: "
                 + storage.format_list(misplaced)
             )
-        self._origin = fingerprint(self._views) if sample_ids is None else None
+        self._origin = fingerprint(self._views) if labels is None else None
 
     def _init_lazy(
         self, views: dict[str, Any], present: Any, sample_ids: Any, kinds: dict[str, str]
@@ -151,6 +173,7 @@ class MultiViewData:
         self._views = lazy.align_blocks(views)
         self._n, self._origin = common_length(self._views), None
         self._kinds = dict.fromkeys(views, "features")
+        self._ids_are_labels = sample_ids is not None
         self._present = lazy.lazy_present(self._views, present)
         self._sample_ids = (
             lazy.row_numbers(self._present)
@@ -167,12 +190,13 @@ class MultiViewData:
         sample_ids: np.ndarray,
         origin: str | None,
         groups: np.ndarray | None = None,
+        ids_are_labels: bool = False,
     ) -> MultiViewData:
         """Construct a container from validated parts without validating them again."""
         data = object.__new__(cls)
         data._n, data._views, data._kinds = len(present), views, kinds
         data._present, data._sample_ids, data._origin = present, sample_ids, origin
-        data._groups = groups
+        data._groups, data._ids_are_labels = groups, ids_are_labels
         for array in (present, sample_ids, groups):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -192,6 +216,7 @@ class MultiViewData:
             self._sample_ids,
             self._origin,
             self._groups,
+            self._ids_are_labels,
         )
 
     def with_groups(self, groups: Any) -> MultiViewData:
@@ -199,27 +224,29 @@ class MultiViewData:
 
         Parameters
         ----------
-        groups : array of shape (n_samples,)
-            Group of each sample.
+        groups : array of shape (n_samples,) or None
+            Group of each sample; None for no groups.
 
         Returns
         -------
         MultiViewData
         """
+        check_aligned(self, groups=groups)
         data = self._replace(self._views)
         data._groups = check_groups(groups, None, self._n)
         return data
 
     @classmethod
-    def from_tables(cls, tables: Mapping[str, Any], on: str) -> MultiViewData:
-        """Join tables by a key column; a view is missing for the samples absent from its table.
+    def from_tables(cls, tables: Mapping[str, Any], on: str | None = None) -> MultiViewData:
+        """Join tables by a key; a view is missing for the samples absent from its table.
 
         Parameters
         ----------
         tables : dict of name -> dataframe
-            One table per view, each with a column ``on`` of unique keys.
-        on : str
-            The key column. It becomes ``sample_ids`` and is not a feature.
+            One table per view, with a unique key in each row.
+        on : str, optional
+            The key: a column, or the name of the index. By default the tables are joined on their
+            index. The keys become ``sample_ids`` and are not features.
 
         Returns
         -------
@@ -350,6 +377,7 @@ class MultiViewData:
             self._sample_ids[rows],
             self._origin,
             None if self._groups is None else self._groups[rows],
+            self._ids_are_labels,
         )
 
     def select(self, names: Iterable[str]) -> MultiViewData:
@@ -364,6 +392,30 @@ class MultiViewData:
             {name: self._kinds[name] for name in names},
             self._present[:, index],
         )
+
+    def align(self, values: Any) -> Any:
+        """Reorder a series or dataframe by the sample ids.
+
+        Parameters
+        ----------
+        values : pandas Series or DataFrame
+            Its index contains all ``sample_ids``; rows of other samples are left out.
+
+        Returns
+        -------
+        Series or DataFrame
+            One row for each sample, in the order of the container.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from consilience import MultiViewData
+        >>> data = MultiViewData({"rna": pd.DataFrame({"g1": [0.5, 1.5]}, index=["p1", "p2"])})
+        >>> y = pd.Series({"p2": "sick", "p3": "sick", "p1": "healthy"})
+        >>> data.align(y).tolist()
+        ['healthy', 'sick']
+        """
+        return align_rows(values, self._sample_ids)
 
     def to_array(self, sparse: bool = False) -> Any:
         """Concatenate the feature views, with NaN where a view is missing.
@@ -431,6 +483,7 @@ class MultiViewData:
             self._sample_ids,
             self._origin,
             self._groups,
+            self._ids_are_labels,
         )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

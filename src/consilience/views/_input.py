@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from consilience.views import _storage as storage
-from consilience.views._columns import default_names, is_name_list
+from consilience.views._columns import column_groups, default_names, is_name_list
 from consilience.views._convert import as_multiview, is_matrix, read_views, split_columns
 from consilience.views._data import MultiViewData
+from consilience.views._index import row_labels
 from consilience.views._layout import ViewLayout
 
 __all__ = ["has_dask_views", "read_input", "read_lazy", "set_layout", "set_n_features"]
@@ -21,7 +22,8 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     """Split X by the estimator's ``views`` parameter; store (reset) or check the view layout.
 
     Sets ``n_features_in_``, ``n_views_in_``, ``view_names_`` and, for dataframes,
-    ``feature_names_in_``. With ``numeric=False`` the columns of a dataframe keep their dtypes.
+    ``view_feature_names_in_`` and (a single one) ``feature_names_in_``. With ``numeric=False`` the
+    columns of a dataframe keep their dtypes.
     """
     if hasattr(X, "collect_schema") and not storage.is_dataframe(X):
         raise TypeError("X is a lazy frame; collect() it first")
@@ -48,6 +50,10 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     set_layout(estimator, data, ViewLayout.from_data(data))
     if not is_matrix(X):  # for a matrix, validate_data has set the number and names of features
         set_n_features(estimator, data)
+    elif hasattr(estimator, "feature_names_in_"):
+        names = estimator.feature_names_in_
+        groups = column_groups(estimator.views, len(names), names.tolist())
+        _set_column_names(estimator, {view: names[columns] for view, columns in groups.items()})
     return data
 
 
@@ -56,6 +62,19 @@ def set_layout(estimator: Any, data: MultiViewData, layout: ViewLayout) -> None:
     estimator._layout = layout
     estimator.view_names_ = list(data.view_names)
     estimator.n_views_in_ = data.n_views
+    _set_column_names(estimator, dict(zip(layout.names, layout.columns, strict=True)))
+
+
+def _set_column_names(estimator: Any, columns: Mapping[str, Any]) -> None:
+    """Set ``view_feature_names_in_``, if a view has columns whose names are strings."""
+    names = {
+        view: np.asarray(columns[view], dtype=object)
+        for view in columns
+        if columns[view] is not None and all(isinstance(name, str) for name in columns[view])
+    }
+    estimator.__dict__.pop("view_feature_names_in_", None)
+    if names:
+        estimator.view_feature_names_in_ = names
 
 
 def set_n_features(estimator: Any, data: MultiViewData) -> None:
@@ -96,7 +115,7 @@ def _check_n_unnamed_views(estimator: Any, X: Any, data: MultiViewData) -> None:
 
 
 def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiViewData:
-    names = storage.column_names(X)
+    names, labels = storage.column_names(X), row_labels(X)
     if not numeric and names is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     else:
@@ -112,4 +131,4 @@ def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiVie
     if reset and names and all(isinstance(name, str) for name in names):
         # scikit-learn < 1.8 does not recognise the column names of every dataframe library
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    return split_columns(X, estimator.views, names)
+    return split_columns(X, estimator.views, names, labels)

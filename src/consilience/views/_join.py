@@ -12,6 +12,7 @@ import numpy as np
 
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
+from consilience.views._index import has_index, id_array, is_default
 
 __all__ = ["check_keys", "join_dataframes", "outer_join"]
 
@@ -57,24 +58,25 @@ def check_keys(keys: Sequence[Hashable | None], *, table: str, on: str, first_ro
         )
 
 
-def join_dataframes(tables: Mapping[str, Any], on: str) -> MultiViewData:
-    """Outer join on the column ``on``; samples are in order of first appearance."""
+def join_dataframes(tables: Mapping[str, Any], on: str | None) -> MultiViewData:
+    """Outer join on a column or the index; samples are in order of first appearance."""
     if not isinstance(tables, Mapping) or not tables:
         raise TypeError(
             "from_tables requires a dict of view name -> dataframe with at least one table"
         )
-    frames = {name: _read_table(name, table, on) for name, table in tables.items()}
-    keys = {name: _keys(name, frame, on) for name, frame in frames.items()}
+    keyed = {name: _split_key(name, table, on) for name, table in tables.items()}
+    keys = {name: table_keys for name, (table_keys, _) in keyed.items()}
     types = {name: {_type_name(key) for key in values} for name, values in keys.items()}
     if len(set().union(*types.values())) > 1:
         listed = ", ".join(f"{name!r} has {' and '.join(sorted(k))}" for name, k in types.items())
-        raise TypeError(f"the key {on!r} has different types in the tables: {listed}")
+        key = "index" if on is None else f"key {on!r}"
+        raise TypeError(f"the {key} has different types in the tables: {listed}")
     ids, rows = outer_join(keys)
-    views, present = {}, np.zeros((len(ids), len(frames)), dtype=bool)
-    for v, (name, frame) in enumerate(frames.items()):
-        table = frame.drop(on).to_native()
+    views, present = {}, np.zeros((len(ids), len(keyed)), dtype=bool)
+    for v, (name, (_, table)) in enumerate(keyed.items()):
         # row 0 is a placeholder for absent samples, whose values are never read
-        views[name] = storage.take_rows(table, np.maximum(rows[name], 0))
+        view = storage.take_rows(table, np.maximum(rows[name], 0))
+        views[name] = view.set_axis(ids) if has_index(view) else view
         present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
     return MultiViewData(views, present=present, sample_ids=ids)
 
@@ -86,28 +88,41 @@ def _type_name(key: Any) -> str:
     return type(key).__name__
 
 
-def _read_table(name: str, table: Any, on: str) -> nw.DataFrame:
+def _split_key(name: str, table: Any, on: str | None) -> tuple[list[Any], Any]:
+    """Keys of the rows, and the table without its key column."""
     if not storage.is_dataframe(table):
         raise TypeError(f"table {name!r} must be a dataframe, got {type(table).__name__}")
     frame: nw.DataFrame = nw.from_native(table, eager_only=True)
-    if on not in frame.columns:
-        hint = " (it is the index: use reset_index() to convert it to a column)"
-        raise ValueError(
-            f"table {name!r} has no column {on!r}"
-            + (hint if on in getattr(getattr(table, "index", None), "names", []) else "")
-            + f"; its columns are {storage.format_list(frame.columns)}"
-        )
-    if frame.shape[1] == 1:
-        raise ValueError(f"table {name!r} has no column other than the key {on!r}")
-    return frame
-
-
-def _keys(name: str, frame: nw.DataFrame, on: str) -> list[Any]:
     if len(frame) == 0:
         raise ValueError(f"table {name!r} has no rows")
-    is_empty = frame[on].is_null().to_list()
-    keys = [
-        None if empty else key for key, empty in zip(frame[on].to_list(), is_empty, strict=True)
-    ]
-    check_keys(keys, table=f"table {name!r}", on=on)
-    return keys
+    if on in frame.columns:
+        if frame.shape[1] == 1:
+            raise ValueError(f"table {name!r} has no column other than the key {on!r}")
+        keys, is_empty = frame[on].to_list(), frame[on].is_null().to_list()
+        table = frame.drop(on).to_native()
+    else:
+        keys = _index_keys(name, table, on, frame.columns)
+        is_empty = [key is None or key != key for key in keys]
+    keys = [None if empty else key for key, empty in zip(keys, is_empty, strict=True)]
+    check_keys(keys, table=f"table {name!r}", on="index" if on is None else on)
+    return keys, table
+
+
+def _index_keys(name: str, table: Any, on: str | None, columns: list[str]) -> list[Any]:
+    """Keys in the index of a table: any but an unnamed default one, or the one called ``on``."""
+    if on is not None:
+        if has_index(table) and list(table.index.names) == [on]:
+            return table.index.tolist()
+        raise ValueError(
+            f"table {name!r} has no column {on!r}; its columns are {storage.format_list(columns)}"
+        )
+    if not has_index(table):
+        raise ValueError(
+            f"table {name!r} has no index to join on; pass on= with the name of its key column"
+        )
+    if table.index.names == [None] and is_default(id_array(table.index.tolist())):
+        raise ValueError(
+            f"table {name!r} has a default index, which does not identify samples; pass on= with "
+            "the name of its key column, or set the index"
+        )
+    return table.index.tolist()

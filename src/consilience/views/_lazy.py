@@ -91,4 +91,4 @@ def compute(data: Any) -> Any:
     parts = (dict(data.items()), data.present, data.sample_ids, data.groups)
     views, present, ids, groups = sys.modules["dask"].compute(*parts)
     views = {name: storage.validate_view(view, name) for name, view in views.items()}
-    return data._from_parts(views, data.kinds, present, ids, None, groups)
+    return data._from_parts(views, data.kinds, present, ids, None, groups, data._ids_are_labels)

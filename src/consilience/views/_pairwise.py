@@ -27,6 +27,7 @@ __all__ = [
     "check_ids",
     "check_pairwise",
     "fingerprint",
+    "id_array",
     "pairwise_view",
 ]
 
@@ -91,7 +92,7 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     """One id for each of n, row numbers by default; read-only."""
     if ids is not None and (isinstance(ids, str) or not isinstance(ids, Iterable)):
         raise TypeError(f"{parameter} must be an array of {n} entries, got {ids!r}")
-    array = np.arange(n) if ids is None else _id_array(ids)
+    array = np.arange(n) if ids is None else id_array(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")
     if any(key is None or key != key for key in array.tolist()):
@@ -100,7 +101,7 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     return array
 
 
-def _id_array(ids: Any) -> np.ndarray:
+def id_array(ids: Any) -> np.ndarray:
     """Ids as they are: NumPy would make one type of mixed ones, and numbers of dates."""
     array = np.array(ids) if isinstance(ids, np.ndarray) else None
     if array is None:

@@ -27,6 +27,7 @@ from consilience._parameters import (
 from consilience._warnings import warn_user
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
+from consilience.views._index import check_aligned
 from consilience.views._input import read_input
 from consilience.views._pairwise import PAIRWISE, check_pairwise
 from consilience.views._params import PerViewParams, per_view
@@ -103,6 +104,7 @@ class BaseViewTransformer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     def _fit_transform(self, X: Any, y: Any) -> MultiViewData:
         validate_parameters(self)
         data = read_input(self, X, reset=True, numeric=False)
+        check_aligned(data, y=y)
         y = None if y is None else np.asarray(y)
         if y is not None and len(y) != len(data):
             raise ValueError(f"X has {len(data)} samples, but y has {len(y)}")
@@ -197,6 +199,8 @@ class ViewTransformer(BaseViewTransformer, PerViewParams):
         Number of views.
     n_features_in_ : int
         Total number of columns of all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     See Also
     --------

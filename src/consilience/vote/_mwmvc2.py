@@ -121,6 +121,8 @@ default="random_trees"
         Number of views.
     n_features_in_ : int
         Total number of columns of all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     Notes
     -----
