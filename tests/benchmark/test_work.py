@@ -10,7 +10,7 @@ from consilience import MultiViewData
 from consilience.benchmark import RECIPES, Problem
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
-from consilience.benchmark.protocol import Holdout
+from consilience.benchmark.protocol import Folds, Holdout
 from consilience.benchmark.tasks import (
     Condition,
     Task,
@@ -20,6 +20,8 @@ from consilience.benchmark.tasks import (
 )
 from consilience.benchmark.work import COST_METRICS, execute, prepare_task_data
 from consilience.datasets import make_multiview_classification
+from consilience.fusion import BestViewClassifier
+from consilience.methods import Method
 
 DATA, Y = make_multiview_classification(120, n_classes=3, strength=2.0, random_state=0)
 NAMES = np.array(["a", "b", "c"])[Y]
@@ -238,3 +240,31 @@ def test_disturbed_views_show_the_other_class():
 def test_folds_of_one_round_share_their_draw():
     tasks = tasks_on("mine", ["Concat"], n=3)
     assert [t.repeat for t in tasks] == [0, 0, 0]
+
+
+class GroupRecorder(BestViewClassifier):
+    """Keeps the groups of every fit."""
+
+    seen: list = []
+
+    def _fit(self, data, codes, weight):
+        self.seen.append(data.groups)
+        super()._fit(data, codes, weight)
+
+
+@pytest.mark.parametrize("from_data", [False, True])
+def test_groups_reach_the_inner_folds_of_methods(from_data, monkeypatch):
+    monkeypatch.setattr(GroupRecorder, "seen", [])
+    groups = np.random.default_rng(0).permutation(np.arange(120) // 4)
+    problem = Problem(DATA.with_groups(groups), Y) if from_data else Problem(DATA, Y, groups=groups)
+    mine = Method("mine", "", "", lambda _: GroupRecorder(), preparation="standard")
+    t = Task(
+        data="d", method="mine", split=Folds(3, 1), index=0, grid={"cv": [2, 3]}, tuning_folds=2
+    )
+    outcome = execute(t, problem, {"mine": mine})
+    assert outcome.status == "done", outcome.error
+    train = groups[prepare_task_data(t, problem).rows.train]
+    assert len(GroupRecorder.seen) == 5  # two folds for each of two values, and the fit
+    np.testing.assert_array_equal(GroupRecorder.seen[-1], train)
+    for seen in GroupRecorder.seen[:-1]:
+        assert set(np.unique(seen, return_counts=True)[1]) == {4}

@@ -51,3 +51,33 @@ def test_the_penalty_has_the_least_error():
     _, K, Y, weight = problem(2)
     errors = {lam: kernel_ridge(K, Y, weight, [lam]).error for lam in (1e-4, 0.1, 1, 10)}
     assert kernel_ridge(K, Y, weight, list(errors)).penalty == min(errors, key=errors.get)
+
+
+@given(seed=st.integers(0, 10_000), block=st.integers(1, 20))
+def test_folds_left_out_are_predicted_by_the_other_folds(seed, block):
+    X, K, Y, weight = problem(seed)
+    folds = np.random.RandomState(seed).permutation(len(Y)) % 4
+    Z = np.column_stack([X, np.ones(len(X))])
+    starts = range(0, len(Z), block)
+    by_kernel = kernel_ridge(K, Y, weight, [0.3], folds)
+    by_features = feature_ridge(lambda: (Z[s : s + block] for s in starts), Y, weight, [0.3], folds)
+    for fold in range(4):
+        own, rest = folds == fold, folds != fold
+        coef = slow.ridge(K[np.ix_(rest, rest)], Y[rest], weight[rest], 0.3)
+        expected = (K[np.ix_(own, rest)] + 1) @ coef
+        np.testing.assert_allclose(by_kernel.left_out[own], expected, atol=1e-8)
+        coef = feature_ridge(lambda rest=rest: [Z[rest]], Y[rest], weight[rest], [0.3]).coef
+        np.testing.assert_allclose(by_features.left_out[own], Z[own] @ coef, atol=1e-8)
+
+
+def test_penalty_of_a_fold_is_chosen_on_the_others():
+    _, K, Y, weight = problem(3)
+    folds, penalties = np.arange(len(Y)) % 3, [1e-4, 0.1, 1, 10]
+    single = [kernel_ridge(K, Y, weight, [penalty], folds) for penalty in penalties]
+    losses = np.array([weight * ((Y - fit.left_out) ** 2).sum(axis=1) for fit in single])
+    fit = kernel_ridge(K, Y, weight, penalties, folds)
+    assert fit.penalty == penalties[losses.sum(axis=1).argmin()]
+    for fold in range(3):
+        best = single[losses[:, folds != fold].sum(axis=1).argmin()]
+        np.testing.assert_allclose(fit.left_out[folds == fold], best.left_out[folds == fold])
+    assert fit.error == pytest.approx(weight @ ((Y - fit.left_out) ** 2).sum(axis=1))
