@@ -122,9 +122,12 @@ def join(parts: Sequence[TrainingRows]) -> TrainingRows:
     }
     present = np.vstack([part.data.present for part in parts])
     codes, weight = (np.concatenate([getattr(p, f) for p in parts]) for f in ("codes", "weight"))
-    groups = [part.data.groups for part in parts]
-    all_groups = None if any(g is None for g in groups) else np.concatenate(groups)
-    data = MultiViewData(views, present=present, groups=all_groups)
+    groups = [part.data.groups for part in parts if part.data.groups is not None]
+    data = MultiViewData(
+        views,
+        present=present,
+        groups=np.concatenate(groups) if len(groups) == len(parts) else None,
+    )
     return TrainingRows(data, codes, weight)
 
 
