@@ -10,6 +10,7 @@ from consilience.benchmark.protocol import (
     Official,
     add_noise_views,
     balanced_subset,
+    ensure_two_groups,
     flip_labels,
     hide_views,
     make_rng,
@@ -84,6 +85,13 @@ def test_subset_is_balanced(labels, size, seed):
         assert min(max(2, each), of) <= count <= min(max(2, each + (rest > 0)), of)
     if not any(short) and each >= 2:
         assert len(kept) == size
+
+
+def test_subset_has_two_groups_of_each_class():
+    labels, groups = np.repeat([0, 1], 10), np.arange(20) // 5
+    rows = np.arange(1, 20)
+    subset = ensure_two_groups(np.array([1, 2, 12, 17]), rows, labels, groups)
+    assert subset.tolist() == [1, 5, 12, 17]
 
 
 @given(LABELS, st.floats(0, 1), SEEDS)

@@ -26,6 +26,7 @@ __all__ = [
     "SplitRows",
     "add_noise_views",
     "balanced_subset",
+    "ensure_two_groups",
     "flip_labels",
     "hide_views",
     "make_rng",
@@ -176,6 +177,24 @@ def balanced_subset(
     if per_class >= 2:
         counts[rng.permutation(len(classes))[:remainder]] += 1
     return np.concatenate([part[:count] for part, count in zip(shuffled, counts, strict=True)])
+
+
+def ensure_two_groups(
+    subset: np.ndarray, rows: np.ndarray, labels: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    """Exchange a row of each class that has rows of one group only in a subset of the rows.
+
+    Methods with inner folds need two groups of every class. ``labels`` and ``groups`` are those of
+    all rows.
+    """
+    subset = subset.copy()
+    for k in np.unique(labels[subset]):
+        drawn = np.flatnonzero(labels[subset] == k)
+        group = groups[subset[drawn[0]]]
+        others = rows[(labels[rows] == k) & (groups[rows] != group)]
+        if len(drawn) > 1 and len(others) and (groups[subset[drawn]] == group).all():
+            subset[drawn[-1]] = others[0]
+    return subset
 
 
 def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:

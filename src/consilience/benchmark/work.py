@@ -37,6 +37,7 @@ from consilience.benchmark.protocol import (
     SplitRows,
     add_noise_views,
     balanced_subset,
+    ensure_two_groups,
     flip_labels,
     hide_views,
     make_rng,
@@ -197,6 +198,8 @@ def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
     if condition.train_size is not None:
         rng = make_rng(task.seed, task.index, "subset")
         train = balanced_subset(train, target[train], condition.train_size, rng)
+        if groups is not None:
+            train = ensure_two_groups(train, rows.train, target, groups)
     labels = target[train]
     if condition.label_noise:
         labels = flip_labels(
