@@ -112,7 +112,8 @@ class ConsilienceClassifier(MultiViewClassifier):
     member_scores_ : ndarray of shape (n_members,)
         Accuracy of each member on training rows left out.
     out_of_fold_score_ : float
-        Accuracy of all members together on training rows left out.
+        Accuracy of all members together on training rows left out; with groups, of rows whose group
+        was left out.
     view_weights_ : ndarray of shape (n_views,)
         Weights of the views in the kernel member (and among forests of single views), summing to
         1: proportional to ``view_scores_``, where scores below 0.01 count as 0.01.
@@ -143,6 +144,12 @@ class ConsilienceClassifier(MultiViewClassifier):
     system for each pattern of present views, and a row descends both sides of a split on a column
     that it lacks, weighted by the training rows on each side. If training rows lack views, there
     are forests of single views instead.
+
+    If rows belong together, such as the measurements of a patient, pass their groups to ``fit`` or
+    to ``MultiViewData``. They are then left out in ten folds of whole groups, and
+    ``out_of_fold_score_``, the weights of members and views, the calibration and ``explain()`` rest
+    on predictions by other groups. Without groups, rows that are nearly copies of each other make
+    all of these too optimistic, and give a warning.
 
     Unlabelled rows take part in a second fit with the class that the first one predicts, at no
     more than 0.3 of a label's weight. ``member_scores_`` and ``out_of_fold_score_`` are then those
