@@ -40,10 +40,10 @@ def warn_of_near_copies(data: MultiViewData) -> None:
         if len(copies) >= MIN_COPIES_SHARE * len(data):
             ids = data.sample_ids[rows]
             pairs = zip(ids[copies[:3]], ids[neighbours[:3]], strict=True)
-            shown = ", ".join(f"{a} and {b}" for a, b in pairs)
+            examples = ", ".join(f"{a} and {b}" for a, b in pairs)
             warn_user(
                 f"{len(copies)} rows of view {name!r} are nearly copies of another row (such as "
-                f"rows {shown}), so folds that separate them give too optimistic scores; pass "
+                f"rows {examples}), so folds that separate them give too optimistic scores; pass "
                 "groups to fit if they are measurements of the same subject"
             )
             return
