@@ -181,3 +181,9 @@ def test_labels_in_another_order_in_cross_validation(routing):
         pytest.raises(ValueError, match=r"is only in y; reorder y with data\.align\(y\)"),
     ):
         cross_val_score(LateFusionClassifier(), DATA, Y[::-1], cv=2, error_score="raise")
+
+
+def test_predictions_of_tables_in_another_order():
+    result = compare({"a": A, "b": B}, Y, methods=["Late fusion"], cv=2, repeats=1)
+    with pytest.raises(ValueError, match="same row labels in a different order"):
+        result.best_estimator_.predict({"a": A, "b": B[::-1]})

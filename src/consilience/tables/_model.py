@@ -20,6 +20,7 @@ from consilience.tables._files import (
 )
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
+from consilience.views._index import find_labels
 
 __all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 
@@ -228,7 +229,8 @@ class TableModel:
                 f"the model has {storage.format_list(self.views)}"
             )
         return MultiViewData(
-            {name: self.views[name].values(_to_table(name, X[name])) for name in X}
+            {name: self.views[name].values(_to_table(name, X[name])) for name in X},
+            sample_ids=find_labels(X),
         )
 
 
