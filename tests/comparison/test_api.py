@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dask.array as da
 import matplotlib as mpl
 import narwhals as nw
 import numpy as np
@@ -321,6 +322,7 @@ BAD = {
     "taken": ({"methods": {"Concat": Own()}}, ValueError, "is the name of a known method"),
     "renamed": ({"methods": {"c": "Concat"}}, ValueError, "keeps its name"),
     "no classifier": ({"methods": {"c": 3}}, TypeError, "method 'c' must be a classifier"),
+    "a class": ({"methods": [Own]}, TypeError, r"the class Own; write Own\(\)"),
     "groups": ({"groups": [1, 2]}, ValueError, "groups has shape"),
     "weights": ({"sample_weight": -np.ones(40)}, ValueError, "sample_weight is negative in row 0"),
     "n_jobs": ({"n_jobs": 0}, ValueError, "n_jobs"),
@@ -342,6 +344,21 @@ def test_bad_data():
         compare(VIEWS, np.r_[Y[:-1], ["odd"]])
     with pytest.raises(ValueError, match="only one class"):
         compare(VIEWS, np.full(40, "ill"))
+    infinite = {**VIEWS, "image": np.where(np.eye(40, 3, k=-7) > 0, np.inf, VIEWS["image"])}
+    with pytest.raises(ValueError, match="view 'image' contains infinity: row 7, column 0"):
+        compare(infinite, Y)
+    hole = {name: np.where(np.arange(40)[:, None] == 3, np.nan, X) for name, X in VIEWS.items()}
+    with pytest.raises(ValueError, match="1 samples have no view at all: rows 3"):
+        compare(hole, Y)
+    with pytest.raises(TypeError, match="needs data in memory"):
+        compare({"v": da.from_array(VIEWS["blood"])}, Y)
+
+
+def test_out_must_be_a_folder(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="is a file"):
+        compare(VIEWS, Y, **QUICK, out=tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_leave_one_out_has_no_interval_problem():

@@ -147,6 +147,8 @@ def compare(
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None:
+        if execution.out.is_file():
+            raise ValueError(f"out must be a folder, but {execution.out} is a file")
         execution.out.mkdir(parents=True, exist_ok=True)
     return run_comparison(plan, execution)
 
@@ -193,6 +195,8 @@ def _read_unnamed(value: Any) -> Method:
         return find_methods([value])[0]
     if isinstance(value, Method):
         return value
+    if isinstance(value, type):
+        raise TypeError(f"methods has the class {value.__name__}; write {value.__name__}()")
     return _read_named(type(value).__name__, value)
 
 

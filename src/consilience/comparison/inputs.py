@@ -44,6 +44,7 @@ def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) ->
     """Read views in memory with their labels."""
     data = as_multiview(X)
     check_aligned(data, y=y, groups=groups, sample_weight=sample_weight)
+    _check_views(data)
     target = check_labels(y, len(data), "compare")
     if groups is None:
         groups = data.groups
@@ -54,6 +55,22 @@ def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) ->
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     return _from_problem("data", problem)
+
+
+def _check_views(data: MultiViewData) -> None:
+    """Check what no method could be fitted on; single empty cells and categories are fine."""
+    if data.is_lazy:
+        raise TypeError("compare needs data in memory; load dask arrays with .compute()")
+    has_view = data.present.any(axis=1)
+    if not has_view.all():
+        rows = storage.format_list(np.flatnonzero(~has_view))
+        raise ValueError(f"{(~has_view).sum()} samples have no view at all: rows {rows}; drop them")
+    for v, (name, view) in enumerate(data.items()):
+        if data.kinds[name] != "features" or storage.is_dataframe(view) or view.dtype.kind != "f":
+            continue
+        cell = storage.first_non_finite(view, data.present[:, v], allow_nan=True)
+        if cell is not None:
+            raise ValueError(f"view {name!r} contains infinity: row {cell[0]}, column {cell[1]}")
 
 
 def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput:
