@@ -32,8 +32,8 @@ from consilience._warnings import warn_user
 from consilience.distributed._blocks import comes_in_blocks
 from consilience.distributed._predict import predict_lazily
 from consilience.views import MultiViewData
-from consilience.views._index import check_aligned
-from consilience.views._input import has_dask_views, read_input
+from consilience.views._index import check_aligned, check_series
+from consilience.views._input import has_dask_views, read_input, sample_labels
 from consilience.views._layout import check_values
 from consilience.views._storage import format_list
 
@@ -157,6 +157,25 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._predict_lazily("decision_function", X)
         scores = self._predict_or_prior(X, self._scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predicted labels.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+        y : array of shape (n_samples,)
+            True labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_series(sample_labels(X), y=y, sample_weight=sample_weight)
+        return super().score(X, y, sample_weight=sample_weight)
 
     @available_if(lambda self: hasattr(self, "_probabilities") and self._has_probabilities())
     def predict_proba(self, X: Any) -> Any:

@@ -26,6 +26,7 @@ from consilience._parameters import (
     validate_parameters,
 )
 from consilience._targets import check_labels, check_weights, class_factors
+from consilience.views._index import check_series, row_labels
 
 __all__ = ["BinnedTreeClassifier"]
 
@@ -151,6 +152,7 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
+        check_series(row_labels(X), y=y, sample_weight=sample_weight)
         X = self._validate_samples(X, reset=True)
         y = check_labels(y, X.shape[0], type(self).__name__)
         weight = check_weights(sample_weight, len(y))

@@ -16,7 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import resample
 
 from common.estimators import CLASSIFIERS, OTHER_ESTIMATORS, public_estimators
-from consilience import ConsilienceClassifier, MultiViewData, ViewTransformer, compare
+from consilience import (
+    BinnedTreeClassifier,
+    ConsilienceClassifier,
+    MultiViewData,
+    ViewTransformer,
+    compare,
+)
 from consilience.distributed import BlockSequence
 from consilience.fusion import LateFusionClassifier
 from consilience.inspection import view_permutation_importance
@@ -127,6 +133,23 @@ def test_transformers_check_labels_and_weights():
         ViewTransformer(StandardScaler()).fit(DATA, Y[::-1])
     with pytest.raises(ValueError, match=f"sample_weight has {DIFFERENT_ORDER}"):
         LandmarkProjector(n_landmarks=4).fit(DATA, sample_weight=1.0 + Y[::-1])
+
+
+def test_scores_check_labels():
+    model = LateFusionClassifier().fit(DATA, Y)
+    assert model.score({"a": A, "b": B}, Y) == model.score(DATA, Y.to_numpy())
+    for X in (DATA, {"a": A, "b": B}):
+        with pytest.raises(ValueError, match=f"y has {DIFFERENT_ORDER}"):
+            model.score(X, Y[::-1])
+    model.set_params(views=VIEWS).fit(MATRIX, Y)
+    assert model.score(MATRIX, Y) == model.score(MATRIX, Y.to_numpy())
+    with pytest.raises(ValueError, match=f"y has {DIFFERENT_ORDER}"):
+        model.score(MATRIX, Y[::-1])
+
+
+def test_a_tree_checks_labels():
+    with pytest.raises(ValueError, match=f"y has {DIFFERENT_ORDER}"):
+        BinnedTreeClassifier().fit(A, Y[::-1])
 
 
 def test_importance_checks_labels():

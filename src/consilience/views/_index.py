@@ -23,6 +23,7 @@ __all__ = [
     "align_rows",
     "check_aligned",
     "check_given_ids",
+    "check_series",
     "empty_labels",
     "find_labels",
     "has_index",
@@ -128,19 +129,23 @@ def check_aligned(data: MultiViewData, **values: Any) -> None:
 
     The keywords are the names of the values in messages. A default index numbers positions.
     """
-    if not data._ids_are_labels or is_lazy(data.sample_ids):
-        return
+    if data._ids_are_labels and not is_lazy(data.sample_ids):
+        check_series(data.sample_ids, **values)
+
+
+def check_series(ids: np.ndarray | None, **values: Any) -> None:
+    """Check series as in ``check_aligned``, given the labels of the samples; not if None."""
     for parameter, value in values.items():
         labels = row_labels(value)
-        if labels is None or labels.tolist() == data.sample_ids.tolist():
+        if ids is None or labels is None or labels.tolist() == ids.tolist():
             continue
-        if _is_reordered(labels, data.sample_ids):
+        if _is_reordered(labels, ids):
             raise ValueError(
                 f"{parameter} has the labels of the samples in a different order than X; reorder "
                 f"it with data.align({parameter}), where data = as_multiview(X)"
             )
-        if len(labels) == len(data) and not is_default(labels):
-            difference = _describe_difference(labels, data.sample_ids, parameter, "X")
+        if len(labels) == len(ids) and not is_default(labels):
+            difference = _describe_difference(labels, ids, parameter, "X")
             raise ValueError(
                 f"the index of {parameter} and the samples of X have different labels: "
                 f"{difference}; reorder {parameter} with data.align({parameter}), or pass "

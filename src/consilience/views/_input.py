@@ -12,10 +12,17 @@ from consilience.views import _storage as storage
 from consilience.views._columns import column_groups, default_names, is_name_list
 from consilience.views._convert import as_multiview, is_matrix, read_views, split_columns
 from consilience.views._data import MultiViewData
-from consilience.views._index import row_labels
+from consilience.views._index import has_index, row_labels
 from consilience.views._layout import ViewLayout
 
-__all__ = ["has_dask_views", "read_input", "read_lazy", "set_layout", "set_n_features"]
+__all__ = [
+    "has_dask_views",
+    "read_input",
+    "read_lazy",
+    "sample_labels",
+    "set_layout",
+    "set_n_features",
+]
 
 
 def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> MultiViewData:
@@ -90,6 +97,16 @@ def has_dask_views(X: Any) -> bool:
     if isinstance(X, (list, tuple, Mapping)):
         return any(storage.is_lazy(view) for view in (X.values() if isinstance(X, Mapping) else X))
     return storage.is_lazy(X)
+
+
+def sample_labels(X: Any) -> np.ndarray | None:
+    """Labels of the samples in any input, for comparison with a series; None without an index."""
+    if has_index(X):
+        return row_labels(X)
+    if has_dask_views(X) or is_matrix(X):
+        return None
+    data = as_multiview(X)
+    return data.sample_ids if data._ids_are_labels else None
 
 
 def read_lazy(X: Any, views: Any) -> MultiViewData:
