@@ -15,15 +15,22 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience.benchmark.problems import Problem
-from consilience.comparison.record import DataSummary, InputFile, ViewPattern, ViewSummary
+from consilience.comparison.record import (
+    ColumnGroup,
+    DataSummary,
+    InputFile,
+    ViewPattern,
+    ViewSummary,
+)
 from consilience.datasets import load_dataset
-from consilience.tables import FileArgument, TableView, read_tables
+from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
+ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         problem,
         views=joined.views,
         notes=joined.notes,
+        roles=joined.roles,
     )
     return ComparisonInput(
         problem,
@@ -121,6 +129,7 @@ def _summary(
     *,
     views: dict[str, TableView],
     notes: Sequence[str] = (),
+    roles: Sequence[ColumnRole] = (),
 ) -> DataSummary:
     data, groups = problem.data, problem.groups
     classes, counts = np.unique(problem.target, return_counts=True)
@@ -146,7 +155,20 @@ def _summary(
         patterns=_patterns(data),
         notes=list(notes),
         groups=0 if groups is None else len(np.unique(groups)),
+        columns=_group_columns(roles),
     )
+
+
+def _group_columns(roles: Sequence[ColumnRole]) -> list[ColumnGroup]:
+    """Group columns of the same view, role and reason."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for role in roles:
+        groups.setdefault((role.view, role.role, role.reason), []).append(role.column)
+    by_role = sorted(groups, key=lambda key: ROLES.index(key[1]))
+    return [
+        ColumnGroup(view, role, groups[view, role, reason], reason)
+        for view, role, reason in by_role
+    ]
 
 
 def _text_columns(view: Any) -> list[str]:

@@ -190,7 +190,8 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
             )
     unnamed = [i for i, name in enumerate(header, start=1) if not name]
     if unnamed == [1]:
-        header[0] = "index"  # other tools leave the column of row names unnamed
+        # other tools leave the column of row names unnamed
+        header[0] = "Unnamed: 0" if "index" in header else "index"
     elif unnamed:
         raise TableError(f"{path} has no name for column {unnamed[0]} in its first line")
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
