@@ -71,16 +71,13 @@ class DataSummary(Struct, forbid_unknown_fields=True):
 
     def describe_columns(self) -> dict[str, str]:
         """One line for each view, such as "12 numbers; left out, date: visit"."""
-        described = {group.view: list[str]() for group in self.columns}
+        lines: dict[str, list[str]] = {view.name: [] for view in self.views}
+        for view in self.views:
+            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns):
+                lines[view.name].append(f"{view.columns} columns, {view.content}")
         for group in self.columns:
-            described[group.view].append(_describe_group(group))
-        matrices = {
-            view.name: [f"{view.columns} columns, {view.content}"]
-            for view in self.views
-            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns)
-        }
-        names = dict.fromkeys([*(view.name for view in self.views), *described])
-        return {name: "; ".join(matrices.get(name, []) + described.get(name, [])) for name in names}
+            lines.setdefault(group.view, []).append(_describe_group(group))
+        return {name: "; ".join(parts) for name, parts in lines.items()}
 
     @property
     def has_pairwise_views(self) -> bool:
