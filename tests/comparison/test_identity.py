@@ -165,3 +165,36 @@ def test_the_order_of_rows_does_not_matter(tmp_path, capsys):
     capsys.readouterr()
     assert "'rank' (identifier" in seen[0][0].notes[0]
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_dataframes(library):
+    import polars as pl
+    import pyarrow as pa
+
+    from consilience import compare
+
+    convert = {"pandas": lambda f: f, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+    days = pd.date_range("2024-01-01", periods=N)
+    first = noise(0, 4).assign(code=[f"P{i}" for i in range(N)], taken=days, rank=range(N))
+    site = np.random.default_rng(4).choice(["u", "v"], N)
+    second = noise(1, 3).drop(columns="y").assign(site=site)
+    y = first.pop("y")
+    views = {"a": convert[library](first), "b": convert[library](second)}
+    options = {"methods": ["Concat"], "cv": 3, "repeats": 1, "verbose": False}
+    result = compare(views, y.to_numpy(), **options)
+    note = result.notes_[0]
+    assert "'code' (identifier" in note
+    assert "'taken' (date)" in note
+    assert "'rank' (identifier" in note
+    assert result.data.widths == {"a": 4, "b": 4}
+    assert result._run.data.describe_columns()["b"] == "3 numbers; 1 category"
+    # new dataframes may have the columns or not
+    predicted = result.best_estimator_.predict(views)
+    np.testing.assert_array_equal(predicted, result.best_estimator_.predict(result.data))
+
+    kept = compare(views, y.to_numpy(), keep=["taken"], **options)
+    assert kept.data.widths == {"a": 5, "b": 4}
+    assert np.mean(kept.best_estimator_.predict(views) == y) > 0.95
+    with pytest.raises(ValueError, match="keep: no dataframe has the column 'nope'"):
+        compare(views, y.to_numpy(), keep=["nope"], **options)

@@ -56,6 +56,7 @@ def compare(
     *,
     groups: Any = None,
     sample_weight: Any = None,
+    keep: Sequence[str] = (),
     methods: Any = None,
     metric: str = "accuracy",
     cv: Any = 5,
@@ -84,6 +85,9 @@ def compare(
         Groups that are never divided between training and test rows.
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples in fits and scores.
+    keep : list of str
+        Columns of dataframes to use although they look like identifiers, dates or free text,
+        which are left out, with a note, otherwise.
     methods : "all", list or dict, optional
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
@@ -131,7 +135,8 @@ def compare(
     """
     chosen = read_methods(methods)
     _check_settings(metric, random_state, repeats, tune, time_budget)
-    comparison_input = read_views(data, y, groups, sample_weight)
+    keep = [keep] if isinstance(keep, str) else list(keep)
+    comparison_input = read_views(data, y, groups, sample_weight, keep)
     comparison_input, options = read_cv(
         comparison_input,
         cv,

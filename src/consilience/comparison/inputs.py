@@ -24,6 +24,8 @@ from consilience.comparison.record import (
 )
 from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
+from consilience.tables._frames import frame_roles, select_frame_features
+from consilience.tables._identity import left_out_note
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 
@@ -44,12 +46,17 @@ class ComparisonInput:
     target: str = ""
     key: str = ""  # column on which files were joined
     single_file: bool = False
+    roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
 
 
-def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> ComparisonInput:
-    """Read views in memory with their labels."""
+def read_views(
+    X: Any, y: Any, groups: Any = None, sample_weight: Any = None, keep: Sequence[str] = ()
+) -> ComparisonInput:
+    """Read views in memory with their labels; ``keep`` are columns to use in any case."""
     data = as_multiview(X)
     _check_views(data)
+    roles = frame_roles(data, keep)
+    data = select_frame_features(data, roles)
     target = check_labels(y, len(data), "compare")
     if groups is not None:
         groups = np.asarray(groups)
@@ -57,7 +64,7 @@ def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) ->
             raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
-    return _from_problem("data", problem)
+    return _from_problem("data", problem, roles)
 
 
 def _check_views(data: MultiViewData) -> None:
@@ -105,17 +112,30 @@ def read_dataset(name: str) -> ComparisonInput:
     return _from_problem(name, problem)
 
 
-def _from_problem(name: str, problem: Problem) -> ComparisonInput:
-    views = {view: _describe_columns(problem.data, view) for view in problem.data.view_names}
-    return ComparisonInput(problem, views, _summary(name, problem, views=views), [])
+def _from_problem(name: str, problem: Problem, roles: Sequence[ColumnRole] = ()) -> ComparisonInput:
+    data = problem.data
+    views = {view: _describe_columns(data, view, roles) for view in data.view_names}
+    note = left_out_note(roles, option="keep")
+    notes = [] if note is None else [note]
+    summary = _summary(name, problem, views=views, notes=notes, roles=roles)
+    return ComparisonInput(problem, views, summary, [], roles=tuple(roles))
 
 
-def _describe_columns(data: MultiViewData, name: str) -> TableView:
+def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole]) -> TableView:
     view, width = data[name], data.widths[name]
     text_columns = _text_columns(view) if storage.is_dataframe(view) else []
     columns = storage.column_names(view) if data.kinds[name] == "features" else None
     columns = None if columns is None else [str(column) for column in columns]
-    return TableView(columns, text_columns, width, sp.issparse(view), data.kinds[name])
+    of_view = [role for role in roles if role.view == name]
+    return TableView(
+        columns,
+        text_columns,
+        width,
+        sp.issparse(view),
+        data.kinds[name],
+        date_columns=tuple(role.column for role in of_view if role.role == "date"),
+        left_out=tuple(role.column for role in of_view if role.reason),
+    )
 
 
 def _sha256(path: Path) -> str:

@@ -11,7 +11,14 @@ import numpy as np
 
 from consilience.tables._files import Table, TableError, import_pyarrow
 
-__all__ = ["date_column", "is_compact_date", "is_date_text", "is_epoch_time", "to_timestamps"]
+__all__ = [
+    "date_column",
+    "is_compact_date",
+    "is_date_text",
+    "is_epoch_time",
+    "to_days",
+    "to_timestamps",
+]
 
 MICROSECONDS_PER_DAY = 86_400e6
 DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
@@ -23,12 +30,20 @@ EPOCH_UNITS = 1, 10**3, 10**6, 10**9
 
 def date_column(table: Table, name: str) -> np.ndarray:
     """Dates as days since 1970-01-01, NaN where missing."""
-    timestamps = to_timestamps(table.frame[name])
-    if timestamps is None:
+    days = to_days(table.frame[name])
+    if days is None:
         raise TableError(
             f"{table.path}: column {name!r} must contain dates written like 2024-12-31 or "
             "2024-12-31 08:30"
         )
+    return days
+
+
+def to_days(column: Any) -> np.ndarray | None:
+    """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others."""
+    timestamps = None if column is None else to_timestamps(column)
+    if timestamps is None:
+        return None
     microseconds = timestamps.cast(import_pyarrow().int64()).to_pylist()
     days = np.array([np.nan if v is None else v for v in microseconds], dtype=np.float64)
     return days / MICROSECONDS_PER_DAY

@@ -58,7 +58,7 @@ def check_key_is_given(
             continue
         for column in candidates[one]:
             if column in candidates[other] and _is_shared_key(tables, contents, one, other, column):
-                _refuse_row_order(tables, column, one, other)
+                _check_row_order(tables, column, one, other)
         _check_other_name(tables, contents, candidates, one, other)
 
 
@@ -77,7 +77,7 @@ def _is_shared_key(
     return is_whole and len(first) == len(set(first)) > 1 and set(first) == set(second)
 
 
-def _refuse_row_order(tables: Mapping[str, Table], column: str, one: str, other: str) -> None:
+def _check_row_order(tables: Mapping[str, Table], column: str, one: str, other: str) -> None:
     lacking = [table.path for table in tables.values() if column not in table.columns]
     first, second = text_column(tables[one], column), text_column(tables[other], column)
     if lacking and first == second:
