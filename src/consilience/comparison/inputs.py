@@ -26,6 +26,7 @@ from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
 from consilience.tables._frames import frame_roles, select_frame_features
 from consilience.tables._identity import left_out_note
+from consilience.tables._leakage import leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 
@@ -64,7 +65,8 @@ def read_views(
             raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
-    return _from_problem("data", problem, roles)
+    notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
+    return _from_problem("data", problem, roles, [*notes, *leakage_notes(data, target)])
 
 
 def _check_views(data: MultiViewData) -> None:
@@ -91,7 +93,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
         views=joined.views,
-        notes=joined.notes,
+        notes=[*joined.notes, *leakage_notes(joined.data, joined.target)],
         roles=joined.roles,
     )
     return ComparisonInput(
@@ -112,11 +114,11 @@ def read_dataset(name: str) -> ComparisonInput:
     return _from_problem(name, problem)
 
 
-def _from_problem(name: str, problem: Problem, roles: Sequence[ColumnRole] = ()) -> ComparisonInput:
+def _from_problem(
+    name: str, problem: Problem, roles: Sequence[ColumnRole] = (), notes: Sequence[str] = ()
+) -> ComparisonInput:
     data = problem.data
     views = {view: _describe_columns(data, view, roles) for view in data.view_names}
-    note = left_out_note(roles, option="keep")
-    notes = [] if note is None else [note]
     summary = _summary(name, problem, views=views, notes=notes, roles=roles)
     return ComparisonInput(problem, views, summary, [], roles=tuple(roles))
 
