@@ -50,6 +50,9 @@ FEATURES = {
     "few categories": ("c", ["u", "v", "w"], "category"),
     "bool": ("c", [True, False] * 5, "number"),
     "constant": ("id", [1] * N, "number"),
+    "a quantity of patients": ("patient_age", RNG.permutation(90)[:8].tolist(), "number"),
+    "a gene": ("ID1", RNG.integers(0, 10**9, N).tolist(), "number"),
+    "intensities": ("c", RNG.uniform(1e9, 2e9, N).tolist(), "number"),
     "empty": ("id", [None, None], "category"),
 }  # fmt: skip
 
@@ -145,3 +148,25 @@ def test_dates_that_cannot_be_converted():
     view = join_tables({"a": table}, target="y", keep=["day"]).views["a"]
     with pytest.raises(TableError, match="column 'day' must contain dates written like 2024-12-31"):
         view.values(csv_table("new.csv", day=["yesterday"]))
+
+
+def test_keys_beside_a_matrix(tmp_path):
+    ids = np.array([f"P{i}" for i in range(N)])
+    table = csv_table("a.csv", code=ids, x=RNG.normal(size=N), y=["u", "v"] * (N // 2))
+    frame = pa.table({"code": [*np.roll(ids, 3)[:-2].tolist(), "Q1", "Q2"]})
+    matrix = Table("b.npz", frame, RNG.normal(size=(N, 3)))
+    with pytest.raises(TableError, match=r"a.csv and b.npz both have the column 'code'"):
+        join_tables({"a": table, "b": matrix}, target="y")
+    assert join_tables({"a": table, "b": matrix}, target="y", on="code").data.n_views == 2
+
+
+def test_the_index_of_a_dataframe_in_parquet(tmp_path):
+    import pandas as pd
+
+    from consilience.tables import read_file
+
+    frame = pd.DataFrame({"x": RNG.normal(size=N)}, index=[f"P{i}" for i in range(N)])
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_file(tmp_path / "a.parquet")["a"].columns == ["x", "index"]
+    frame.set_index(np.zeros(N, dtype=int)).to_parquet(tmp_path / "a.parquet")
+    assert read_file(tmp_path / "a.parquet")["a"].columns == ["x"]

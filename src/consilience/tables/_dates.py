@@ -25,6 +25,7 @@ DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%y")
 # 2000-01-01 to 2050-01-01 in seconds; times are also counted in milli-, micro- and nanoseconds
 EPOCH_SECONDS = 946_684_800, 2_524_608_000
+MAX_EPOCH_RATIO = 1.2  # about ten years; measurements of this size vary more
 EPOCH_UNITS = 1, 10**3, 10**6, 10**9
 
 
@@ -86,8 +87,10 @@ def _parses(text: str, pattern: str) -> bool:
 
 
 def is_epoch_time(numbers: np.ndarray) -> bool:
-    """Whether all numbers are times between 2000 and 2050, counted from 1970."""
+    """Whether all numbers are times between 2000 and 2050, within ten years, counted from 1970."""
     low, high = EPOCH_SECONDS
+    if numbers.max() > MAX_EPOCH_RATIO * numbers.min():
+        return False
     return any(
         bool((numbers >= low * unit).all() and (numbers < high * unit).all())
         for unit in EPOCH_UNITS

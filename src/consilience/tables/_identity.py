@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from consilience.tables._files import Table, TableError, text_column
+from consilience.tables._files import LABEL, QUERY, Table, TableError, text_column
 from consilience.tables._roles import (
     ColumnContent,
     ColumnRole,
@@ -33,13 +33,19 @@ MAX_NAMED_COLUMNS = 20
 def inspect_tables(
     tables: Mapping[str, Table],
     sources: ViewSources,
+    special: Collection[str],
     orders: Mapping[str, np.ndarray],
 ) -> TableContents:
-    """Contents of all columns of views; ``orders`` holds the rows of each table by key."""
+    """Contents of all columns of views, and of those beside a matrix that may be keys.
+
+    ``orders`` holds the rows of each table by key.
+    """
     contents: TableContents = {}
     for name, columns in sources.values():
         of_table = contents.setdefault(name, {})
-        for column in columns or []:
+        if columns is None:
+            columns = [c for c in tables[name].columns if c not in {*special, LABEL, QUERY}]
+        for column in columns:
             cells = tables[name].frame[column]
             of_table[column] = inspect_column(cells, column, order=orders.get(name))
     return contents
@@ -72,6 +78,8 @@ def _is_shared_key(
     """Whether a column of both files identifies samples, by its values or by being in both."""
     if contents[one][column].is_identifier or contents[other][column].is_identifier:
         return True
+    if "." in str(tables[one].frame[column][0]):
+        return False  # measured; most columns end here
     first, second = text_column(tables[one], column), text_column(tables[other], column)
     is_whole = all(cell is not None and "." not in cell for cell in first)
     return is_whole and len(first) == len(set(first)) > 1 and set(first) == set(second)

@@ -91,13 +91,13 @@ def join_tables(
     sources = view_sources(tables, special, views, notes)
     if on is None:
         check_order(tables, special)
-        contents = inspect_tables(tables, sources, {})
+        contents = inspect_tables(tables, sources, special, {})
         check_key_is_given(tables, contents, keep)
         ids, rows = sample_rows(tables, on)
     else:
         ids, rows = _sort_by_key(*sample_rows(tables, on))
         orders = {name: table_rows[table_rows >= 0] for name, table_rows in rows.items()}
-        contents = inspect_tables(tables, sources, orders)
+        contents = inspect_tables(tables, sources, special, orders)
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
     others = other_roles(tables, sources, on, target, groups)

@@ -26,8 +26,8 @@ from consilience.tables._files import import_pyarrow
 __all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column"]
 
 ID_NAME = re.compile(
-    r"(?i:(^|[^a-z0-9])(id|idx|key|index|nr|patient|sample|subject|barcode|uuid|guid|mrn)"
-    r"([^a-z0-9]|$))|[a-z]I[dD]$"
+    r"(?i:(^|.*[^a-z0-9])(id|key|patient|sample|subject|barcode|uuid|guid|mrn)|id[^a-z0-9].*)"
+    r"|.*[a-z]I[dD]"
 )
 UNNAMED_INDEX = re.compile(r"Unnamed: \d+|index|level_0|__index_level_\d+__|")
 # probability that measured whole numbers are all different (and in order) by chance
@@ -173,10 +173,10 @@ def _inspect_numbers(
         return NUMBER
     if is_padded and len(known) >= MIN_TEXT_ROWS:
         return ColumnContent("number", "identifier: every value is different, with leading zeros")
-    max_chance = MAX_CHANCE_WITH_NAME if ID_NAME.search(name) else MAX_CHANCE
+    max_chance = MAX_CHANCE_WITH_NAME if ID_NAME.fullmatch(name) else MAX_CHANCE
     if _log_chance(known) < math.log(max_chance):
         return ColumnContent("number", "identifier: whole numbers, every one is different")
-    if ID_NAME.search(name) and len(known) >= MIN_TEXT_ROWS:
+    if ID_NAME.fullmatch(name) and len(known) >= MIN_TEXT_ROWS:
         return ColumnContent("number", "identifier: every value is different")
     return NUMBER
 
@@ -216,7 +216,7 @@ def _inspect_text(cells: list[str], name: str, text_as_numbers: bool) -> ColumnC
     n_words = sum(len(cell.split()) for cell in cells) / len(cells)
     if n_words >= MIN_SENTENCE_WORDS and share >= MIN_DISTINCT_SENTENCES:
         return ColumnContent("category", "text: it needs a vectoriser, in Python")
-    enough_rows = len(cells) >= (2 if ID_NAME.search(name) else MIN_TEXT_ROWS)
+    enough_rows = len(cells) >= (2 if ID_NAME.fullmatch(name) else MIN_TEXT_ROWS)
     if enough_rows and share == 1:
         return ColumnContent("category", "identifier: every value is different")
     if enough_rows and share > MIN_DISTINCT_SHARE:
