@@ -157,10 +157,10 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
 def _print_plan(console: Console, plan: Plan) -> None:
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     say(repr(plan.data.problem.data))
-    for view, columns in plan.run.data.describe_columns().items():
-        say(f"{view}: {columns}")
     for note in plan.run.data.notes:
         say(f"note: {note}")
+    for view, columns in plan.run.data.describe_columns().items():
+        say(f"{view}: {columns}")
     for reason, excluded in plan.run.methods_by_reason().items():
         say(f"not applicable: {', '.join(excluded)}, because {reason}")
 

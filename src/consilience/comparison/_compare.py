@@ -46,6 +46,7 @@ from consilience.methods import (
     with_own_methods,
 )
 from consilience.tables import TableModel
+from consilience.tables._frames import take_all_columns
 
 __all__ = ["Execution", "Plan", "compare", "plan_comparison", "read_methods", "run_comparison"]
 
@@ -319,7 +320,8 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
             _save_model(run, data, results.best, fitted, out, execution.trusted)
         run.write(out)
         write_report(run, results, store, out)
-    return ComparisonResult(run, data, results, store, fitted)
+    best = None if fitted is None else take_all_columns(fitted, data.roles)
+    return ComparisonResult(run, data, results, store, best)
 
 
 def _save_model(

@@ -6,13 +6,11 @@ import importlib.util
 import os
 import sys
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from consilience.benchmark.publish import write_file
 from consilience.benchmark.store import Store
@@ -22,19 +20,10 @@ from consilience.comparison.record import Run
 from consilience.comparison.report import summaries
 from consilience.comparison.report.page import build_page
 from consilience.comparison.study import StudyResults
-from consilience.tables import ColumnRole
-from consilience.tables._frames import FeatureSelector
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
 __all__ = ["ComparisonResult"]
-
-
-def _take_all_columns(estimator: Any, roles: Sequence[ColumnRole]) -> Any:
-    """Let an estimator take the dataframes of the user, with the columns that were left out."""
-    if estimator is None or not any(role.reason or role.role == "date" for role in roles):
-        return estimator
-    return make_pipeline(FeatureSelector(roles), estimator)
 
 
 class ComparisonResult:
@@ -72,7 +61,7 @@ class ComparisonResult:
         self.data: MultiViewData = comparison_input.problem.data
         self.target: np.ndarray = comparison_input.problem.target
         self.best_method_ = results.best
-        self.best_estimator_ = _take_all_columns(best_estimator, comparison_input.roles)
+        self.best_estimator_ = best_estimator
         self.notes_ = [*run.data.notes, *_describe_exclusions(run), *run.notes]
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import make_pipeline
 
 from consilience.tables._dates import to_days
 from consilience.tables._files import import_pyarrow
@@ -15,7 +16,7 @@ from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role,
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 
-__all__ = ["FeatureSelector", "frame_roles", "select_frame_features"]
+__all__ = ["FeatureSelector", "frame_roles", "select_frame_features", "take_all_columns"]
 
 
 def frame_roles(data: MultiViewData, keep: Collection[str] = ()) -> list[ColumnRole]:
@@ -90,6 +91,13 @@ def _select(
             for column, values in days.items()
         )
     )
+
+
+def take_all_columns(estimator: BaseEstimator, roles: Sequence[ColumnRole]) -> BaseEstimator:
+    """Let a fitted estimator take dataframes with the columns that were left out."""
+    if not any(role.reason or role.role == "date" for role in roles):
+        return estimator
+    return make_pipeline(FeatureSelector(roles), estimator)
 
 
 class FeatureSelector(TransformerMixin, BaseEstimator):
