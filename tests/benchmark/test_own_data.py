@@ -189,3 +189,19 @@ def test_folds_of_the_engine_are_those_of_scikit_learn():
         rows = split_rows(Folds(3), index, y, seed=5)
         np.testing.assert_array_equal(rows.train, train)
         np.testing.assert_array_equal(rows.test, test)
+
+
+def test_identifiers_in_files_are_no_features(folder):
+    text = (folder / "a.csv").read_text().splitlines()
+    lines = ["code," + text[0]] + [f"P{i},{line}" for i, line in enumerate(text[1:])]
+    before = plan(load_suite(folder / "suite.toml"))[0]
+    (folder / "a.csv").write_text("\n".join(lines))
+    tasks, notes = plan(load_suite(folder / "suite.toml"))
+    assert [task_hash(task) for task in tasks] == [task_hash(task) for task in before]
+    assert notes[0].startswith("tables: left out: column 'code' (identifier: every value is")
+    suite = (
+        (folder / "suite.toml").read_text().replace('target = "y"', 'target = "y"\nkeep = ["code"]')
+    )
+    tasks, notes = plan(parse_suite(suite, "s", str(folder)))
+    assert notes == []
+    assert {task_hash(task) for task in tasks} != {task_hash(task) for task in before}

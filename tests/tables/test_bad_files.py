@@ -48,7 +48,7 @@ BAD = {
     "labels that disagree": ({"a.csv": A, "b.csv": "id,z,y\n1,3,b\n2,4,b\n"}, ["a.csv", "b.csv", "--on", "id", "--target", "y"], "the files disagree"),
     "one class": ({"a.csv": "x,y\n1,a\n2,a\n"}, ["a.csv", "--target", "y"], "has only one class, 'a'"),
     "no labels": ({"a.csv": "x,y\n1,\n2,\n"}, ["a.csv", "--target", "y"], "no sample has both a view and a label"),
-    "a number to predict": ({"a.csv": "x,y\n" + "".join(f"{i},{i}.5\n" for i in range(30))}, ["a.csv", "--target", "y"], "different fractional numbers; labels must be"),
+    "a number to predict": ({"a.csv": "x,y\n" + "".join(f"{i % 7},{i}.5\n" for i in range(30))}, ["a.csv", "--target", "y"], "different fractional numbers; labels must be"),
     "rare class": ({"a.csv": A + "5,1,c\n"}, ["a.csv", "--target", "y"], "class 'c' has only one sample"),
     "more folds than samples": ({"a.csv": A}, ["a.csv", "--target", "y"], "cv must be between 2 and 2"),
     "empty file": ({"a.csv": ""}, ["a.csv", "--target", "y"], "a.csv is empty"),

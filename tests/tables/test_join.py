@@ -40,9 +40,9 @@ def test_empty_and_duplicate_keys(keys, message):
         sample_rows({"a": table("a.csv", id=keys)}, "id")
 
 
-def test_samples_in_order_of_first_appearance():
+def test_samples_in_order_of_their_keys():
     tables = {
-        "a": table("a.csv", id=["p", "q", "r"], x=["1", "2", "3"], y=["u", "v", "u"]),
+        "a": table("a.csv", id=["r", "q", "p"], x=["3", "2", "1"], y=["u", "v", "u"]),
         "b": table("b.csv", id=["r", "q", "s"], z=["k", "l", "k"]),
     }
     joined = join_tables(tables, target="y", on="id")

@@ -19,8 +19,10 @@ __all__ = ["plan", "select_tasks"]
 
 
 def plan(suite: Suite) -> tuple[list[Task], list[str]]:
-    """Return all tasks, grouped by split, and a note for each data set that is left out."""
-    tasks, notes, problems = [], [], ProblemCache()
+    """Return all tasks, grouped by split, and notes on data sets, such as what is left out."""
+    tasks: list[Task] = []
+    notes: list[str] = []
+    problems = ProblemCache()
     for entry in suite.datasets:
         if not _is_available(entry):
             if not entry.optional:
@@ -30,7 +32,7 @@ def plan(suite: Suite) -> tuple[list[Task], list[str]]:
                 )
             notes.append(f"{entry.title} is left out: it is not on this machine")
             continue
-        tasks += _dataset_tasks(suite, entry, problems)
+        tasks += _dataset_tasks(suite, entry, problems, notes)
     return tasks, notes
 
 
@@ -38,13 +40,16 @@ def _is_available(entry: DatasetEntry) -> bool:
     return entry.is_own or entry.name in GENERATORS or DATASETS[entry.name].is_available()
 
 
-def _dataset_tasks(suite: Suite, entry: DatasetEntry, problems: ProblemCache) -> list[Task]:
+def _dataset_tasks(
+    suite: Suite, entry: DatasetEntry, problems: ProblemCache, notes: list[str]
+) -> list[Task]:
     protocol, split = suite.protocol, entry.split or suite.protocol.split
     n_official, data_hash = 1, None
     source = entry.source(suite.folder)
     positive_classes: list[int | None] = [None]
     if entry.is_own or isinstance(split, Official) or protocol.targets == "one-vs-rest":
         problem = problems.get(entry.name, _loader_parameters(entry, suite.seed, 0), source)
+        notes += [f"{entry.title}: {note}" for note in problem.notes]
         data_hash = problem.fingerprint() if entry.is_own else None
         n_official = max(1, len(problem.splits))
         if protocol.targets == "one-vs-rest":

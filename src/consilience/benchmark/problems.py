@@ -38,6 +38,7 @@ class Problem:
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None = None
+    notes: tuple[str, ...] = ()  # on the files
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     sample_weight: np.ndarray | None = None
 
@@ -124,7 +125,7 @@ def load_source(source: Mapping[str, Any], parameters: Mapping[str, Any]) -> Pro
     if "files" in source:
         options = {key: value for key, value in source.items() if key != "files"}
         joined = read_tables(parse_files(source["files"]), **options)
-        return Problem(joined.data, joined.target, groups=joined.groups)
+        return Problem(joined.data, joined.target, groups=joined.groups, notes=tuple(joined.notes))
     return _call_loader(source["loader"], parameters)
 
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 SUITES = files("consilience.benchmark") / "suites"
-TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter")
+TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter", "keep")
 
 
 def _resolve_path(text: str, folder: str) -> str:
@@ -69,6 +69,7 @@ class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
     views: str | None = None
     categorical: list[str] = []
     delimiter: str | None = None
+    keep: list[str] = []
     loader: str | None = None
 
     @property

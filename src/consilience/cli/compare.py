@@ -71,6 +71,13 @@ def compare(
         str | None,
         typer.Option(help="Columns whose numbers are categories, separated by commas."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to use although it looks like an identifier, a date or free text; "
+            "repeatable, or separated by commas."
+        ),
+    ] = None,
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
     methods: Annotated[
         str | None,
@@ -107,7 +114,7 @@ def compare(
     options = Options([], cv, repeats, metric, seed, tune)
     table_options = {
         "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
-        "categorical": parse_list(categorical),
+        "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
     }  # fmt: skip
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
@@ -152,6 +159,8 @@ def _print_plan(console: Console, plan: Plan) -> None:
     say(repr(plan.data.problem.data))
     for note in plan.run.data.notes:
         say(f"note: {note}")
+    for view, columns in plan.run.data.describe_columns().items():
+        say(f"{view}: {columns}")
     for reason, excluded in plan.run.methods_by_reason().items():
         say(f"not applicable: {', '.join(excluded)}, because {reason}")
 

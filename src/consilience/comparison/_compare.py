@@ -46,6 +46,7 @@ from consilience.methods import (
     with_own_methods,
 )
 from consilience.tables import TableModel
+from consilience.tables._frames import take_all_columns
 
 __all__ = ["Execution", "Plan", "compare", "plan_comparison", "read_methods", "run_comparison"]
 
@@ -56,6 +57,7 @@ def compare(
     *,
     groups: Any = None,
     sample_weight: Any = None,
+    keep: Sequence[str] = (),
     methods: Any = None,
     metric: str = "accuracy",
     cv: Any = 5,
@@ -84,6 +86,9 @@ def compare(
         Groups that are never divided between training and test rows.
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples in fits and scores.
+    keep : list of str
+        Columns of dataframes to use although they look like identifiers, dates or free text,
+        which are left out, with a note, otherwise.
     methods : "all", list or dict, optional
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
@@ -131,7 +136,8 @@ def compare(
     """
     chosen = read_methods(methods)
     _check_settings(metric, random_state, repeats, tune, time_budget)
-    comparison_input = read_views(data, y, groups, sample_weight)
+    keep = [keep] if isinstance(keep, str) else list(keep)
+    comparison_input = read_views(data, y, groups, sample_weight, keep)
     comparison_input, options = read_cv(
         comparison_input,
         cv,
@@ -314,7 +320,8 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
             _save_model(run, data, results.best, fitted, out, execution.trusted)
         run.write(out)
         write_report(run, results, store, out)
-    return ComparisonResult(run, data, results, store, fitted)
+    best = None if fitted is None else take_all_columns(fitted, data.roles)
+    return ComparisonResult(run, data, results, store, best)
 
 
 def _save_model(

@@ -15,9 +15,18 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience.benchmark.problems import Problem
-from consilience.comparison.record import DataSummary, InputFile, ViewPattern, ViewSummary
+from consilience.comparison.record import (
+    ColumnGroup,
+    DataSummary,
+    InputFile,
+    ViewPattern,
+    ViewSummary,
+)
 from consilience.datasets import load_dataset
-from consilience.tables import FileArgument, TableView, read_tables
+from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
+from consilience.tables._frames import frame_roles, select_frame_features
+from consilience.tables._identity import left_out_note
+from consilience.tables._leakage import leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._index import check_aligned
@@ -25,6 +34,7 @@ from consilience.views._index import check_aligned
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
+ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
 
 
 @dataclass(frozen=True)
@@ -38,13 +48,18 @@ class ComparisonInput:
     target: str = ""
     key: str = ""  # column on which files were joined
     single_file: bool = False
+    roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
 
 
-def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> ComparisonInput:
-    """Read views in memory with their labels."""
+def read_views(
+    X: Any, y: Any, groups: Any = None, sample_weight: Any = None, keep: Sequence[str] = ()
+) -> ComparisonInput:
+    """Read views in memory with their labels; ``keep`` are columns to use in any case."""
     data = as_multiview(X)
     check_aligned(data, y=y, groups=groups, sample_weight=sample_weight)
     _check_views(data)
+    roles = frame_roles(data, keep)
+    data = select_frame_features(data, roles)
     target = check_labels(y, len(data), "compare")
     if groups is not None:
         groups = np.asarray(groups)
@@ -52,7 +67,8 @@ def read_views(X: Any, y: Any, groups: Any = None, sample_weight: Any = None) ->
             raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
-    return _from_problem("data", problem)
+    notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
+    return _from_problem("data", problem, roles, [*notes, *leakage_notes(data, target)])
 
 
 def _check_views(data: MultiViewData) -> None:
@@ -79,7 +95,8 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
         views=joined.views,
-        notes=joined.notes,
+        notes=[*joined.notes, *leakage_notes(joined.data, joined.target)],
+        roles=joined.roles,
     )
     return ComparisonInput(
         problem,
@@ -99,17 +116,30 @@ def read_dataset(name: str) -> ComparisonInput:
     return _from_problem(name, problem)
 
 
-def _from_problem(name: str, problem: Problem) -> ComparisonInput:
-    views = {view: _describe_columns(problem.data, view) for view in problem.data.view_names}
-    return ComparisonInput(problem, views, _summary(name, problem, views=views), [])
+def _from_problem(
+    name: str, problem: Problem, roles: Sequence[ColumnRole] = (), notes: Sequence[str] = ()
+) -> ComparisonInput:
+    data = problem.data
+    views = {view: _describe_columns(data, view, roles) for view in data.view_names}
+    summary = _summary(name, problem, views=views, notes=notes, roles=roles)
+    return ComparisonInput(problem, views, summary, [], roles=tuple(roles))
 
 
-def _describe_columns(data: MultiViewData, name: str) -> TableView:
+def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole]) -> TableView:
     view, width = data[name], data.widths[name]
     text_columns = _text_columns(view) if storage.is_dataframe(view) else []
     columns = storage.column_names(view) if data.kinds[name] == "features" else None
     columns = None if columns is None else [str(column) for column in columns]
-    return TableView(columns, text_columns, width, sp.issparse(view), data.kinds[name])
+    of_view = [role for role in roles if role.view == name]
+    return TableView(
+        columns,
+        text_columns,
+        width,
+        sp.issparse(view),
+        data.kinds[name],
+        date_columns=tuple(role.column for role in of_view if role.role == "date"),
+        left_out=tuple(role.column for role in of_view if role.reason),
+    )
 
 
 def _sha256(path: Path) -> str:
@@ -123,6 +153,7 @@ def _summary(
     *,
     views: dict[str, TableView],
     notes: Sequence[str] = (),
+    roles: Sequence[ColumnRole] = (),
 ) -> DataSummary:
     data, groups = problem.data, problem.groups
     classes, counts = np.unique(problem.target, return_counts=True)
@@ -148,7 +179,20 @@ def _summary(
         patterns=_patterns(data),
         notes=list(notes),
         groups=0 if groups is None else len(np.unique(groups)),
+        columns=_group_columns(roles),
     )
+
+
+def _group_columns(roles: Sequence[ColumnRole]) -> list[ColumnGroup]:
+    """Group columns of the same view, role and reason."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for role in roles:
+        groups.setdefault((role.view, role.role, role.reason), []).append(role.column)
+    by_role = sorted(groups, key=lambda key: ROLES.index(key[1]))
+    return [
+        ColumnGroup(view, role, groups[view, role, reason], reason)
+        for view, role, reason in by_role
+    ]
 
 
 def _text_columns(view: Any) -> list[str]:

@@ -181,7 +181,7 @@ def _note_unknown_columns(
     model: TableModel, tables: dict[str, Table], on: str | None, notes: list[str]
 ) -> None:
     used = {on, model.target}
-    used |= {c for view in model.views.values() for c in view.columns or []}
+    used |= {c for view in model.views.values() for c in [*(view.columns or []), *view.left_out]}
     for path in dict.fromkeys(table.path for table in tables.values()):
         table = next(t for t in tables.values() if t.path == path)
         unknown = [c for c in table.columns if c not in used and table.matrix is None]

@@ -11,6 +11,7 @@ from consilience.benchmark.protocol import Folds, Given
 from consilience.benchmark.publish import write_file
 
 __all__ = [
+    "ColumnGroup",
     "DataSummary",
     "InputFile",
     "Options",
@@ -22,6 +23,8 @@ __all__ = [
 ]
 
 RUN_FILE_NAME = "run.toml"
+FEATURE_ROLES = {"number": "numbers", "category": "categories", "date": "dates"}  # and plurals
+MAX_NAMED_COLUMNS = 10
 
 
 class ViewSummary(Struct, forbid_unknown_fields=True):
@@ -43,6 +46,15 @@ class ViewPattern(Struct, forbid_unknown_fields=True):
     samples: int
 
 
+class ColumnGroup(Struct, forbid_unknown_fields=True):
+    """Columns of a view (or a file without features) that have the same role."""
+
+    view: str
+    role: str  # number, category, date, key, target, groups or left out
+    columns: list[str]
+    reason: str = ""  # why they are left out
+
+
 class DataSummary(Struct, forbid_unknown_fields=True):
     """Summary of the data for the report."""
 
@@ -55,11 +67,31 @@ class DataSummary(Struct, forbid_unknown_fields=True):
     patterns: list[ViewPattern]
     notes: list[str] = []
     groups: int = 0
+    columns: list[ColumnGroup] = []
+
+    def describe_columns(self) -> dict[str, str]:
+        """One line for each view, such as "12 numbers; left out, date: visit"."""
+        lines: dict[str, list[str]] = {view.name: [] for view in self.views}
+        for view in self.views:
+            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns):
+                lines[view.name].append(f"{view.columns} columns, {view.content}")
+        for group in self.columns:
+            lines.setdefault(group.view, []).append(_describe_group(group))
+        return {name: "; ".join(parts) for name, parts in lines.items()}
 
     @property
     def has_pairwise_views(self) -> bool:
         """Whether some views are kernel or distance matrices."""
         return any(view.kind != "features" for view in self.views)
+
+
+def _describe_group(group: ColumnGroup) -> str:
+    count = len(group.columns)
+    if group.role in FEATURE_ROLES:
+        return f"{count} {FEATURE_ROLES[group.role] if count > 1 else group.role}"
+    more = f" and {count - MAX_NAMED_COLUMNS} more" if count > MAX_NAMED_COLUMNS else ""
+    reason = f", {group.reason}" if group.reason else ""
+    return f"{group.role}{reason}: {', '.join(group.columns[:MAX_NAMED_COLUMNS])}{more}"
 
 
 class InputFile(Struct, forbid_unknown_fields=True):

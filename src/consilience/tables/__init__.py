@@ -7,8 +7,10 @@ from consilience.tables._arguments import FileArgument, parse_files, parse_views
 from consilience.tables._files import Table, TableError, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
+from consilience.tables._roles import ColumnRole
 
 __all__ = [
+    "ColumnRole",
     "FileArgument",
     "JoinedTables",
     "Table",

@@ -86,6 +86,7 @@ def read_tables(
     views: str | None = None,
     categorical: Collection[str] = (),
     delimiter: str | None = None,
+    keep: Collection[str] = (),
 ) -> JoinedTables:
     """Read and join the files; the options are those of ``join_tables``, with ``views`` as text."""
     if target is None:
@@ -105,7 +106,13 @@ def read_tables(
         columns = [c for table in tables.values() for c in table.columns]
         view_columns = parse_views(views, columns)
     return join_tables(
-        tables, target=target, on=on, groups=groups, views=view_columns, categorical=categorical
+        tables,
+        target=target,
+        on=on,
+        groups=groups,
+        views=view_columns,
+        categorical=categorical,
+        keep=keep,
     )
 
 

@@ -28,6 +28,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 TAB_NAMES = ("\\t", "tab")  # accepted for a tab on the command line
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 MAX_HEADER_CHARS = 64 * 2**20
+PANDAS_INDEX = "__index_level_0__"  # in parquet files
 LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its features
 
 
@@ -190,7 +191,8 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
             )
     unnamed = [i for i, name in enumerate(header, start=1) if not name]
     if unnamed == [1]:
-        header[0] = "index"  # other tools leave the column of row names unnamed
+        # other tools leave the column of row names unnamed
+        header[0] = "Unnamed: 0" if "index" in header else "index"
     elif unnamed:
         raise TableError(f"{path} has no name for column {unnamed[0]} in its first line")
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
@@ -212,8 +214,13 @@ def _read_parquet(path: Path) -> Table:
     names = [str(name).strip() for name in frame.column_names]
     if len(set(names)) < len(names):
         raise TableError(f"{path} has several columns of the same name")
-    if "__index_level_0__" in names:  # the index of a pandas dataframe
-        frame = frame.drop_columns(["__index_level_0__"])
+    frame = frame.rename_columns(names)
+    if PANDAS_INDEX in names:
+        index = frame[PANDAS_INDEX]
+        if "index" in names or len(index.unique()) < len(index):
+            frame = frame.drop_columns([PANDAS_INDEX])
+        else:  # it identifies the rows
+            frame = frame.rename_columns([n if n != PANDAS_INDEX else "index" for n in names])
     return Table(str(path), frame)
 
 

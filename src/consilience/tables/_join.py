@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from consilience.tables._files import Table, TableError, text_column
+from consilience.tables._identity import (
+    ViewSources,
+    check_key_is_given,
+    inspect_tables,
+    left_out_note,
+    other_roles,
+    select_features,
+)
 from consilience.tables._labels import convert_labels, merge_column
 from consilience.tables._model import TableView, align_rows
+from consilience.tables._roles import ColumnRole
 from consilience.tables._views import (
     check_not_constant,
     read_view,
@@ -26,13 +35,14 @@ __all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Views, labels and groups of the samples, the columns of the views, and notes."""
+    """Views, labels and groups of the samples, the columns of the views and files, and notes."""
 
     data: MultiViewData
     target: np.ndarray
     groups: np.ndarray | None
     views: dict[str, TableView]
     notes: list[str]
+    roles: list[ColumnRole]
 
 
 def join_tables(
@@ -43,6 +53,7 @@ def join_tables(
     groups: str | None = None,
     views: Mapping[str, Sequence[str]] | None = None,
     categorical: Collection[str] = (),
+    keep: Collection[str] = (),
 ) -> JoinedTables:
     """Join tables into views with labels.
 
@@ -53,13 +64,16 @@ def join_tables(
     target : str
         Column with the labels, in any of the tables.
     on : str, optional
-        Key column; without it, row i of every table is sample i.
+        Key column; samples are in the order of their keys. Without it, row i of every table is
+        sample i.
     groups : str, optional
         Column that says which samples belong together.
     views : dict of name -> columns, optional
         Views within one table.
     categorical : collection of str
         Columns whose numbers are categories.
+    keep : collection of str
+        Columns to use as features although they look like identifiers, dates or free text.
 
     Returns
     -------
@@ -67,24 +81,37 @@ def join_tables(
     """
     notes: list[str] = []
     special = {name for name in (on, target, groups) if name is not None}
-    _check_names(tables, special, categorical)
+    _check_names(tables, special, [*categorical, *keep])
     if target in (on, groups):
         raise TableError(f"--target {target} cannot be the key or the groups as well")
+    if special & set(keep):
+        raise TableError(
+            f"--keep {min(special & set(keep))}: the key, the target and the groups are no features"
+        )
+    sources = view_sources(tables, special, views, notes)
     if on is None:
         check_order(tables, special)
-    ids, rows = sample_rows(tables, on)
+        contents = inspect_tables(tables, sources, special, {})
+        check_key_is_given(tables, contents, keep)
+        ids, rows = sample_rows(tables, on)
+    else:
+        ids, rows = _sort_by_key(*sample_rows(tables, on))
+        orders = {name: table_rows[table_rows >= 0] for name, table_rows in rows.items()}
+        contents = inspect_tables(tables, sources, special, orders)
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
-    sources = view_sources(tables, special, views, notes)
-    if not sources:
-        raise TableError("no file has a column besides the key, the target and the groups")
+    others = other_roles(tables, sources, on, target, groups)
+    features, roles = select_features(sources, contents, keep)
+    _check_features(sources, features, roles, is_divided=views is not None)
+    sources = features
     if on is not None:
         _check_overlap(tables, sources, rows, on)
     table_views: dict[str, TableView] = {}
     values, present = {}, np.zeros((len(ids), len(sources)), dtype=bool)
     for v, (name, (source, columns)) in enumerate(sources.items()):
         table = tables[source]
-        view_content, table_views[name] = read_view(table, columns, categorical)
+        dates = [r.column for r in roles if (r.view, r.role) == (name, "date")]
+        view_content, table_views[name] = read_view(table, columns, categorical, dates)
         check_not_constant(view_content, name, table)
         values[name] = align_rows(view_content, rows[source])
         present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
@@ -95,13 +122,59 @@ def join_tables(
         sample_ids=np.array(ids, dtype=str)[kept] if on is not None else None,
     )
     y = convert_labels([labels[i] for i in kept], target)
+    table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
+    note = left_out_note(roles)
+    notes += [] if note is None else [note]
     return JoinedTables(
         data,
         y,
         None if members is None else np.array([members[i] for i in kept], dtype=str),
         table_views,
         notes,
+        _with_categories(roles, table_views) + others,
     )
+
+
+def _sort_by_key(
+    ids: list[str], rows: dict[str, np.ndarray]
+) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Order the samples by key, so that the order of rows in the files does not matter."""
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    return [ids[i] for i in order], {name: table_rows[order] for name, table_rows in rows.items()}
+
+
+def _check_features(
+    sources: ViewSources, features: ViewSources, roles: Sequence[ColumnRole], is_divided: bool
+) -> None:
+    """Check that there are features, and that views the user has listed have some."""
+    without = [view for view in sources if view not in features]
+    if not sources or (not is_divided and not features):
+        reasons = [f"{role.column!r} is left out ({role.reason})" for role in roles if role.reason]
+        raise TableError(
+            "no file has a column besides the key, the target and the groups"
+            + "".join(f"; {reason}; --keep overrides" for reason in reasons[:1])
+        )
+    if is_divided and without:
+        role = next(role for role in roles if role.view == without[0])
+        raise TableError(
+            f"--views {without[0]}: no column is a feature; {role.column!r} is left out "
+            f"({role.reason}); --keep {role.column} overrides"
+        )
+
+
+def _with_left_out(view: TableView, name: str, roles: Sequence[ColumnRole]) -> TableView:
+    return replace(view, left_out=tuple(r.column for r in roles if r.view == name and r.reason))
+
+
+def _with_categories(
+    roles: Sequence[ColumnRole], views: Mapping[str, TableView]
+) -> list[ColumnRole]:
+    """Roles in which the columns that were read as text are categories."""
+    text = {(name, column) for name, view in views.items() for column in view.text_columns}
+    return [
+        replace(role, role="category") if (role.view, role.column) in text else role
+        for role in roles
+    ]
 
 
 def sample_rows(

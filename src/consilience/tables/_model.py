@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._model_types import model_type
+from consilience.tables._dates import date_column
 from consilience.tables._files import (
     Table,
     TableError,
@@ -28,13 +29,15 @@ __all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 @model_type("tables.TableView")
 @dataclass(frozen=True)
 class TableView:
-    """Columns of a view: names (None for a matrix), which of them are text, width and storage."""
+    """Columns of a view: names (None for a matrix), which are text or dates, width and storage."""
 
     columns: list[str] | None
     text_columns: list[str]
     width: int
     sparse: bool = False
     kind: str = "features"
+    date_columns: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns of the table that are no features
 
     def values(self, table: Table) -> Any:
         """Extract the view from a table; columns are selected by name, others are ignored."""
@@ -62,20 +65,25 @@ class TableView:
         lacking = [name for name in self.columns if name not in set(table.columns)]
         if lacking:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
-        return view_values(table, self.columns, set(self.text_columns))[0]
+        return view_values(table, self.columns, set(self.text_columns), self.date_columns)[0]
 
 
 def view_values(
-    table: Table, columns: list[str], text_columns: set[str] | None
+    table: Table,
+    columns: list[str],
+    text_columns: set[str] | None,
+    date_columns: Collection[str] = (),
 ) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
-    ``text_columns`` are the columns to read as text; None detects them.
+    ``text_columns`` are the columns to read as text; None detects them. Dates become days.
     """
     pa = import_pyarrow()
     numbers: dict[str, np.ndarray | None] = {}
     for name in columns:
-        if text_columns is not None:
+        if name in date_columns:
+            numbers[name] = date_column(table, name)
+        elif text_columns is not None:
             text = name in text_columns
             numbers[name] = None if text else number_column(table, name, required=True)
         else:

@@ -72,8 +72,12 @@ def _divide_table(
 
 
 def read_view(
-    table: Table, columns: list[str] | None, categorical: Collection[str]
+    table: Table,
+    columns: list[str] | None,
+    categorical: Collection[str],
+    dates: Collection[str] = (),
 ) -> tuple[object, TableView]:
+    """Read the matrix or the columns of a table; ``dates`` are columns to convert to days."""
     if columns is None:
         matrix = table.matrix
         bad = ~np.isfinite(matrix.data) if sp.issparse(matrix) else np.isinf(matrix)
@@ -81,15 +85,16 @@ def read_view(
             raise TableError(f"{table.path} contains values that are infinite or not a number")
         return matrix, TableView(None, [], matrix.shape[1], sp.issparse(matrix))
     forced = [column for column in columns if column in set(categorical)]
+    dates = tuple(column for column in columns if column in set(dates))
     if not forced:
-        values, text_columns = view_values(table, columns, None)
+        values, text_columns = view_values(table, columns, None, dates)
     else:
         # first determine which of the other columns are text
         rest = [column for column in columns if column not in forced]
-        text_columns = view_values(table, rest, None)[1] if rest else []
+        text_columns = view_values(table, rest, None, dates)[1] if rest else []
         text_columns = [column for column in columns if column in forced or column in text_columns]
-        values, text_columns = view_values(table, columns, set(text_columns))
-    return values, TableView(columns, text_columns, len(columns))
+        values, text_columns = view_values(table, columns, set(text_columns), dates)
+    return values, TableView(columns, text_columns, len(columns), date_columns=dates)
 
 
 def check_not_constant(content: Any, name: str, table: Table) -> None:

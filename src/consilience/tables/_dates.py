@@ -1,0 +1,104 @@
+"""Dates: which columns hold them, and their conversion to days."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from consilience.tables._files import Table, TableError, import_pyarrow
+
+__all__ = [
+    "date_column",
+    "is_compact_date",
+    "is_date_text",
+    "is_epoch_time",
+    "to_days",
+    "to_timestamps",
+]
+
+MICROSECONDS_PER_DAY = 86_400e6
+DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%y")
+# 2000-01-01 to 2050-01-01 in seconds; times are also counted in milli-, micro- and nanoseconds
+EPOCH_SECONDS = 946_684_800, 2_524_608_000
+MAX_EPOCH_RATIO = 1.2  # about ten years; measurements of this size vary more
+EPOCH_UNITS = 1, 10**3, 10**6, 10**9
+
+
+def date_column(table: Table, name: str) -> np.ndarray:
+    """Dates as days since 1970-01-01, NaN where missing."""
+    days = to_days(table.frame[name])
+    if days is None:
+        raise TableError(
+            f"{table.path}: column {name!r} must contain dates written like 2024-12-31 or "
+            "2024-12-31 08:30"
+        )
+    return days
+
+
+def to_days(column: Any) -> np.ndarray | None:
+    """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others."""
+    timestamps = None if column is None else to_timestamps(column)
+    if timestamps is None:
+        return None
+    microseconds = timestamps.cast(import_pyarrow().int64()).to_pylist()
+    days = np.array([np.nan if v is None else v for v in microseconds], dtype=np.float64)
+    return days / MICROSECONDS_PER_DAY
+
+
+def to_timestamps(column: Any) -> Any | None:
+    """Arrow timestamps of a column of dates or of text in ISO format; None for other columns."""
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        zone = getattr(kind, "tz", None)
+        return column.cast(pa.timestamp("us", zone), safe=False)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    trimmed = pc.utf8_trim_whitespace(column)
+    for zone in (None, "UTC"):
+        try:
+            return trimmed.cast(pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def is_date_text(cells: Sequence[str]) -> bool:
+    """Whether all cells are dates in one of the usual formats."""
+    if not cells or not all(DATE_TEXT.fullmatch(cell) for cell in cells):
+        return False
+    days = [re.split("[ T]", cell)[0] for cell in cells]
+    return any(all(_parses(day, pattern) for day in days) for pattern in DATE_FORMATS)
+
+
+def _parses(text: str, pattern: str) -> bool:
+    try:
+        datetime.strptime(text, pattern)
+    except ValueError:
+        return False
+    return True
+
+
+def is_epoch_time(numbers: np.ndarray) -> bool:
+    """Whether all numbers are times between 2000 and 2050, within ten years, counted from 1970."""
+    low, high = EPOCH_SECONDS
+    if numbers.max() > MAX_EPOCH_RATIO * numbers.min():
+        return False
+    return any(
+        bool((numbers >= low * unit).all() and (numbers < high * unit).all())
+        for unit in EPOCH_UNITS
+    )
+
+
+def is_compact_date(integers: np.ndarray) -> bool:
+    """Whether all numbers are dates such as 20241231."""
+    if not ((integers >= 19000101) & (integers < 21000000)).all():
+        return False
+    return all(_parses(f"{int(number)}", "%Y%m%d") for number in np.unique(integers))

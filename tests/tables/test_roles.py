@@ -1,0 +1,172 @@
+"""Which columns are features, and which identify samples or are dates or free text."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from consilience.tables import Table, TableError, join_tables
+from consilience.tables._roles import inspect_column
+
+RNG = np.random.default_rng(0)
+N = 60
+NUMBERS = RNG.permutation(N)
+DAY = datetime.date(2024, 1, 30)
+LEFT_OUT = {
+    "text": ("code", [f"P{i}" for i in NUMBERS], "identifier: every value"),
+    "nearly unique text": ("code", [f"P{max(i, 2)}" for i in NUMBERS], "identifier: nearly every"),
+    "sentences": ("c", [f"patient {i // 2} has fever" for i in NUMBERS], "text: it needs"),
+    "zero-padded": ("code", [f"{i * 977 % 9973:06}" for i in NUMBERS], "leading zeros"),
+    "running": ("c", [str(i) for i in range(N)], "identifier: whole numbers"),
+    "running from 100": ("c", (NUMBERS + 100).tolist(), "identifier: whole numbers"),
+    "running in tens": ("c", (10 * NUMBERS).tolist(), "identifier: whole numbers"),
+    "with gaps": ("c", sorted(RNG.choice(500, N, replace=False).tolist()), "whole numbers"),
+    "as floats": ("c", [f"{i}.0" for i in NUMBERS], "identifier: whole numbers"),
+    "large numbers": ("c", [str(10**18 + int(i)) for i in NUMBERS], "codes of many digits"),
+    "shuffled, with a name": ("patient_id", RNG.integers(0, 10**9, N).tolist(), "every value"),
+    "unnamed index": ("Unnamed: 0", [0, 1, 3], "index of a dataframe"),
+    "index of parts": ("index", [*range(30), *range(30)], "index of a dataframe"),
+    "dates": ("c", [str(DAY + datetime.timedelta(int(i) // 3)) for i in NUMBERS], "date"),
+    "times": ("c", [f"2024-01-{i % 28 + 1:02} 08:{i:02}:00" for i in NUMBERS], "date"),
+    "times with zone": ("c", [f"2024-01-{i % 28 + 1:02}T08:{i:02}:00Z" for i in NUMBERS], "date"),
+    "day first": ("c", [f"{i % 28 + 1:02}/12/2024" for i in NUMBERS], "date"),
+    "compact dates": ("c", [f"202401{i % 28 + 1:02}" for i in NUMBERS], "date, written like"),
+    "seconds": ("c", (1_700_000_000 + 977 * NUMBERS).tolist(), "date: a time counted"),
+    "milliseconds": ("c", (1e12 + 1e9 * NUMBERS + 0.5).tolist(), "date: a time counted"),
+    "arrow dates": ("c", [DAY] * N, "date"),
+}  # fmt: skip
+FEATURES = {
+    "measured": ("c", RNG.normal(size=N).tolist(), "number"),
+    "measured, as text": ("id", [f"{x:.5f}" for x in RNG.normal(size=N)], "number"),
+    "sorted": ("c", np.sort(RNG.normal(size=N)).tolist(), "number"),
+    "counts": ("c", RNG.poisson(3e6, N).tolist(), "number"),
+    "ages": ("c", RNG.integers(20, 90, N).tolist(), "number"),
+    "an index that is measured": ("index", RNG.integers(20, 90, N).tolist(), "number"),
+    "few rows": ("c", [3, 4, 5, 6], "number"),
+    "years": ("c", RNG.integers(1990, 2024, N).tolist(), "number"),
+    "categories": ("c", [f"site {i % 5}" for i in NUMBERS], "category"),
+    "repeated ids": ("patient", [f"P{i // 5}" for i in range(N)], "category"),
+    "few categories": ("c", ["u", "v", "w"], "category"),
+    "bool": ("c", [True, False] * 5, "number"),
+    "constant": ("id", [1] * N, "number"),
+    "a quantity of patients": ("patient_age", RNG.permutation(90)[:8].tolist(), "number"),
+    "a gene": ("ID1", RNG.integers(0, 10**9, N).tolist(), "number"),
+    "intensities": ("c", RNG.uniform(1e9, 2e9, N).tolist(), "number"),
+    "empty": ("id", [None, None], "category"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_columns_that_are_no_features(case):
+    name, cells, reason = LEFT_OUT[case]
+    assert reason in inspect_column(pa.chunked_array([pa.array(cells)]), name).reason
+
+
+@pytest.mark.parametrize("case", FEATURES)
+def test_features(case):
+    name, cells, kind = FEATURES[case]
+    array = pa.array(cells, pa.string()) if case == "empty" else pa.array(cells)
+    content = inspect_column(pa.chunked_array([array]), name)
+    assert (content.kind, content.reason) in ((kind, ""), ("number", "") if case == "empty" else ())
+
+
+def test_measurements_are_hardly_ever_taken_for_identifiers():
+    rng = np.random.default_rng(1)
+    for n in (10, 30, 100):
+        for scale in (20, 300, 10_000):
+            columns = [rng.integers(0, scale, n) for _ in range(300)]
+            columns += [rng.poisson(scale, n) for _ in range(300)]
+            assert not any(inspect_column(pa.chunked_array([c]), "x").reason for c in columns)
+
+
+def csv_table(path, **columns):
+    return Table(path, pa.table({name: list(map(str, cells)) for name, cells in columns.items()}))
+
+
+def two_tables(order=slice(None), key="id", other_key="id"):
+    x = RNG.normal(size=N)
+    y = ["u", "v"] * (N // 2)
+    ids = np.array([f"P{i:02}" for i in range(N)])
+    return {
+        "a": csv_table("a.csv", **{key: ids}, x=x, y=y),
+        "b": csv_table("b.csv", **{other_key: ids[order]}, z=x[order]),
+    }
+
+
+def test_a_key_in_several_files_must_be_used():
+    with pytest.raises(TableError, match=r"^a.csv and b.csv both have the column 'id'.* --on id$"):
+        join_tables(two_tables(), target="y")
+    assert join_tables(two_tables(), target="y", on="id").data.n_views == 2
+
+
+def test_a_key_under_another_name():
+    joined = join_tables(two_tables(other_key="nr"), target="y")
+    assert "'id' (identifier: every value is different), 'nr' (identif" in joined.notes[0]
+    with pytest.raises(TableError, match=r"^'id' of a.csv and 'nr' of b.csv have the same values"):
+        join_tables(two_tables(slice(None, None, -1), other_key="nr"), target="y")
+
+
+def test_a_key_that_one_file_lacks():
+    tables = {**two_tables(), "c": csv_table("c.csv", w=RNG.normal(size=N))}
+    assert "'id' (identifier" in join_tables(tables, target="y").notes[0]
+
+
+def test_roles():
+    y = ["u", "v"] * (N // 2)
+    table = csv_table(
+        "a.csv", id=range(N), day=[DAY] * N, c=["k", "l", "l"] * (N // 3), s=[0, 1] * 30, y=y,
+        x=RNG.normal(size=N), g=[i % 7 for i in range(N)],
+    )  # fmt: skip
+    joined = join_tables({"a": table}, target="y", groups="g", categorical=["s"])
+    assert [(r.view, r.column, r.role, r.reason) for r in joined.roles] == [
+        ("a", "id", "left out", "identifier: whole numbers, every one is different"),
+        ("a", "day", "left out", "date"),
+        ("a", "c", "category", ""),
+        ("a", "s", "category", ""),
+        ("a", "x", "number", ""),
+        ("a", "y", "target", ""),
+        ("a", "g", "groups", ""),
+    ]
+    assert joined.views["a"].columns == ["c", "s", "x"]
+    kept = join_tables({"a": table}, target="y", keep=["day", "id"])
+    assert kept.data["a"]["day"].to_pylist() == [(DAY - datetime.date(1970, 1, 1)).days] * N
+    assert kept.notes == []
+    with pytest.raises(TableError, match="--keep y: the key, the target and the groups are no"):
+        join_tables({"a": table}, target="y", keep=["y"])
+    with pytest.raises(TableError, match="no file has a column 'nope'"):
+        join_tables({"a": table}, target="y", keep=["nope"])
+    with pytest.raises(TableError, match=r"--views v: no column is a feature; 'id' is left out"):
+        join_tables({"a": table}, target="y", views={"v": ["id"], "w": ["x"]})
+
+
+def test_dates_that_cannot_be_converted():
+    table = csv_table("a.csv", day=["31/12/2024", "30/12/2024"] * 5, y=["u", "v"] * 5)
+    joined = join_tables({"a": table}, target="y", keep=["day"])
+    assert joined.views["a"].text_columns == ["day"]  # the order of day and month is not known
+    table = csv_table("a.csv", day=["2024-12-31", "2024-12-30"] * 5, y=["u", "v"] * 5)
+    view = join_tables({"a": table}, target="y", keep=["day"]).views["a"]
+    with pytest.raises(TableError, match="column 'day' must contain dates written like 2024-12-31"):
+        view.values(csv_table("new.csv", day=["yesterday"]))
+
+
+def test_keys_beside_a_matrix(tmp_path):
+    ids = np.array([f"P{i}" for i in range(N)])
+    table = csv_table("a.csv", code=ids, x=RNG.normal(size=N), y=["u", "v"] * (N // 2))
+    frame = pa.table({"code": [*np.roll(ids, 3)[:-2].tolist(), "Q1", "Q2"]})
+    matrix = Table("b.npz", frame, RNG.normal(size=(N, 3)))
+    with pytest.raises(TableError, match=r"a.csv and b.npz both have the column 'code'"):
+        join_tables({"a": table, "b": matrix}, target="y")
+    assert join_tables({"a": table, "b": matrix}, target="y", on="code").data.n_views == 2
+
+
+def test_the_index_of_a_dataframe_in_parquet(tmp_path):
+    import pandas as pd
+
+    from consilience.tables import read_file
+
+    frame = pd.DataFrame({"x": RNG.normal(size=N)}, index=[f"P{i}" for i in range(N)])
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_file(tmp_path / "a.parquet")["a"].columns == ["x", "index"]
+    frame.set_index(np.zeros(N, dtype=int)).to_parquet(tmp_path / "a.parquet")
+    assert read_file(tmp_path / "a.parquet")["a"].columns == ["x"]
