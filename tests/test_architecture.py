@@ -96,7 +96,7 @@ PACKAGES_OF_DATA = {"pooch", "platformdirs", "requests"}
 MAY_USE_EXTRAS = {
     "benchmark": {"msgspec", "rich"},
     "cli": PACKAGES_OF_EXTRAS,
-    "comparison": {"jinja2", "matplotlib", "msgspec"},
+    "comparison": {"jinja2", "matplotlib", "msgspec", "rich"},
     "distributed": {"dask", "distributed"},
     "inspection": {"matplotlib"},
     "io": {"skops"},
