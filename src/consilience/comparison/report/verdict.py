@@ -75,7 +75,7 @@ def _best_sentences(run: Run, methods: list[RankingRow]) -> list[str]:
     if not best.beats_chance:
         p_value = format_p_value(best.p_chance)
         suffix = f" (p {'= ' if p_value[:1] != '<' else ''}{p_value})" if p_value else ""
-        return [f"{best.method} has the best mean, {score}, which may well be luck{suffix}."]
+        return [f"{best.method} has the best mean, {score}: no evidence of an advantage{suffix}."]
     sentences = [f"{best.method} is best: {score}."]
     not_worse = [row.method for row in others if not row.p_value < SIGNIFICANCE_LEVEL]
     if not_worse:
