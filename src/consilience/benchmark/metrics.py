@@ -108,6 +108,8 @@ def _accuracy(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | N
 def _balanced_accuracy(
     y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | None
 ) -> float:
+    if _is_single_label(y, output.y_pred):  # scikit-learn would warn
+        return 1.0
     return balanced_accuracy_score(y, output.y_pred, sample_weight=weight)
 
 
@@ -123,7 +125,13 @@ def _f1_macro(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | N
 
 
 def _mcc(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | None) -> float:
+    if _is_single_label(y, output.y_pred):
+        return 0.0
     return matthews_corrcoef(y, output.y_pred, sample_weight=weight)
+
+
+def _is_single_label(y: np.ndarray, y_pred: np.ndarray) -> bool:
+    return bool((y == y[0]).all() and (y_pred == y[0]).all())
 
 
 def _roc_auc(y: np.ndarray, output: ModelOutput, positive: Any, weight: np.ndarray | None) -> float:

@@ -62,10 +62,15 @@ def _difference(folder: Path, run: Run) -> str:
 
 
 def _set_aside(folder: Path) -> Path:
+    here = Path.cwd()
+    if folder.resolve() in (here, *here.parents):  # relative paths would still lead into it
+        raise ValueError(
+            f"the folder {folder} cannot be set aside, because it contains the working directory"
+        )
     number = 1
     while (target := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1
     try:
         return folder.rename(target)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"the folder {folder} cannot be set aside: {error}") from None
+    except OSError as error:
+        raise ValueError(f"the folder {folder} cannot be set aside: {error.strerror}") from None
