@@ -329,6 +329,7 @@ BAD = {
     "no methods": ({"methods": []}, ValueError, "methods is empty"),
     "twice": ({"methods": [Own(), Own(1)]}, ValueError, "two methods are called 'Own'"),
     "taken": ({"methods": {"Concat": Own()}}, ValueError, "is the name of a known method"),
+    "chance": ({"methods": {"Chance": Own()}}, ValueError, "name of the chance level"),
     "renamed": ({"methods": {"c": "Concat"}}, ValueError, "keeps its name"),
     "no classifier": ({"methods": {"c": 3}}, TypeError, "method 'c' must be a classifier"),
     "a class": ({"methods": [Own]}, TypeError, r"the class Own; write Own\(\)"),

@@ -213,6 +213,8 @@ def read_methods(methods: Any) -> list[Method]:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(f"two methods are called {repeated[0]!r}; give names with a dict")
+    if CHANCE.name in names:
+        raise ValueError(f"{CHANCE.name!r} is the name of the chance level; call yours differently")
     return named
 
 
@@ -236,7 +238,7 @@ def _read_named(name: Any, value: Any) -> Method:
                 f"{value!r} is the method {method.name!r} and keeps its name; it cannot be {name!r}"
             )
         return method
-    if name in METHODS or name == CHANCE.name:
+    if name in METHODS:
         raise ValueError(f"{name!r} is the name of a known method; call yours differently")
     if isinstance(value, Method):
         raise TypeError(f"method {name!r}: give a list of Method records, not a dict")
