@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 import pytest
 
+from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.problems import ProblemCache
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.tasks import cross_validation, task_hash
-from consilience.benchmark.work import COST_METRICS, execute
+from consilience.benchmark.work import execute
 from consilience.methods import with_own_methods
 
 FULL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))

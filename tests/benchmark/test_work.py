@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmark.studies import tasks_on
 from consilience import MultiViewData
 from consilience.benchmark import RECIPES, Problem
+from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
 from consilience.benchmark.protocol import Folds, Holdout
@@ -18,7 +19,7 @@ from consilience.benchmark.tasks import (
     task_hash,
     with_estimator_spec,
 )
-from consilience.benchmark.work import COST_METRICS, execute, prepare_task_data
+from consilience.benchmark.work import execute, prepare_task_data
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import BestViewClassifier
 from consilience.methods import Method

@@ -7,7 +7,8 @@ from consilience.benchmark.store import Store
 from consilience.benchmark.work import execute
 from consilience.comparison.inputs import _from_problem
 from consilience.comparison.record import Options, Run
-from consilience.comparison.study import run_study
+from consilience.comparison.study import CHANCE, run_study
+from consilience.methods import with_own_methods
 from consilience.views import MultiViewData
 
 
@@ -22,16 +23,17 @@ def problem_of(views, classes, n_each=4, seed=0):
     return Problem(MultiViewData(data, present=present), y)
 
 
-def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, **options):
+def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, settings=None, **options):
     """Run a comparison in this process; the run, its stages and its store."""
     summary = _from_problem(name, problem).summary
-    settings = Options(list(methods), cv, 1, "accuracy", 0, False)
+    settings = settings or Options(list(methods), cv, 1, "accuracy", 0, False)
     run = Run(version="0", command=["consilience"], options=settings, data=summary, **options)
 
     def run_batch(tasks):
         store.register_runner()
         for task in tasks:
-            store.add(task, execute(task, problem), 0.0, 0.1)
+            methods = with_own_methods({CHANCE.name: CHANCE})
+            store.add(task, execute(task, problem, methods), 0.0, 0.1)
 
     result = run_study(run, store, run_batch)
     run.best = result.best

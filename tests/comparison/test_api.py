@@ -53,8 +53,13 @@ def rows(frame):
     return frame if isinstance(frame, list) else nw.from_native(frame).rows(named=True)
 
 
+def ranked(result):
+    """Rows of the methods, without that of chance."""
+    return [row for row in rows(result.ranking) if row["method"] != "Chance"]
+
+
 def test_result(result):
-    ranking = rows(result.ranking)
+    ranking = ranked(result)
     assert [row["rank"] for row in ranking] == [1, 2]
     assert {row["method"] for row in ranking} == {"Late fusion", "Concat"}
     best, other = ranking
@@ -107,7 +112,7 @@ def test_dataframes(library):
     assert isinstance(result.ranking, kind)
     assert isinstance(result.scores, kind)
     assert result.failures_ == []
-    assert all(row["accuracy"] > 0.5 for row in rows(result.ranking))
+    assert all(row["accuracy"] > 0.5 for row in ranked(result))
 
 
 def test_mudata():
@@ -158,7 +163,7 @@ def test_methods_of_ones_own():
     assert described["views"] == "LateFusionClassifier"
     assert described["Concat"] == METHODS["Concat"].summary
     listed = compare(VIEWS, Y, methods=[KNeighborsClassifier(), Own()], cv=2, repeats=1)
-    assert {row["method"] for row in rows(listed.ranking)} == {"KNeighborsClassifier", "Own"}
+    assert {row["method"] for row in ranked(listed)} == {"KNeighborsClassifier", "Own"}
 
 
 def test_a_winner_of_ones_own_is_saved_with_consent_only(tmp_path):
@@ -209,10 +214,14 @@ def test_a_changed_class_is_fitted_again(tmp_path, monkeypatch):
                 fits.append(len(list(tasks))) or run(tasks, *args, **options)
             ),
         )
-        compare(VIEWS, Y, methods={"mine": kind()}, cv=2, repeats=1, out=tmp_path / "out")
+        options = {"cv": 2, "repeats": 1, "out": tmp_path / "out"}
+        if note == "two":
+            with pytest.raises(ValueError, match="another study"):
+                compare(VIEWS, Y, methods={"mine": kind()}, **options)
+        compare(VIEWS, Y, methods={"mine": kind()}, **options, force=note == "two")
         monkeypatch.setattr(comparison, "run_tasks", original)
     main_runs = fits[::2]
-    assert main_runs == [2, 0, 2]
+    assert main_runs == [4, 0, 4]  # half of them of chance
 
 
 @pytest.mark.parametrize(
@@ -252,7 +261,7 @@ def test_sample_weight_reaches_fits_and_scores():
     options = {"methods": ["Early fusion", "Concat"], "cv": 3, "repeats": 1}
     weighted = compare({"v": X}, labels, sample_weight=weight, **options)
     plain = compare({"v": X}, labels, **options)
-    assert all(row["accuracy"] > 0.85 for row in rows(weighted.ranking))
+    assert all(row["accuracy"] > 0.85 for row in ranked(weighted))
     assert not any(row["accuracy"] > 0.85 for row in rows(plain.ranking))
     assert np.mean(weighted.best_estimator_.predict(weighted.data) == y) > 0.9
     refusing = compare(
@@ -320,6 +329,7 @@ BAD = {
     "no methods": ({"methods": []}, ValueError, "methods is empty"),
     "twice": ({"methods": [Own(), Own(1)]}, ValueError, "two methods are called 'Own'"),
     "taken": ({"methods": {"Concat": Own()}}, ValueError, "is the name of a known method"),
+    "chance": ({"methods": {"Chance": Own()}}, ValueError, "name of the chance level"),
     "renamed": ({"methods": {"c": "Concat"}}, ValueError, "keeps its name"),
     "no classifier": ({"methods": {"c": 3}}, TypeError, "method 'c' must be a classifier"),
     "a class": ({"methods": [Own]}, TypeError, r"the class Own; write Own\(\)"),
@@ -364,7 +374,9 @@ def test_out_must_be_a_folder(tmp_path):
 def test_leave_one_out_has_no_interval_problem():
     few = {name: X[10:30] for name, X in VIEWS.items()}
     result = compare(few, Y[10:30], methods=["Concat"], cv=LeaveOneOut())
-    (row,) = rows(result.ranking)
+    (row,) = ranked(result)
+    chance = next(row for row in rows(result.ranking) if row["method"] == "Chance")
+    assert chance["accuracy"] == 0.5  # although the training rows have more of the other class
     assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
 
 
@@ -395,7 +407,7 @@ def test_a_class_of_main_runs_in_this_process(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "[] ['Concat', 'Mine'] True\n", done.stderr
+    assert done.stdout == "[] ['Chance', 'Concat', 'Mine'] True\n", done.stderr
     assert done.stderr == ""
 
 
@@ -427,9 +439,9 @@ def test_progress_in_a_notebook(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     compare(VIEWS, Y, **QUICK)
-    assert shown[0] == "4 fits"
-    assert "1 of 4 fits" in shown[1]
-    assert ": Late fusion on data" in shown[1]
+    assert shown[0] == "6 fits"  # two of them of chance
+    assert "1 of 6 fits" in shown[1]
+    assert ": Chance on data" in shown[1]
     assert capsys.readouterr() == ("", "")
 
 
@@ -437,4 +449,4 @@ def test_a_script_is_silent_unless_told(capsys):
     compare(VIEWS, Y, **QUICK)
     assert capsys.readouterr() == ("", "")
     compare(VIEWS, Y, **QUICK, verbose=True)
-    assert "4 of 4 fits" in capsys.readouterr().err
+    assert "6 of 6 fits" in capsys.readouterr().err

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from consilience.benchmark.results import LOWER_IS_BETTER, Cell, CellKey, Results, compare_with_best
+from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.results import Cell, CellKey, Results, compare_with_best
 from consilience.benchmark.statistics import Ranking
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COST_METRICS
 
 __all__ = [
     "MIN_DATASETS_AS_COLUMNS",

@@ -1,8 +1,9 @@
 """Protocols: which rows are for training, validation and test, and how the data are altered.
 
 ``split_rows(split, index, ...)`` returns the rows of one split; ``balanced_subset``,
-``flip_labels``, ``add_noise_views`` and ``hide_views`` alter the data. All are pure functions of
-their arguments and a seed, so a task gives the same result wherever and whenever it runs.
+``stratified_subset``, ``flip_labels``, ``add_noise_views`` and ``hide_views`` alter the data. All
+are pure functions of their arguments and a seed, so a task gives the same result wherever and
+whenever it runs.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "make_rng",
     "n_splits",
     "split_rows",
+    "stratified_subset",
     "with_presence",
 ]
 
@@ -195,6 +197,21 @@ def ensure_two_groups(
         if len(drawn) > 1 and len(others) and (groups[subset[drawn]] == group).all():
             subset[drawn[-1]] = others[0]
     return subset
+
+
+def stratified_subset(
+    rows: np.ndarray, labels: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw ``size`` rows in total with the class shares of all rows, at least two of each class."""
+    classes, available = np.unique(labels, return_counts=True)
+    exact = size * available / len(labels)
+    counts = np.floor(exact).astype(int)
+    # the rows that rounding left over go to the largest remainders
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: size - counts.sum()]] += 1
+    counts = np.minimum(np.maximum(counts, 2), available)
+    shuffled = [rng.permutation(rows[labels == k]) for k in classes]
+    return np.concatenate([part[:count] for part, count in zip(shuffled, counts, strict=True)])
 
 
 def flip_labels(labels: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:

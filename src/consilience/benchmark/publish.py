@@ -19,11 +19,11 @@ from consilience.benchmark.markdown import (
     MethodRanking,
     study_page,
 )
-from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
+from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.results import CellKey, Results
 from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
-from consilience.benchmark.work import COST_METRICS
 
 __all__ = ["csv_text", "raw_csv", "summary_csv", "write_file", "write_results"]
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from consilience.benchmark.metrics import LOWER_IS_BETTER
 from consilience.benchmark.statistics import (
     mean_and_deviation,
     paired_t,
@@ -21,10 +22,8 @@ from consilience.benchmark.statistics import (
 from consilience.benchmark.store import Record
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition, Task, task_hash
-from consilience.benchmark.work import COST_METRICS
 
 __all__ = [
-    "LOWER_IS_BETTER",
     "Cell",
     "CellKey",
     "RankedMethod",
@@ -34,7 +33,6 @@ __all__ = [
     "rank_methods",
 ]
 
-LOWER_IS_BETTER = ("log_loss", *COST_METRICS)
 TESTS = {"rank-sum": rank_sum, "signed-rank": signed_rank, "paired-t": paired_t}
 
 

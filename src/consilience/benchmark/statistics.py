@@ -15,7 +15,9 @@ from scipy import stats
 __all__ = [
     "HypothesisTest",
     "Ranking",
+    "advantage_p_value",
     "compare_methods",
+    "corrected_interval",
     "critical_difference",
     "friedman",
     "holm",
@@ -24,6 +26,8 @@ __all__ = [
     "paired_t",
     "rank_sum",
     "signed_rank",
+    "variance_factor",
+    "wilson_interval",
 ]
 
 
@@ -96,6 +100,56 @@ def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> H
         return HypothesisTest(float(np.copysign(np.inf, difference[0])), 0.0)
     t = difference.mean() / np.sqrt(variance)
     return HypothesisTest(float(t), float(2 * stats.t.sf(abs(t), n - 1)))
+
+
+def variance_factor(n_splits: int, test_share: float, *, is_folds: bool = False) -> float:
+    """Variance of the mean score over splits, in units of the variance of the scores.
+
+    For random splits it is 1/n + test/train (Nadeau and Bengio). Repeats of cross-validation test
+    the same rows again, and one repeat tests all of them: test/train without 1/n, which is the
+    limit of many splits, then covers best (``tests/comparison/test_coverage.py``).
+    """
+    shared = test_share / (1 - test_share)
+    return shared if is_folds else 1 / n_splits + shared
+
+
+def corrected_interval(
+    scores: np.ndarray, test_share: float, *, is_folds: bool = False, level: float = 0.95
+) -> tuple[float, float]:
+    """Confidence interval of the mean over splits that share training rows; NaN for one split."""
+    scores = _check_vector(scores)
+    n = len(scores)
+    if n < 2:
+        return np.nan, np.nan
+    factor = variance_factor(n, test_share, is_folds=is_folds)
+    half_width = stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt(scores.var(ddof=1) * factor)
+    return float(scores.mean() - half_width), float(scores.mean() + half_width)
+
+
+def wilson_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Confidence interval of a probability, from the share of successes in n trials (Wilson)."""
+    z2 = stats.norm.ppf((1 + level) / 2) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half_width = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return float(centre - half_width), float(centre + half_width)
+
+
+def advantage_p_value(
+    scores: np.ndarray, reference: np.ndarray, test_share: float, min_error: float = 0.0
+) -> float:
+    """One-sided p-value of whether scores are larger than those of a reference, on average.
+
+    This is the corrected t-test of ``paired_t``, except that the standard error of the mean is at
+    least ``min_error``, since few test rows may give equal scores in all splits by chance.
+    """
+    a, b = _check_paired(scores, reference)
+    difference, n = a - b, len(a)
+    variance = difference.var(ddof=1) * variance_factor(n, test_share) if n > 1 else 0.0
+    error = max(float(np.sqrt(variance)), min_error)
+    mean = float(difference.mean())
+    if error == 0:
+        return 1.0 if mean <= 0 else 0.0
+    return float(stats.t.sf(mean / error, n - 1) if n > 1 else stats.norm.sf(mean / error))
 
 
 # -- many methods ----------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from consilience.benchmark.metrics import METRICS
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.tasks import Condition, parameter_name
-from consilience.benchmark.work import METRICS
 from consilience.methods import METHODS
 
 __all__ = [

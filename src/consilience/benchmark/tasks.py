@@ -81,12 +81,15 @@ class Task(Struct, frozen=True, kw_only=True):
     sample: int | None = None  # use this many random rows
     positive_class: int | None = None  # index of the class to separate from the rest
     condition: Condition = Condition()
+    stratified: bool = False  # whether a training subset keeps the shares of the classes
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     tuning_folds: int = 5
     estimator: Any = None  # specification of what the recipe builds
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
+    metric: str = "accuracy"  # of the diagnostics
+    positive: str = ""  # name of the positive class; by default, the last of the classes
     dataset_label: str = ""
     method_label: str = ""
 
@@ -210,6 +213,8 @@ def cross_validation(
     own_specs: Mapping[str, Any] | None = None,
     keep_predictions: bool = False,
     diagnostics: tuple[str, ...] = (),
+    metric: str = "accuracy",
+    positive: str = "",
 ) -> list[Task]:
     """Return tasks that compare methods on one data set, ordered by fold and then by method.
 
@@ -226,6 +231,8 @@ def cross_validation(
             data_hash=data_hash,
             keep_predictions=keep_predictions,
             diagnostics=diagnostics,
+            metric=metric,
+            positive=positive,
         )
         if own_specs and name in own_specs:
             templates.append(replace(task, estimator=own_specs[name]))

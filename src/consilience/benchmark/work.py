@@ -11,17 +11,11 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from sklearn.metrics import (
-    accuracy_score,
-    balanced_accuracy_score,
-    f1_score,
-    log_loss,
-    roc_auc_score,
-)
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
@@ -31,6 +25,13 @@ from sklearn.model_selection import (
 
 from consilience._estimators import weight_params
 from consilience.benchmark.memory import measure_peak
+from consilience.benchmark.metrics import (
+    QUALITY_METRICS,
+    ModelOutput,
+    compute_metrics,
+    find_metric,
+    predict_output,
+)
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
@@ -42,6 +43,7 @@ from consilience.benchmark.protocol import (
     hide_views,
     make_rng,
     split_rows,
+    stratified_subset,
     with_presence,
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
@@ -52,10 +54,7 @@ from consilience.methods import Method
 from consilience.views import MultiViewData
 
 __all__ = [
-    "COST_METRICS",
     "DIAGNOSTICS",
-    "METRICS",
-    "QUALITY_METRICS",
     "Outcome",
     "execute",
     "failure",
@@ -63,17 +62,6 @@ __all__ = [
     "warm_up",
 ]
 
-# the only metrics that differ between two runs of a task
-COST_METRICS = (
-    "fit_seconds",
-    "fit_wall_seconds",
-    "predict_seconds",
-    "predict_wall_seconds",
-    "tune_seconds",
-    "peak_memory",
-)
-QUALITY_METRICS = ("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc")
-METRICS = (*QUALITY_METRICS, *COST_METRICS)
 MAX_WARNINGS = 10
 MAX_IMPORTANCE_ROWS = 1000  # test rows, since they are predicted for many subsets of the views
 
@@ -138,16 +126,20 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     X_test, y_true = task_data.data[test], task_data.target[test]
     with _timed(metrics, "predict"):
         y_pred = model.predict(X_test)
-    scores, kind = _predict_scores(model, X_test)
+    output = predict_output(model, X_test, y_pred)
     weight = None if task_data.sample_weight is None else task_data.sample_weight[test]
-    metrics.update(_quality_metrics(y_true, y_pred, scores, kind, model.classes_, weight))
-    diagnostics = {name: _diagnose(name, model, X_test, y_true) for name in task.diagnostics}
+    names, positive = (*QUALITY_METRICS, task.metric), task.positive
+    metrics.update(compute_metrics(y_true, output, names=names, positive=positive, weight=weight))
+    measure = TestMetric(task.metric, positive)
+    diagnostics = {
+        name: _diagnose(name, model, X_test, y_true, measure) for name in task.diagnostics
+    }
     outcome = Outcome(
         status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
     )
     if task.keep_predictions:
         predictions = Predictions.from_labels(
-            task_data.test_row_numbers, y_true, y_pred, scores, kind, model.classes_
+            task_data.test_row_numbers, y_true, y_pred, output.scores, output.kind, model.classes_
         )
         outcome.predictions = predictions.to_bytes()
     return outcome
@@ -197,7 +189,8 @@ def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
     train = rows.train
     if condition.train_size is not None:
         rng = make_rng(task.seed, task.index, "subset")
-        train = balanced_subset(train, target[train], condition.train_size, rng)
+        draw = stratified_subset if task.stratified else balanced_subset
+        train = draw(train, target[train], condition.train_size, rng)
         if groups is not None:
             train = ensure_two_groups(train, rows.train, target, groups)
     labels = target[train]
@@ -248,43 +241,36 @@ def _timed(metrics: dict[str, float], step: str) -> Iterator[None]:
     metrics[f"{step}_wall_seconds"] = time.perf_counter() - wall
 
 
-def _predict_scores(model: Any, X: MultiViewData) -> tuple[np.ndarray | None, str]:
-    """Return probabilities if the method has them, else decision values, else None."""
-    for kind, method in (("probability", "predict_proba"), ("decision", "decision_function")):
-        if hasattr(model, method):
-            return getattr(model, method)(X), kind
-    return None, "none"
+@dataclass(frozen=True)
+class TestMetric:
+    """The metric of a task on test rows of which views may be missing; NaN if it is undefined."""
+
+    name: str
+    positive: str = ""
+
+    def value(self, model: Any, X: MultiViewData, y_true: np.ndarray) -> float:
+        """Compute the metric."""
+        y_pred = model.predict(X)
+        needs_scores = find_metric(self.name).needs != "labels"
+        output = (
+            predict_output(model, X, y_pred)
+            if needs_scores
+            else ModelOutput(y_pred, None, "none", model.classes_)
+        )
+        values = compute_metrics(y_true, output, names=[self.name], positive=self.positive)
+        return values.get(self.name, np.nan)
+
+    def __call__(self, model: Any, X: MultiViewData, y_true: np.ndarray) -> float:
+        """Return the metric with the sign that makes larger values better, as scorers do."""
+        return find_metric(self.name).sign * self.value(model, X, y_true)
 
 
-def _quality_metrics(
-    y_true: np.ndarray,
-    y_pred: np.ndarray,
-    scores: np.ndarray | None,
-    kind: str,
-    classes: np.ndarray,
-    weight: np.ndarray | None,
+def _diagnose(
+    name: str, model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
 ) -> dict[str, float]:
-    """Compute the metrics that are defined; with two classes, F1 is that of the second."""
-    binary, weighted = len(classes) == 2, {"sample_weight": weight}
-    average = {"pos_label": classes[1]} if binary else {"average": "macro"}
-    metrics = {
-        "accuracy": accuracy_score(y_true, y_pred, **weighted),
-        "balanced_accuracy": balanced_accuracy_score(y_true, y_pred, **weighted),
-        "f1": f1_score(y_true, y_pred, zero_division=0.0, **average, **weighted),
-    }
-    if np.isin(y_true, classes).all():
-        if kind == "probability":
-            metrics["log_loss"] = log_loss(y_true, scores, labels=classes, **weighted)
-        if binary and scores is not None and len(np.unique(y_true)) == 2:
-            column = scores[:, 1] if kind == "probability" else scores
-            metrics["roc_auc"] = roc_auc_score(y_true == classes[1], column, **weighted)
-    return {name: float(value) for name, value in metrics.items()}
-
-
-def _diagnose(name: str, model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
     """Compute a diagnostic; a method of the user may not support it, and has its scores anyway."""
     try:
-        return DIAGNOSTICS[name](model, X, y_true)
+        return DIAGNOSTICS[name](model, X, y_true, measure)
     except Exception as error:
         message = str(error).splitlines()[0] if str(error) else ""
         warnings.warn(
@@ -293,32 +279,42 @@ def _diagnose(name: str, model: Any, X: MultiViewData, y_true: np.ndarray) -> di
         return {}
 
 
-def _missing_views(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Accuracy by view when it is missing at prediction; NaN if all rows have only that view."""
-    accuracy = {}
+def _missing_views(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, float]:
+    """Metric by view when it is missing at prediction; NaN if all rows have only that view."""
+    values = {}
     for v, name in enumerate(X.view_names):
         present = X.present.copy()
         present[:, v] = False
         rows = np.flatnonzero(present.any(axis=1))
-        if len(rows) == 0:
-            accuracy[name] = np.nan
-            continue
-        y_pred = model.predict(with_presence(X, present)[rows])
-        accuracy[name] = float(accuracy_score(y_true[rows], y_pred))
-    return accuracy
+        values[name] = (
+            measure.value(model, with_presence(X, present)[rows], y_true[rows])
+            if len(rows)
+            else np.nan
+        )
+    return values
 
 
-def _permutation(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Accuracy lost by shuffling each view among the test rows."""
+def _permutation(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, float]:
+    """What shuffling each view among the test rows costs, in units of the metric."""
     rows = _importance_rows(y_true)
-    importance = view_permutation_importance(model, X[rows], y_true[rows], random_state=0)
+    importance = view_permutation_importance(
+        model, X[rows], y_true[rows], scoring=measure, random_state=0
+    )
     return dict(zip(importance.view_names, importance.importances_mean.tolist(), strict=True))
 
 
-def _shapley(model: Any, X: MultiViewData, y_true: np.ndarray) -> dict[str, float]:
-    """Shapley values of the views with respect to the accuracy on the test rows."""
+def _shapley(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, float]:
+    """Shapley values of the views with respect to the metric on the test rows."""
     rows = _importance_rows(y_true)
-    importance = view_shapley(model, X[rows], y_true[rows], n_orders=20, random_state=0)
+    importance = view_shapley(
+        model, X[rows], y_true[rows], scoring=measure, n_orders=20, random_state=0
+    )
     return dict(zip(importance.view_names, importance.shapley_values.tolist(), strict=True))
 
 
@@ -326,7 +322,7 @@ def _importance_rows(y_true: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
 
 
-DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray], Any]] = {
+DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray, TestMetric], Any]] = {
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,

@@ -7,20 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from consilience.benchmark.console import print_failures, run_with_progress
+from consilience.benchmark.console import run_with_progress
+from consilience.benchmark.metrics import find_metric, metric_names
 from consilience.benchmark.store import StoreError
-from consilience.benchmark.work import QUALITY_METRICS
 from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
     check_seed_and_jobs,
-    make_folder,
     make_importable,
     n_cores,
     parse_list,
@@ -34,12 +32,11 @@ from consilience.comparison._compare import (
     run_comparison,
 )
 from consilience.comparison._result import ComparisonResult
+from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
-from consilience.comparison.prediction import MODEL_FILE_NAME
+from consilience.comparison.ranking import format_p_value, ranking
 from consilience.comparison.record import Options, Run
-from consilience.comparison.report.page import REPORT_FILE_NAME
-from consilience.comparison.report.summaries import format_p_value, ranking
-from consilience.comparison.study import StudyResults
+from consilience.comparison.study import StudyResults, failures
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
 
@@ -92,11 +89,24 @@ def compare(
     ] = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
     repeats: Annotated[int, typer.Option(help="Number of repeats of the cross-validation.")] = 2,
-    metric: Annotated[str, typer.Option(help=f"One of {', '.join(QUALITY_METRICS)}.")] = "accuracy",
+    metric: Annotated[str, typer.Option(help=f"One of {metric_names()}.")] = "accuracy",
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Positive one of two classes for f1 and others; the second by default."),
+    ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
     time_budget: Annotated[
         str | None, typer.Option(help="Start no fit after this time, such as 90s, 10m or 2h.")
     ] = None,
+    allow_partial: Annotated[
+        bool,
+        typer.Option(
+            "--allow-partial", help="Choose a best method even if the time ended before all splits."
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Set another study in the --out folder aside.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Random seed of folds and methods.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Number of worker processes; one per core by default.")
@@ -106,25 +116,25 @@ def compare(
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
     jobs = n_cores() if jobs is None else jobs
     check_seed_and_jobs(seed, jobs)
-    if metric not in QUALITY_METRICS:
-        raise ValueError(f"--metric must be one of {', '.join(QUALITY_METRICS)}, got {metric!r}")
+    find_metric(metric, "--metric")
     make_importable(".")
     chosen = read_methods("all" if methods == "all" else parse_list(methods) or None)
     budget = parse_seconds(time_budget)
-    options = Options([], cv, repeats, metric, seed, tune)
+    options = Options(
+        [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
+    )
     table_options = {
         "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
     }  # fmt: skip
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
-    if out is not None:
-        make_folder(out)
     console = Console()
     _print_plan(console, plan)
     follow = partial(run_with_progress, quiet=quiet)
     try:
-        result = run_comparison(plan, Execution(out, jobs, budget, tuple(trust or ()), follow))
+        execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow)
+        result = run_comparison(plan, execution)
     except StoreError as error:
         raise ValueError(str(error)) from None
     except KeyboardInterrupt:
@@ -157,6 +167,8 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
 def _print_plan(console: Console, plan: Plan) -> None:
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     say(repr(plan.data.problem.data))
+    for warning in plan.run.warnings:
+        say(f"warning: {warning}")
     for note in plan.run.data.notes:
         say(f"note: {note}")
     for view, columns in plan.run.data.describe_columns().items():
@@ -172,10 +184,16 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         console.print(_ranking_table(run, results))
     for name, own in run.own_methods.items():
         say(f"{name}: {own.summary}")
-    print_failures(console, results.main)
-    is_complete = results.n_splits == results.n_planned
+    for failure in failures(run, results):
+        say(
+            f"{failure.method}, {failure.stage}: {failure.n_fits} {failure.status}: {failure.error}"
+        )
+    for sentence in result.verdict_:
+        say(sentence)
     for note in run.notes:
-        say(note + ("" if is_complete or out is None else "; run the same command to continue"))
+        say(note)
+    if not results.is_complete and out is not None:
+        say("run the same command to continue, or with --allow-partial to choose from these splits")
     if out is None:
         say("nothing was written; use --out FOLDER to get a report and a model")
         return
@@ -186,15 +204,21 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
 
 def _ranking_table(run: Run, results: StudyResults) -> Table:
     """The ranking with confidence intervals, as in the report."""
-    metric = run.options.metric.replace("_", " ")
-    table = Table(title=run.options.split_description)
-    for column in ("rank", "method", metric, "95 % interval", "p", "fit (s)"):
-        table.add_column(column, justify="left" if column == "method" else "right")
-    for number, row in enumerate(ranking(run, results.main), start=1):
+    title = run.options.split_description
+    if not results.is_complete:
+        title += f", {results.n_splits} of {results.n_planned} splits complete: partial result"
+    table = Table(title=title)
+    for column in ("rank", "method", run.metric_title, "95 % interval", "p", "fit (s)"):
+        table.add_column(escape(column), justify="left" if column == "method" else "right")
+    for row in ranking(run, results):
         if not row.complete:
             table.add_row("-", escape(row.method), "no score", "", "", "")
             continue
-        interval = "" if np.isnan(row.low) else f"{row.low:.3f} – {row.high:.3f}"
-        values = f"{row.score:.4f}", interval, format_p_value(row.p_value), f"{row.fit_seconds:.2f}"
-        table.add_row(str(number), escape(row.method), *values)
+        values = (
+            f"{row.score:.4f}",
+            f"{row.low:.3f} – {row.high:.3f}",
+            format_p_value(row.p_value),
+            f"{row.fit_seconds:.2f}",
+        )
+        table.add_row(str(row.rank or "-"), escape(row.method), *values)
     return table

@@ -13,6 +13,7 @@ from consilience.benchmark.publish import write_file
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
 from consilience.cli.common import make_folder, make_importable
+from consilience.comparison.folder import STORE_FILE_NAME
 from consilience.comparison.prediction import load_model, predict_files
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
@@ -64,7 +65,7 @@ def rebuild_report(
 ) -> None:
     """Rewrite the report of a comparison from its stored results."""
     run = read_run(folder)
-    database = folder / "results.sqlite"
+    database = folder / STORE_FILE_NAME
     if not database.exists():
         raise ValueError(f"{folder} contains no results: it has no {database.name}")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,19 +20,22 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
 from consilience.benchmark.publish import raw_csv, write_file
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Task, estimator_spec
-from consilience.benchmark.work import QUALITY_METRICS
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
+from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
-from consilience.comparison.prediction import MODEL_FILE_NAME
 from consilience.comparison.record import Options, OwnMethod, Run
 from consilience.comparison.report import write_report
+from consilience.comparison.report.verdict import imbalance_warning
 from consilience.comparison.study import (
+    CHANCE,
+    StudyResults,
     applicable,
     check_cross_validation,
     refit,
@@ -60,13 +64,16 @@ def compare(
     keep: Sequence[str] = (),
     methods: Any = None,
     metric: str = "accuracy",
+    positive: Any = None,
     cv: Any = 5,
     repeats: int = 2,
     tune: bool = False,
     random_state: int = 0,
     time_budget: float | None = None,
     n_jobs: int | None = None,
+    allow_partial: bool = False,
     out: str | os.PathLike | None = None,
+    force: bool = False,
     trusted: Iterable[str] = (),
     verbose: bool | None = None,
 ) -> ComparisonResult:
@@ -74,7 +81,8 @@ def compare(
 
     Every method is fitted on the training rows of every split and scored on its test rows; the
     views are handed over as they are, and each method prepares them in its own way. The best one
-    is fitted on all samples at the end.
+    is fitted on all samples at the end. Chance is part of every ranking, and ``verdict_`` says
+    whether any method is better.
 
     Parameters
     ----------
@@ -93,7 +101,12 @@ def compare(
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
     metric : str, default="accuracy"
-        Metric of the ranking: accuracy, balanced_accuracy, f1, log_loss or roc_auc.
+        Metric of the ranking, of the importance of views and of learning curves: accuracy,
+        balanced_accuracy, f1, f1_macro, mcc, roc_auc, average_precision, log_loss, brier, or
+        the sensitivity at a specificity, such as "sensitivity@0.95".
+    positive : label, optional
+        The positive one of two classes, for f1, average_precision and sensitivity; the second
+        in sorted order by default.
     cv : int, splitter or iterable of (train, test), default=5
         Number of stratified folds, a splitter of scikit-learn, or the rows of each split.
     repeats : int, default=2
@@ -105,11 +118,15 @@ def compare(
     time_budget : float, optional
         Seconds after which no further fit is started; splits that are not complete by then do
         not count.
+    allow_partial : bool, default=False
+        Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
         Number of worker processes: 1 by default, -1 for one per core.
     out : path, optional
         Folder for ``report.html``, ``results.csv``, the model and the stored fits; a comparison
-        that was interrupted continues there.
+        that was interrupted continues there. A folder with another study is an error.
+    force : bool, default=False
+        Whether to rename a folder with another study instead.
     trusted : list of str
         Modules whose classes may be saved in the model, if a method of your own is the best.
     verbose : bool, optional
@@ -118,8 +135,8 @@ def compare(
     Returns
     -------
     ComparisonResult
-        With ``ranking``, ``scores``, ``best_estimator_``, ``importance_``, ``failures_``, and the
-        methods ``plot`` and ``report``.
+        With ``ranking``, ``verdict_``, ``scores``, ``best_estimator_``, ``importance_``,
+        ``failures_``, and the methods ``plot`` and ``report``.
 
     Examples
     --------
@@ -130,7 +147,7 @@ def compare(
     >>> methods = ["Early fusion", "Late fusion", KNeighborsClassifier()]
     >>> result = compare(data[:200], y[:200], methods=methods, cv=3, repeats=1)
     >>> result.ranking["method"].tolist()
-    ['KNeighborsClassifier', 'Early fusion', 'Late fusion']
+    ['KNeighborsClassifier', 'Early fusion', 'Late fusion', 'Chance']
     >>> result.best_estimator_.predict(data[200:203]).shape
     (3,)
     """
@@ -141,7 +158,16 @@ def compare(
     comparison_input, options = read_cv(
         comparison_input,
         cv,
-        Options([], 0, repeats, metric, int(random_state), bool(tune)),
+        Options(
+            [],
+            0,
+            repeats,
+            metric,
+            int(random_state),
+            bool(tune),
+            positive="" if positive is None else str(positive),
+            allow_partial=bool(allow_partial),
+        ),
     )
     show_progress = is_interactive() if verbose is None else verbose
     execution = Execution(
@@ -149,21 +175,21 @@ def compare(
         jobs=effective_n_jobs(n_jobs),
         time_budget=time_budget,
         trusted=tuple(trusted),
+        force=force,
         follow=run_with_progress if show_progress else run_silently,
     )
     plan = plan_comparison(comparison_input, chosen, options)
-    if execution.out is not None:
-        if execution.out.is_file():
-            raise ValueError(f"out must be a folder, but {execution.out} is a file")
-        execution.out.mkdir(parents=True, exist_ok=True)
+    if execution.out is not None and execution.out.is_file():
+        raise ValueError(f"out must be a folder, but {execution.out} is a file")
+    for warning in plan.run.warnings:
+        warnings.warn(warning, UserWarning, stacklevel=2)
     return run_comparison(plan, execution)
 
 
 def _check_settings(
     metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any
 ) -> None:
-    if metric not in QUALITY_METRICS:
-        raise ValueError(f"metric must be one of {', '.join(QUALITY_METRICS)}, got {metric!r}")
+    find_metric(metric)
     is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     if not is_integer or not 0 <= random_state < 2**31:
         raise ValueError(f"random_state must be an int between 0 and 2**31 - 1, got {random_state}")
@@ -193,6 +219,8 @@ def read_methods(methods: Any) -> list[Method]:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(f"two methods are called {repeated[0]!r}; give names with a dict")
+    if CHANCE.name in names:
+        raise ValueError(f"{CHANCE.name!r} is the name of the chance level; call yours differently")
     return named
 
 
@@ -231,6 +259,7 @@ class Execution:
     jobs: int = 1
     time_budget: float | None = None
     trusted: tuple[str, ...] = ()
+    force: bool = False  # whether another study in the folder is set aside
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
 
 
@@ -265,12 +294,21 @@ def plan_comparison(
         not_applicable=not_applicable,
     )
     check_cross_validation(run, data.problem)
+    run.fingerprint = run.compute_fingerprint()
+    warning = imbalance_warning(run)
+    if warning:
+        run.warnings.append(warning)
     return Plan(run, data, own)
 
 
 def run_comparison(plan: Plan, execution: Execution) -> ComparisonResult:
     """Run the study, fit the best method to all samples, and write what was asked for."""
-    store = Store(":memory:" if execution.out is None else execution.out / "results.sqlite")
+    out = execution.out
+    if out is not None:
+        old = claim_folder(out, plan.run, force=execution.force)
+        if old is not None:
+            plan.run.notes.append(f"another study was set aside as {old}")
+    store = Store(":memory:" if out is None else out / STORE_FILE_NAME)
     try:
         return _run(plan, store, execution)
     except BaseException:
@@ -284,7 +322,8 @@ def _describe(method: Method) -> OwnMethod:
 
 
 def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
-    run, data, own = plan.run, plan.data, plan.own_methods
+    run, data = plan.run, plan.data
+    own = {CHANCE.name: CHANCE, **plan.own_methods}
     budget, out = execution.time_budget, execution.out
     deadline = None if budget is None else time.monotonic() + budget
     problems = {run.data.name: data.problem}
@@ -302,26 +341,41 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         )
         execution.follow(records, pending, execution.jobs, n_done=len(tasks) - len(pending))
 
-    if out is not None:
-        run.write(out)
     # workers that have been started serve all batches
     with closing(ProcessPool(execution.jobs, WorkerSetup(problems, in_workers))) as pool:
         results = run_study(run, store, run_batch)
-    if results.n_splits < results.n_planned:
-        run.notes.append(
-            f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are complete"
-        )
-    fitted = None
-    if results.best is not None:
-        fitted = refit(run, data.problem, results.best, with_own_methods(own))
+    if not results.is_complete:
+        run.notes.append(_describe_partial(results))
+    fitted = None if results.best is None else _refit(run, data, results.best, own)
     if out is not None:
         write_file(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
-            _save_model(run, data, results.best, fitted, out, execution.trusted)
+            note = "" if results.is_complete else _describe_partial(results)
+            _save_model(run, data, results.best, fitted, out, execution.trusted, note)
+        else:
+            (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
         run.write(out)
         write_report(run, results, store, out)
     best = None if fitted is None else take_all_columns(fitted, data.roles)
     return ComparisonResult(run, data, results, store, best)
+
+
+def _describe_partial(results: StudyResults) -> str:
+    done = f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are complete"
+    if results.best is None:
+        return f"{done}, so no method is declared best and no model is saved"
+    return f"{done}, and {results.best} was chosen from these alone"
+
+
+def _refit(run: Run, data: ComparisonInput, best: str, own: Mapping[str, Method]) -> Any:
+    """Fit the best method to all samples; an error becomes part of the run."""
+    try:
+        return refit(run, data.problem, best, with_own_methods(own))
+    except Exception as error:
+        lines = str(error).splitlines() or [""]
+        run.refit_error = f"{type(error).__name__}: {lines[0]}"
+        run.notes.append(f"no model was saved, because {best} failed on all samples")
+        return None
 
 
 def _save_model(
@@ -331,9 +385,19 @@ def _save_model(
     fitted: BaseEstimator,
     out: Path,
     trusted: tuple[str, ...],
+    note: str = "",
 ) -> None:
     """Save the best model; if it has types of the user, only with their consent."""
-    model = TableModel(fitted, data.views, best, run.target, data.single_file, run.on)
+    model = TableModel(
+        fitted,
+        data.views,
+        best,
+        run.target,
+        data.single_file,
+        run.on,
+        fingerprint=run.fingerprint,
+        note=note,
+    )
     try:
         io.save(model, out / MODEL_FILE_NAME, trusted=trusted)
         run.best = best

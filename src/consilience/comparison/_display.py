@@ -23,6 +23,8 @@ class ComparisonDisplay:
         Lower and upper ends of their intervals.
     metric : str
         Name of the metric.
+    chance : float, optional
+        Score of chance.
 
     Attributes
     ----------
@@ -42,11 +44,19 @@ class ComparisonDisplay:
     'accuracy (mean and 95 % interval)'
     """
 
-    def __init__(self, methods: Sequence[str], scores: Any, intervals: Any, metric: str) -> None:
+    def __init__(
+        self,
+        methods: Sequence[str],
+        scores: Any,
+        intervals: Any,
+        metric: str,
+        chance: float | None = None,
+    ) -> None:
         self.methods = list(methods)
         self.scores = np.asarray(scores, dtype=np.float64)
         self.intervals = np.asarray(intervals, dtype=np.float64)
         self.metric = metric
+        self.chance = chance
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
         """Draw the plot.
@@ -72,7 +82,11 @@ class ComparisonDisplay:
         y = np.arange(len(self.methods))[::-1]
         errors = np.nan_to_num(np.abs(self.intervals - self.scores[:, None])).T
         ax.errorbar(self.scores, y, xerr=errors, fmt="o", ms=4.5)
+        if self.chance is not None:
+            ax.axvline(self.chance, color="grey", lw=0.9, ls="--", label="chance")
+            ax.legend()
         ax.set_yticks(y, self.methods, parse_math=False)
-        ax.set_xlabel(f"{self.metric.replace('_', ' ')} (mean and 95 % interval)")
+        label = f"{self.metric.replace('_', ' ')} (mean and 95 % interval)"
+        ax.set_xlabel(label, parse_math=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import weakref
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from consilience.benchmark.publish import write_file
 from consilience.benchmark.store import Store
 from consilience.comparison._display import ComparisonDisplay
 from consilience.comparison.inputs import ComparisonInput
+from consilience.comparison.ranking import ranking
 from consilience.comparison.record import Run
 from consilience.comparison.report import summaries
 from consilience.comparison.report.page import build_page
-from consilience.comparison.study import StudyResults
+from consilience.comparison.report.verdict import verdict
+from consilience.comparison.study import StudyResults, failures
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
@@ -39,7 +42,8 @@ class ComparisonResult:
     target : ndarray of shape (n_samples,)
         The labels.
     best_method_ : str or None
-        Name of the best method; None if no method succeeded on all splits.
+        Name of the best method; None if no method succeeded on all splits, or if not all splits
+        were run within ``time_budget`` (unless ``allow_partial``).
     best_estimator_ : estimator or None
         The best method, with its preparation of the views, fitted on all samples.
     notes_ : list of str
@@ -62,25 +66,35 @@ class ComparisonResult:
         self.target: np.ndarray = comparison_input.problem.target
         self.best_method_ = results.best
         self.best_estimator_ = best_estimator
-        self.notes_ = [*run.data.notes, *_describe_exclusions(run), *run.notes]
+        self.notes_ = [*run.warnings, *run.data.notes, *_describe_exclusions(run), *run.notes]
 
     @property
     def ranking(self) -> Any:
-        """The methods, best first: score, 95 % interval, p-value against the best, seconds."""
-        rows = summaries.ranking(self._run, self._results.main)
+        """The methods, best first: score, 95 % interval, p-values, seconds.
+
+        ``p_value`` is that of the difference from the best method, ``p_chance`` that of being
+        better than chance. The row "Chance" has no rank.
+        """
+        rows = ranking(self._run, self._results)
         return self._to_frame(
             {
-                "rank": [k if row.complete else None for k, row in enumerate(rows, start=1)],
+                "rank": [row.rank for row in rows],
                 "method": [row.method for row in rows],
                 self._run.options.metric: [row.score for row in rows],
                 "low": [row.low for row in rows],
                 "high": [row.high for row in rows],
                 "p_value": [row.p_value for row in rows],
+                "p_chance": [row.p_chance for row in rows],
                 "fit_seconds": [row.fit_seconds for row in rows],
                 "predict_seconds": [row.predict_seconds for row in rows],
                 "description": [row.summary for row in rows],
             }
         )
+
+    @property
+    def verdict_(self) -> list[str]:
+        """Sentences that sum up the comparison; the first says whether anything beats chance."""
+        return verdict(self._run, self._results, self._store)
 
     @property
     def scores(self) -> Any:
@@ -113,11 +127,8 @@ class ComparisonResult:
 
     @property
     def failures_(self) -> list[dict[str, Any]]:
-        """Fits that failed: method, status, error, and the number of fits concerned."""
-        return [
-            {"method": method, "status": status, "error": error, "n_fits": count}
-            for _, method, status, error, count in self._results.main.failure_summary()
-        ]
+        """Fits that failed: stage, method, status, error, and the number of fits concerned."""
+        return [asdict(failure) for failure in failures(self._run, self._results)]
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
         """Plot the ranking.
@@ -131,13 +142,14 @@ class ComparisonResult:
         -------
         ComparisonDisplay
         """
-        rows = summaries.ranking(self._run, self._results.main)
+        rows = ranking(self._run, self._results)
         complete = [row for row in rows if row.complete]
         return ComparisonDisplay(
             methods=[row.method for row in complete],
             scores=np.array([row.score for row in complete]),
             intervals=np.array([(row.low, row.high) for row in complete]).reshape(-1, 2),
-            metric=self._run.options.metric,
+            metric=self._run.metric_title,
+            chance=next((row.score for row in complete if row.is_chance), None),
         ).plot(ax)
 
     def report(self, path: str | os.PathLike) -> Path:
@@ -162,14 +174,14 @@ class ComparisonResult:
         options, best = self._run.options, self.best_method_
         n_methods = len(options.methods)
         head = f"ComparisonResult: {n_methods} methods, {options.split_description}"
-        rows = summaries.ranking(self._run, self._results.main) if best else []
+        rows = ranking(self._run, self._results) if best else []
         lines = [
-            f"{rank:3} {row.method:24} {row.score:.4f}  {row.summary}"
+            f"{row.rank or '-':>3} {row.method:24} {row.score:.4f}  {row.summary}"
             if row.complete
             else f"  - {row.method:24} failed"
-            for rank, row in enumerate(rows, start=1)
+            for row in rows
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([head, *lines, *self.verdict_[:1]])
 
     def _to_frame(self, columns: dict[str, list[Any]]) -> Any:
         backend = _frame_library(self.data)

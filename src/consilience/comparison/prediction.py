@@ -11,6 +11,8 @@ import numpy as np
 
 from consilience import io
 from consilience.benchmark.publish import csv_text
+from consilience.comparison.folder import MODEL_FILE_NAME
+from consilience.comparison.record import RUN_FILE_NAME, read_run
 from consilience.tables import FileArgument, Table, TableError, TableModel, read_file
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._model import align_rows
@@ -18,9 +20,7 @@ from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["MODEL_FILE_NAME", "PredictionTable", "load_model", "predict_files"]
-
-MODEL_FILE_NAME = "model.skops"  # in the folder of a comparison
+__all__ = ["PredictionTable", "load_model", "predict_files"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,23 @@ def load_model(path: Path, trusted: Iterable[str] = ()) -> TableModel:
             f"{path} contains a {type(model).__name__} without the tables it was fitted on; load "
             "it with consilience.io.load"
         )
+    _check_same_run(path, model)
     return model
+
+
+def _check_same_run(path: Path, model: TableModel) -> None:
+    """Check that a model belongs to the comparison in whose folder it is."""
+    folder, fingerprint = path.parent, getattr(model, "fingerprint", "")
+    if not fingerprint or not (folder / RUN_FILE_NAME).exists():
+        return
+    run = read_run(folder)
+    if run.fingerprint != fingerprint or run.best != model.method:
+        raise ValueError(
+            f"{path} does not belong to the comparison in {folder}: the model is {model.method!r} "
+            f"of run {fingerprint}, but {RUN_FILE_NAME} describes "
+            f"{repr(run.best) if run.best else 'no model'} of run {run.fingerprint}; run the "
+            "comparison again"
+        )
 
 
 def predict_files(
@@ -70,7 +86,8 @@ def predict_files(
     delimiter: str | None = None,
 ) -> PredictionTable:
     """Predict the labels of the samples in the files; views without a file are missing."""
-    notes: list[str] = []
+    note = getattr(model, "note", "")
+    notes: list[str] = [f"the model is of a partial comparison: {note}"] if note else []
     tables: dict[str, Table] = {}
     for file in files:
         for view, table in _match_views(model, file, delimiter).items():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.protocol import Folds, Given
 from consilience.benchmark.publish import write_file
 
@@ -80,6 +82,14 @@ class DataSummary(Struct, forbid_unknown_fields=True):
         return {name: "; ".join(parts) for name, parts in lines.items()}
 
     @property
+    def is_imbalanced(self) -> bool:
+        """Whether the rarest of two classes has less than 20 % of the samples.
+
+        With more classes, it is less than 40 % of what it would have in balanced classes.
+        """
+        return min(self.counts) / sum(self.counts) < 0.4 / len(self.counts)
+
+    @property
     def has_pairwise_views(self) -> bool:
         """Whether some views are kernel or distance matrices."""
         return any(view.kind != "features" for view in self.views)
@@ -112,6 +122,8 @@ class Options(Struct, forbid_unknown_fields=True):
     tune: bool
     splitter: str = ""  # where the splits come from, unless they are stratified folds
     given_test_share: float = 0.0  # of the rows, for splits that are no folds
+    positive: str = ""  # name of the positive class; by default, the second of two
+    allow_partial: bool = False  # whether the best method may be chosen before all splits are run
 
     @property
     def split(self) -> Folds | Given:
@@ -152,7 +164,35 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     own_methods: dict[str, OwnMethod] = {}
     not_applicable: dict[str, str] = {}  # requested methods that cannot be used, with the reason
     best: str = ""  # method of the model in the same folder
+    refit_error: str = ""  # of the best method on all samples
+    warnings: list[str] = []
     notes: list[str] = []
+    fingerprint: str = ""  # of what determines the results, also in the model and the report
+
+    @property
+    def positive(self) -> str:
+        """Name of the positive class; empty if there are not two classes."""
+        classes = self.data.classes
+        return (self.options.positive or classes[-1]) if len(classes) == 2 else ""
+
+    @property
+    def metric_title(self) -> str:
+        """The metric in words, with its positive class if it has one."""
+        name = self.options.metric.replace("_", " ")
+        of_class = find_metric(self.options.metric).of_positive_class and self.positive
+        return f"{name} ({self.positive})" if of_class else name
+
+    def compute_fingerprint(self) -> str:
+        """Digest of everything that determines the results."""
+        content = [
+            self.version,
+            msgspec.to_builtins(msgspec.structs.replace(self.options, allow_partial=False)),
+            [self.data.name, self.data.data_hash, self.data.classes],
+            [self.target, self.on],
+            {name: own.spec for name, own in self.own_methods.items()},
+        ]
+        encoded = msgspec.json.encode(content, order="sorted")
+        return hashlib.sha256(encoded).hexdigest()[:16]
 
     def methods_by_reason(self) -> dict[str, list[str]]:
         """Group the methods that are not applicable by the reason."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import n_splits
 from consilience.benchmark.results import Results, collect_results, rank_methods
@@ -21,6 +23,7 @@ from consilience.benchmark.tasks import (
     Task,
     build_method,
     cross_validation,
+    estimator_spec,
     parameter_name,
     task_hash,
 )
@@ -29,10 +32,14 @@ from consilience.comparison.record import DataSummary, Run
 from consilience.methods import Method
 
 __all__ = [
+    "CHANCE",
+    "Failure",
     "StudyResults",
     "applicable",
+    "chance_tasks",
     "check_cross_validation",
     "collect_study",
+    "failures",
     "follow_up_tasks",
     "incompatibility",
     "main_tasks",
@@ -48,16 +55,66 @@ MIN_FOLLOW_UP_FOLDS = 3
 MIN_FOLLOW_UP_SAMPLES = 500
 
 
+def _build_chance(_: int | None) -> DummyClassifier:
+    return DummyClassifier(strategy="prior")
+
+
+# a row of every ranking, but not a method that could be the best
+CHANCE = Method(
+    "Chance",
+    "the most frequent class, with the class shares as probabilities, whatever the views say",
+    "baseline",
+    _build_chance,
+    preparation="none",
+)
+
+
 @dataclass(frozen=True)
 class StudyResults:
     """Results of the comparison, of the importance of views, and of the learning curves."""
 
     main: Results
+    chance: Results
     importance: Results
     curve: Results
     n_splits: int  # splits on which all methods were run
     n_planned: int  # splits
-    best: str | None
+    best: str | None  # None if no method completed all splits, or not all splits were run
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all methods were run on all splits."""
+        return self.n_splits == self.n_planned
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of a method, the stage it occurred in, and the number of fits concerned."""
+
+    stage: str
+    method: str
+    status: str
+    error: str
+    n_fits: int
+
+
+def failures(run: Run, results: StudyResults) -> list[Failure]:
+    """List the failures of all stages."""
+    stages = {
+        "comparison": results.main,
+        "chance level": results.chance,
+        "importance of views": results.importance,
+        "learning curve": results.curve,
+    }
+    listed = [
+        Failure(stage, method, status, error, count)
+        for stage, part in stages.items()
+        for _, method, status, error, count in part.failure_summary()
+    ]
+    if run.refit_error:
+        name = results.best or ""
+        listed.append(Failure("fit on all samples", name, "failed", run.refit_error, 1))
+    return listed
 
 
 def check_cross_validation(run: Run, problem: Problem) -> None:
@@ -66,8 +123,16 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
     options = run.options
     if len(counts) < 2:
         raise ValueError(f"y has only one class, {next(iter(counts))!r}; at least two are needed")
-    if options.metric == "roc_auc" and len(counts) > 2:
-        raise ValueError("roc_auc needs two classes; use log_loss or balanced_accuracy")
+    if find_metric(options.metric).two_classes_only and len(counts) > 2:
+        raise ValueError(
+            f"{options.metric} needs two classes, but there are {len(counts)}; use log_loss or "
+            "balanced_accuracy"
+        )
+    if options.positive and len(counts) > 2:
+        raise ValueError(f"a positive class needs two classes, but there are {len(counts)}")
+    if options.positive and options.positive not in counts:
+        names = " or ".join(repr(name) for name in counts)
+        raise ValueError(f"the positive class must be {names}, got {options.positive!r}")
     if not options.splitter:
         _check_folds(run, problem, counts)
 
@@ -121,27 +186,45 @@ def incompatibility(method: Method, kinds: Mapping[str, str], metric: str) -> st
     for view, kind in kinds.items():
         if kind not in method.kinds:
             return f"the view {view!r} is a {kind} matrix, and only feature columns are supported"
-    if metric == "log_loss" and not method.has_probabilities:
-        return "log_loss needs probabilities, which are not available"
+    if find_metric(metric).needs == "probabilities" and not method.has_probabilities:
+        return f"{metric} needs probabilities, which are not available"
     return ""
 
 
 def main_tasks(run: Run) -> list[Task]:
     """Every method on every split; the first repeat also measures the effect of missing views."""
-    options = run.options
-    tasks = cross_validation(
-        run.data.name,
-        options.methods,
-        options.split,
-        seed=options.seed,
-        data_hash=run.data.data_hash,
-        tune=options.tune,
-        own_specs={name: json.loads(own.spec) for name, own in run.own_methods.items()},
+    tasks = _tasks(
+        run,
+        run.options.methods,
+        {name: json.loads(own.spec) for name, own in run.own_methods.items()},
         keep_predictions=True,
     )
     return [
         task if task.repeat else replace(task, diagnostics=("missing_views",)) for task in tasks
     ]
+
+
+def chance_tasks(run: Run) -> list[Task]:
+    """Chance on every split."""
+    return _tasks(run, [CHANCE.name], {CHANCE.name: estimator_spec(CHANCE.make_estimator(None))})
+
+
+def _tasks(
+    run: Run, methods: list[str], own_specs: dict[str, Any], keep_predictions: bool = False
+) -> list[Task]:
+    options = run.options
+    return cross_validation(
+        run.data.name,
+        methods,
+        options.split,
+        seed=options.seed,
+        data_hash=run.data.data_hash,
+        tune=options.tune,
+        own_specs=own_specs,
+        keep_predictions=keep_predictions,
+        metric=options.metric,
+        positive=options.positive,
+    )
 
 
 def collect_study(run: Run, records: Iterable[Record]) -> StudyResults:
@@ -150,13 +233,19 @@ def collect_study(run: Run, records: Iterable[Record]) -> StudyResults:
     known = {record.task_hash for record in records}
     tasks = main_tasks(run)
     incomplete_splits = {task.index for task in tasks if task_hash(task) not in known}
-    main = collect_results([task for task in tasks if task.index not in incomplete_splits], records)
+    main, chance = (
+        collect_results([task for task in part if task.index not in incomplete_splits], records)
+        for part in (tasks, chance_tasks(run))
+    )
     n_planned = n_splits(run.options.split)
     importance, curve = follow_up_tasks(run, main)
     ranking = ranked_methods(run, main)
+    if incomplete_splits and not run.options.allow_partial:
+        ranking = []
     return StudyResults(
         main,
-        collect_results(importance, records),
+        chance,
+        collect_results([task for task in importance if task_hash(task) in known], records),
         collect_results([task for task in curve if task_hash(task) in known], records),
         n_planned - len(incomplete_splits),
         n_planned,
@@ -191,6 +280,7 @@ def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
             keep_predictions=False,
             diagnostics=(),
             condition=Condition(train_size=size),
+            stratified=True,
         )
         for index in folds
         for size in curve_sizes(run)
@@ -207,12 +297,13 @@ def n_follow_up_folds(run: Run) -> int:
 
 
 def curve_sizes(run: Run) -> list[int]:
-    """Training sizes, each twice the previous one, up to what balanced classes allow."""
+    """Training sizes, each twice the previous one, in which the rarest class still occurs."""
     counts = run.data.counts
-    max_per_class = int(min(counts) * (1 - run.options.test_share) + 1e-9)
-    per_class = [max_per_class / 2**k for k in range(1, CURVE_POINTS + 1)]
+    full_size = sum(counts) * (1 - run.options.test_share) + 1e-9
+    rarest_share = min(counts) / sum(counts)
     min_per_class = 4 if run.options.tune else 2
-    return sorted({len(counts) * int(n) for n in per_class if n >= min_per_class})
+    sizes = [int(full_size / 2**k) for k in range(1, CURVE_POINTS + 1)]
+    return sorted({size for size in sizes if size * rarest_share >= min_per_class})
 
 
 def refit(run: Run, problem: Problem, name: str, methods: Mapping[str, Method]) -> Any:
@@ -236,9 +327,9 @@ def run_study(
     run_batch: Callable[[list[Task]], None],
 ) -> StudyResults:
     """Run the comparison, then the tasks that depend on its ranking."""
-    run_batch(main_tasks(run))
+    run_batch(chance_tasks(run) + main_tasks(run))
     results = collect_study(run, store.records())
-    if results.best is not None and results.n_splits == results.n_planned:
+    if results.best is not None and results.is_complete:
         importance, curve = follow_up_tasks(run, results.main)
         run_batch(importance + curve)
         results = collect_study(run, store.records())

@@ -136,6 +136,10 @@ class TableModel:
         Whether all views came from one file.
     key : str, default=""
         Column on which the files were joined; empty if they were joined by row order.
+    fingerprint : str, default=""
+        Fingerprint of the comparison that chose the method, as in its ``run.toml``.
+    note : str, default=""
+        What the user of the model should know about its choice.
 
     Examples
     --------
@@ -163,6 +167,8 @@ class TableModel:
         target: str,
         single_file: bool = False,
         key: str = "",
+        fingerprint: str = "",
+        note: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -170,6 +176,8 @@ class TableModel:
         self.target = target
         self.single_file = single_file
         self.key = key
+        self.fingerprint = fingerprint
+        self.note = note
 
     @property
     def classes_(self) -> np.ndarray:

@@ -5,8 +5,9 @@ import pytest
 
 from comparison.in_process import Store, problem_of, study
 from consilience.benchmark.predictions import Predictions
+from consilience.benchmark.statistics import corrected_interval
 from consilience.comparison.report import build_page
-from consilience.comparison.report.summaries import MIN_BIN_SAMPLES, calibration, corrected_interval
+from consilience.comparison.report.summaries import MIN_BIN_SAMPLES, calibration
 
 
 def predictions(confidence, right):

@@ -16,7 +16,8 @@ from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from consilience.comparison.report.summaries import Calibration, LearningCurve, RankingRow
+from consilience.comparison.ranking import RankingRow
+from consilience.comparison.report.summaries import Calibration, LearningCurve
 
 __all__ = [
     "as_svg",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 TEXT_COLOUR = "#010203"  # a placeholder that becomes currentColor
-BLUE, ORANGE, TEAL = "#3f7fd0", "#d9822b", "#2a9d8f"
+BLUE, ORANGE, TEAL, GREY = "#3f7fd0", "#d9822b", "#2a9d8f", "#8a939e"
 CURVE_COLOURS = (BLUE, ORANGE, TEAL)
 WIDTH_INCHES = 4.9  # narrow, so that text is readable on a phone
 MAX_LABEL_CHARS = 26
@@ -87,17 +88,21 @@ def as_svg(fig: Figure, name: str) -> Markup:
 
 
 def ranking_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
-    """Mean scores with confidence intervals, best on top."""
+    """Mean scores with confidence intervals, best on top; chance is grey."""
     complete = [row for row in rows if row.complete]
+    colours = [GREY if row.is_chance else ORANGE if row.rank == 1 else BLUE for row in complete]
     with rc_context(STYLE):
         fig, ax = make_figure(0.7 + 0.21 * len(complete))
         y = np.arange(len(complete))[::-1]
         means = np.array([row.score for row in complete])
         errors = np.nan_to_num([[r.score - r.low, r.high - r.score] for r in complete]).T
-        ax.errorbar(means, y, xerr=errors, fmt="none", ecolor=BLUE, elinewidth=1.4)
-        ax.plot(means, y, "o", color=BLUE, ms=4.5)
-        ax.plot(means[:1], y[:1], "o", color=ORANGE, ms=6)
-        ax.axvline(means[0], color=TEXT_COLOUR, lw=0.5, ls=":")
+        line_colours = [GREY if row.is_chance else BLUE for row in complete]
+        ax.errorbar(means, y, xerr=errors, fmt="none", ecolor=line_colours, elinewidth=1.4)
+        sizes = [6**2 if row.rank == 1 else 4.5**2 for row in complete]
+        ax.scatter(means, y, s=sizes, c=colours, zorder=3)
+        for row in complete:
+            if row.is_chance or row.rank == 1:
+                ax.axvline(row.score, color=TEXT_COLOUR, lw=0.5, ls=":")
         ax.set_yticks(y, [shorten(row.method) for row in complete])
         ax.set_xlabel(f"{metric} (mean and 95 % interval)")
         ax.tick_params(axis="y", length=0)
@@ -105,12 +110,14 @@ def ranking_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
 
 
 def time_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
-    """Score against the time of one fit; the numbers are ranks."""
-    ranked = [(rank, row) for rank, row in enumerate(rows, start=1) if row.complete]
+    """Score against the time of one fit; the numbers are ranks, the line is chance."""
+    methods = [row for row in rows if row.complete and not row.is_chance]
+    ranked = [(row.rank or place, row) for place, row in enumerate(methods, start=1)]
     with rc_context(STYLE):
         fig, ax = make_figure(3.0)
         seconds = [max(row.fit_seconds, 1e-3) for _, row in ranked]
         ax.plot(seconds, [row.score for _, row in ranked], "o", color=BLUE, ms=4)
+        _draw_chance(ax, next((row.score for row in rows if row.is_chance), None))
         ax.set_xscale("log")
         ax.set_xlabel("CPU seconds per fit")
         ax.set_ylabel(metric)
@@ -118,6 +125,16 @@ def time_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
         _label_points(ax, [str(rank) for rank, _ in ranked])
         return as_svg(fig, "time")
+
+
+def _draw_chance(ax: Any, score: float | None) -> None:
+    """Draw a horizontal line at the score of chance."""
+    if score is not None:
+        ax.axhline(score, color=GREY, lw=0.9, ls="--", zorder=0)
+        ax.annotate(
+            "chance", (0.0, score), (2, 2), xycoords=("axes fraction", "data"),
+            textcoords="offset points", fontsize=7, color=GREY,
+        )  # fmt: skip
 
 
 def _label_points(ax: Any, labels: Sequence[str]) -> None:
@@ -185,8 +202,10 @@ def calibration_figure(calibration: Calibration) -> Markup:
         return as_svg(fig, "calibration")
 
 
-def curve_figure(curves: Sequence[LearningCurve], metric: str) -> Markup:
-    """Score by number of training samples."""
+def curve_figure(
+    curves: Sequence[LearningCurve], metric: str, chance: float | None = None
+) -> Markup:
+    """Score by number of training samples; the line is chance."""
     with rc_context(STYLE):
         fig, ax = make_figure(3.0)
         for curve, colour, marker in zip(curves, CURVE_COLOURS, "os^", strict=False):
@@ -196,6 +215,7 @@ def curve_figure(curves: Sequence[LearningCurve], metric: str) -> Markup:
                 curve.sizes, curve.means, yerr=error, color=colour, marker=marker, ms=4, lw=1.2,
                 elinewidth=0.8, capsize=2, label=label,
             )  # fmt: skip
+        _draw_chance(ax, chance)
         ax.set_xscale("log")
         sizes = sorted({size for curve in curves for size in curve.sizes})
         ax.set_xticks(sizes, [str(size) for size in sizes])
@@ -207,7 +227,9 @@ def curve_figure(curves: Sequence[LearningCurve], metric: str) -> Markup:
 
 
 def importance_figure(
-    permutation: dict[str, tuple[float, float]], shapley: dict[str, tuple[float, float]]
+    permutation: dict[str, tuple[float, float]],
+    shapley: dict[str, tuple[float, float]],
+    metric: str = "accuracy",
 ) -> Markup:
     """Shapley values and permutation importances of the views, the most important on top."""
     views = sorted(permutation, key=lambda view: shapley.get(view, (0, 0))[0])
@@ -215,8 +237,8 @@ def importance_figure(
         fig, ax = make_figure(0.9 + 0.36 * len(views))
         y = np.arange(len(views))
         for shift, importance, colour, label in (
-            (0.2, shapley, BLUE, "contribution to the accuracy (Shapley)"),
-            (-0.2, permutation, ORANGE, "accuracy lost when shuffled"),
+            (0.2, shapley, BLUE, f"contribution to {metric} (Shapley)"),
+            (-0.2, permutation, ORANGE, f"{metric} lost when shuffled"),
         ):
             means = [importance.get(view, (0.0, 0.0))[0] for view in views]
             deviations = [importance.get(view, (0.0, 0.0))[1] for view in views]
@@ -228,6 +250,6 @@ def importance_figure(
         ax.set_yticks(y, [shorten(view) for view in views])
         ax.axvline(0, color=TEXT_COLOUR, lw=0.5)
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel("accuracy (error bars: standard deviation over folds)")
+        ax.set_xlabel(f"{metric} (error bars: standard deviation over folds)")
         fig.legend(loc="outside upper left", ncols=1)
         return as_svg(fig, "importance")

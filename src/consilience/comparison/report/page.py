@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.publish import write_file
-from consilience.benchmark.results import LOWER_IS_BETTER
 from consilience.benchmark.store import Store
-from consilience.comparison.prediction import MODEL_FILE_NAME
+from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
+from consilience.comparison.ranking import RankingRow, format_p_value, ranking
 from consilience.comparison.record import Run
 from consilience.comparison.report import figures, summaries
-from consilience.comparison.study import StudyResults
+from consilience.comparison.report.verdict import verdict
+from consilience.comparison.study import StudyResults, failures
 
 __all__ = ["build_page", "write_report"]
 
-REPORT_FILE_NAME = "report.html"
-SIGNIFICANCE_LEVEL = 0.05
 MAX_CONFUSION_CLASSES = 60
 MAX_MISSING_VIEW_METHODS = 5  # columns of the table about missing views
 MAX_COMMAND_FILES = 3  # in the example command for predictions
@@ -47,29 +47,32 @@ def build_page(run: Run, results: StudyResults, store: Store) -> str:
         number=_format_number,
         seconds=_format_seconds,
         percent=_format_percent,
-        p=summaries.format_p_value,
+        p=format_p_value,
+        sentence_case=lambda text: text[:1].upper() + text[1:],
     )
     return environment.get_template("page.html.j2").render(**_context(run, results, store))
 
 
 def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
-    rows = summaries.ranking(run, results.main)
-    complete = [row for row in rows if row.complete]
+    rows = ranking(run, results)
+    complete = [row for row in rows if row.complete and not row.is_chance]
+    metric = find_metric(run.options.metric)
     runners = {record.runner for record in results.main.records}
     environments = [env for runner, env in store.environments().items() if runner in runners]
     return {
         "run": run,
-        "metric": run.options.metric.replace("_", " "),
+        "metric": run.metric_title,
+        "n_methods": len(run.options.methods),
         "rows": rows,
         "results": results,
-        "lower_is_better": run.options.metric in LOWER_IS_BETTER,
-        "not_worse": [row for row in complete[1:] if row.p_value >= SIGNIFICANCE_LEVEL],
-        "best_view": next((row for row in complete if row.method == "Best view"), None),
+        "verdict": verdict(run, results, store),
+        "chance_metric": metric.chance_metric.replace("_", " "),
+        "lower_is_better": metric.lower_is_better,
         "has_missing": any(view.missing_rows or view.missing_cells for view in run.data.views),
         "command": shlex.join(run.command),
         "predict_command": _predict_command(run),
         "environment": environments[-1] if environments else {},
-        "failures": results.main.failure_summary(),
+        "failures": failures(run, results),
         "method_notes": summaries.method_notes(results.main),
         **_figures(run, results, store, rows, complete),
     }
@@ -93,20 +96,27 @@ def _figures(
     run: Run,
     results: StudyResults,
     store: Store,
-    rows: list[summaries.RankingRow],
-    complete: list[summaries.RankingRow],
+    rows: list[RankingRow],
+    complete: list[RankingRow],
 ) -> dict[str, Any]:
     """Figures, and the numbers next to them; None where there is nothing to show."""
     nothing = dict.fromkeys(
         (
             "ranking_svg", "time_svg", "confusion_svg", "calibration_svg", "curve_svg",
-            "importance_svg", "calibration", "calibrated_method", "missing_view_accuracy",
+            "importance_svg", "calibration", "calibrated_method", "missing_view_scores",
             "common_errors", "curves",
         )
     )  # fmt: skip
     if not complete:
         return {**nothing, "importances": []}
-    metric, best = run.options.metric.replace("_", " "), complete[0].method
+    metric, best = run.metric_title, results.best
+    chance = next((row.score for row in rows if row.is_chance), None)
+    overview = {
+        "ranking_svg": figures.ranking_figure(rows, metric),
+        "time_svg": figures.time_figure(rows, metric),
+    }
+    if best is None:
+        return {**nothing, **overview, "importances": []}
     predictions = summaries.out_of_fold_predictions(store, results.main, best)
     matrix = summaries.confusion_matrix(run, predictions)
     method, calibration = _best_calibration(results, store, complete)
@@ -115,11 +125,10 @@ def _figures(
     shapley = summaries.importance(results, "shapley")
     several_views = len(run.data.views) > 1
     best_methods = [row.method for row in complete[:MAX_MISSING_VIEW_METHODS]]
-    missing_view_accuracy = summaries.missing_view_accuracy(results.main, best_methods)
+    missing_view_scores = summaries.missing_view_scores(results.main, best_methods)
     show_confusion = len(run.data.classes) <= MAX_CONFUSION_CLASSES
     return {
-        "ranking_svg": figures.ranking_figure(rows, metric),
-        "time_svg": figures.time_figure(rows, metric),
+        **overview,
         "confusion_svg": figures.confusion_figure(matrix, run.data.classes)
         if show_confusion
         else None,
@@ -127,19 +136,21 @@ def _figures(
         "calibration_svg": None if calibration is None else figures.calibration_figure(calibration),
         "calibration": calibration,
         "calibrated_method": method,
-        "curve_svg": figures.curve_figure(curves, metric) if curves else None,
+        "curve_svg": figures.curve_figure(curves, metric, chance) if curves else None,
         "curves": curves,
-        "importance_svg": figures.importance_figure(permutation, shapley) if permutation else None,
+        "importance_svg": figures.importance_figure(permutation, shapley, metric)
+        if permutation
+        else None,
         "importances": [
             (view, *permutation[view], *shapley.get(view, (np.nan, np.nan)))
             for view in sorted(permutation, key=lambda v: -shapley.get(v, (0.0, 0.0))[0])
         ],
-        "missing_view_accuracy": missing_view_accuracy if several_views else None,
+        "missing_view_scores": missing_view_scores if several_views else None,
     }
 
 
 def _best_calibration(
-    results: StudyResults, store: Store, complete: list[summaries.RankingRow]
+    results: StudyResults, store: Store, complete: list[RankingRow]
 ) -> tuple[str | None, summaries.Calibration | None]:
     """Calibration of the best method that has probabilities."""
     for row in complete:

@@ -1,127 +1,35 @@
-"""The numbers of the report: ranking with intervals and tests, importance of views, notes."""
+"""The numbers of the report besides the ranking: views, predictions, learning curves, notes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.results import LOWER_IS_BETTER, CellKey, Results
-from consilience.benchmark.statistics import holm, paired_t
+from consilience.benchmark.results import CellKey, Results
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Condition
 from consilience.comparison.record import Run
 from consilience.comparison.study import StudyResults
-from consilience.methods import METHODS
 
 __all__ = [
     "Calibration",
     "LearningCurve",
-    "RankingRow",
     "calibration",
     "confusion_matrix",
-    "corrected_interval",
-    "format_p_value",
     "importance",
     "learning_curves",
     "method_notes",
-    "missing_view_accuracy",
+    "missing_view_scores",
     "out_of_fold_predictions",
-    "ranking",
 ]
 
 UNALTERED = Condition()
 MIN_BIN_SAMPLES = 20  # the accuracy of fewer predictions is too noisy
 N_BINS = 10
-
-
-@dataclass(frozen=True)
-class RankingRow:
-    """A method in the ranking, with the p-value of its difference from the best."""
-
-    method: str
-    summary: str
-    reference: str
-    score: float
-    low: float
-    high: float
-    p_value: float
-    fit_seconds: float
-    predict_seconds: float
-    scores: np.ndarray
-
-    @property
-    def complete(self) -> bool:
-        """Whether every fit has a score."""
-        return not np.isnan(self.score)
-
-
-def corrected_interval(scores: np.ndarray, test_share: float) -> tuple[float, float]:
-    """95 % interval of the mean over folds with shared training rows (Nadeau & Bengio 2003)."""
-    n = len(scores)
-    if n < 2:
-        return np.nan, np.nan
-    error = np.sqrt(scores.var(ddof=1) * (1 / n + test_share / (1 - test_share)))
-    half_width = stats.t.ppf(0.975, n - 1) * error
-    return float(scores.mean() - half_width), float(scores.mean() + half_width)
-
-
-def ranking(run: Run, main: Results) -> list[RankingRow]:
-    """Rank the methods, best first; those without a score come last."""
-    metric, test_share = run.options.metric, run.options.test_share
-    sign, upper_bound = (-1.0, np.inf) if metric in LOWER_IS_BETTER else (1.0, 1.0)
-    rows = []
-    for method in main.methods:
-        key = CellKey(run.data.name, UNALTERED, method)
-        cell = main.cell(key, metric)
-        complete = not np.isnan(cell.mean)
-        interval = corrected_interval(cell.scores, test_share) if complete else (np.nan, np.nan)
-        low, high = map(float, np.clip(interval, 0.0, upper_bound))
-        rows.append(
-            RankingRow(
-                method=method,
-                summary=run.own_methods[method].summary
-                if method in run.own_methods
-                else METHODS[method].summary,
-                reference="own" if method in run.own_methods else METHODS[method].reference,
-                score=cell.mean,
-                low=low,
-                high=high,
-                p_value=np.nan,
-                fit_seconds=_mean(main.cell(key, "fit_seconds").scores),
-                predict_seconds=_mean(main.cell(key, "predict_seconds").scores),
-                scores=cell.scores,
-            )
-        )
-    rows.sort(key=lambda row: (not row.complete, -sign * np.nan_to_num(row.score), row.method))
-    return _add_p_values(rows, test_share)
-
-
-def _add_p_values(rows: list[RankingRow], test_share: float) -> list[RankingRow]:
-    """Add p-values against the first row, adjusted for multiple comparisons."""
-    others = [row for row in rows[1:] if row.complete]
-    if not others or len(rows[0].scores) < 2:
-        return rows
-    best = rows[0].scores
-    p_values = np.array([paired_t(best, row.scores, test_share).p_value for row in others])
-    adjusted = dict(zip([row.method for row in others], holm(p_values), strict=True))
-    return [replace(row, p_value=float(adjusted.get(row.method, np.nan))) for row in rows]
-
-
-def format_p_value(value: float) -> str:
-    """Format a p-value for a table; NaN becomes an empty string."""
-    if np.isnan(value):
-        return ""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
 
 
 # -- views -----------------------------------------------------------------------------------
@@ -139,18 +47,18 @@ def importance(results: StudyResults, kind: str) -> dict[str, tuple[float, float
     }
 
 
-def missing_view_accuracy(main: Results, methods: list[str]) -> dict[str, dict[str, float]]:
-    """Accuracy of each method when a view is missing at prediction, by method and view."""
-    accuracies: dict[str, dict[str, list[float]]] = {}
+def missing_view_scores(main: Results, methods: list[str]) -> dict[str, dict[str, float]]:
+    """Mean score of each method when a view is missing at prediction, by method and view."""
+    scores: dict[str, dict[str, list[float]]] = {}
     for record in main.records:
         if record.task.method_name in methods and record.done:
-            by_view = accuracies.setdefault(record.task.method_name, {})
+            by_view = scores.setdefault(record.task.method_name, {})
             for view, value in record.outcome.diagnostics.get("missing_views", {}).items():
                 by_view.setdefault(view, []).append(np.nan if value is None else value)
     return {
-        method: {view: float(np.mean(values)) for view, values in accuracies[method].items()}
+        method: {view: float(np.mean(values)) for view, values in scores[method].items()}
         for method in methods
-        if method in accuracies
+        if method in scores
     }
 
 

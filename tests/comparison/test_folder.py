@@ -1,0 +1,149 @@
+"""One study per folder: another one is refused or set aside, and files of two are never mixed."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from consilience import compare
+from consilience.cli import main
+from consilience.comparison import _compare
+from consilience.comparison.folder import claim_folder
+from consilience.comparison.prediction import load_model
+from consilience.comparison.record import read_run
+
+RNG = np.random.default_rng(0)
+Y = np.repeat([0, 1], 20)
+VIEWS = {name: RNG.normal(size=(40, 3)) + Y[:, None] for name in ("blood", "image")}
+QUICK = {"methods": ["Concat"], "cv": 2, "repeats": 1}
+OTHER = {**QUICK, "methods": ["Late fusion"]}
+pytestmark = pytest.mark.usefixtures("serially")
+
+
+def fingerprints(folder):
+    """Fingerprints in the run file, the report and the model."""
+    page = (folder / "report.html").read_text()
+    found = re.search(r'<meta name="consilience-run" content="(\w+)">', page)
+    return read_run(folder).fingerprint, found[1], load_model(folder).fingerprint
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+OTHERS = {
+    "data": ({"data": {**VIEWS, "blood": VIEWS["blood"] + 1}}, "of other data"),
+    "metric": ({"metric": "f1"}, "with other settings: metric"),
+    "methods": ({"methods": ["Late fusion"]}, "with other settings: methods"),
+    "folds": ({"cv": 4}, "with other settings: cv"),
+    "positive": ({"positive": 0}, "with other settings: positive"),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished study."""
+    from benchmark.studies import run_serially
+
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_compare, "run_tasks", run_serially)
+        compare(VIEWS, Y, **QUICK, out=folder)
+    return folder
+
+
+@pytest.fixture
+def out(finished, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(finished, tmp_path / "study")
+
+
+def test_another_study_is_refused_and_set_aside_by_force(out, tmp_path):
+    first = fingerprints(out)
+    assert len(set(first)) == 1
+    before = files_of(out)
+    for other, reason in OTHERS.values():
+        options = {"data": VIEWS, **QUICK, **other}
+        with pytest.raises(ValueError, match=f"study contains another study .*{reason}.*--force"):
+            compare(y=Y, **options, out=out)
+        assert files_of(out) == before
+    result = compare(VIEWS, Y, **OTHER, out=out, force=True)
+    assert files_of(tmp_path / "study.old-1") == before
+    assert result.notes_ == [f"another study was set aside as {tmp_path / 'study.old-1'}"]
+    second = fingerprints(out)
+    assert len(set(second)) == 1
+    assert set(first).isdisjoint(second)
+
+
+def test_the_same_study_goes_on_with_other_costs(out):
+    compare(VIEWS, Y, **QUICK, out=out, time_budget=60, allow_partial=True, force=True)
+    assert not list(out.parent.glob("study.old*"))
+
+
+@pytest.mark.parametrize("name", ["run.toml", "model.skops", "report.html", "results.sqlite"])
+def test_remains_of_a_study_are_not_used(tmp_path, name):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("?")
+    with pytest.raises(ValueError, match="contains another study"):
+        compare(VIEWS, Y, **QUICK, out=tmp_path / "out")
+    assert (tmp_path / "out" / name).read_text() == "?"
+
+
+def test_other_files_do_not_matter(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    compare(VIEWS, Y, **QUICK, out=tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+class Killed(BaseException):
+    """Nothing catches it."""
+
+
+@pytest.mark.parametrize("step", ["run_study", "write_report"])
+def test_a_killed_second_study_leaves_nothing_of_the_first(out, tmp_path, monkeypatch, step):
+    before = files_of(out)
+
+    def kill(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_compare, step, kill)
+        with pytest.raises(Killed):
+            compare(VIEWS, Y, **OTHER, out=out, force=True)
+    assert files_of(tmp_path / "study.old-1") == before
+    run = read_run(out)
+    assert run.options.methods == ["Late fusion"]
+    assert not (out / "report.html").exists()
+    assert (out / "model.skops").exists() == (step == "write_report")
+    with pytest.raises(ValueError, match="contains another study"):
+        compare(VIEWS, Y, **QUICK, out=out)
+    if step == "write_report":
+        assert load_model(out).fingerprint == run.fingerprint
+        run.best = ""  # as if it had ended between the model and the run file
+        run.write(out)
+        with pytest.raises(ValueError, match=r"describes no model of run \w+; run the comparison"):
+            load_model(out)
+
+
+def test_predict_checks_that_model_and_run_belong_together(out, tmp_path, capsys):
+    assert load_model(out).method == "Concat"
+    run = read_run(out)
+    run.fingerprint = "another"
+    run.write(out)
+    for path in (out, out / "model.skops"):
+        with pytest.raises(SystemExit) as end:
+            main(["predict", str(path), "new.csv"])
+        assert end.value.code == 2
+        assert "does not belong to the comparison in" in capsys.readouterr().err
+    shutil.copy(out / "model.skops", tmp_path / "alone.skops")
+    assert load_model(tmp_path / "alone.skops").method == "Concat"
+
+
+def test_a_folder_that_cannot_be_renamed(out, monkeypatch):
+    run = read_run(out)
+    run.fingerprint = "another"
+    monkeypatch.chdir(out)
+    with pytest.raises(ValueError, match="cannot be set aside"):
+        claim_folder(Path(), run, force=True)
