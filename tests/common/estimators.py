@@ -121,9 +121,10 @@ NO_PROBABILITIES = [
     if type(model).__module__.split(".")[1:2] in (["kernel"], ["landmark"], ["margin"])
 ]
 
-# the intercept of a hinge loss need not be unique, so rounding moves it more than the others
-# and weights of kernels at a gap of 1e-9 are known to about its root
-TOLERANCE = {"SVM2KClassifier": 1e-5, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
+# the intercept of a hinge loss need not be unique, so rounding moves it more than the others (two
+# solutions whose objectives agree to 1e-12 of their value have had intercepts 1e-4 apart), and
+# weights of kernels at a gap of 1e-9 are known to about its root
+TOLERANCE = {"SVM2KClassifier": 1e-3, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
 
 # takes tables with categories and single missing cells
 TAKES_TABLES = ["ConsilienceClassifier"]
