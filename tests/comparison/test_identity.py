@@ -10,6 +10,7 @@ from benchmark.studies import run_in_process
 from consilience.benchmark.store import Store
 from consilience.cli import main
 from consilience.comparison.record import read_run
+from consilience.io import load, save
 
 N = 150
 FAST = ["--methods", "Concat", "--cv", "3", "--repeats", "1", "--jobs", "1", "--quiet"]
@@ -168,7 +169,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_dataframes(library):
+def test_dataframes(library, tmp_path):
     import polars as pl
     import pyarrow as pa
 
@@ -196,5 +197,7 @@ def test_dataframes(library):
     kept = compare(views, y.to_numpy(), keep=["taken"], **options)
     assert kept.data.widths == {"a": 5, "b": 4}
     assert np.mean(kept.best_estimator_.predict(views) == y) > 0.95
+    save(result.best_estimator_, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(views), predicted)
     with pytest.raises(ValueError, match="keep: no dataframe has the column 'nope'"):
         compare(views, y.to_numpy(), keep=["nope"], **options)

@@ -5,12 +5,14 @@ The only code that reads files of tables. It needs the extra ``tables``.
 
 from consilience.tables._arguments import FileArgument, parse_files, parse_views, read_tables
 from consilience.tables._files import Table, TableError, read_file
+from consilience.tables._frames import FeatureSelector
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
 from consilience.tables._roles import ColumnRole
 
 __all__ = [
     "ColumnRole",
+    "FeatureSelector",
     "FileArgument",
     "JoinedTables",
     "Table",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
+from consilience._model_types import model_type
 from consilience.tables._dates import to_days
 from consilience.tables._files import import_pyarrow
 from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role, inspect_column
@@ -100,6 +101,7 @@ def take_all_columns(estimator: BaseEstimator, roles: Sequence[ColumnRole]) -> B
     return make_pipeline(FeatureSelector(roles), estimator)
 
 
+@model_type("tables.FeatureSelector")
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Select the features of new dataframes by the roles of columns in a comparison.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._model_types import model_type
 from consilience.tables._dates import (
     is_compact_date,
     is_date_text,
@@ -53,6 +54,7 @@ class ColumnContent:
         return self.reason.startswith("identifier")
 
 
+@model_type("tables.ColumnRole")
 @dataclass(frozen=True)
 class ColumnRole:
     """Role of a column of a view: number, category, date, key, target, groups or left out."""
