@@ -1,8 +1,9 @@
 """Compare methods on data of your own: ranking, importance of views, report, and a fitted model.
 
 ``compare`` is the function to call, here and behind ``consilience compare``. ``inputs`` reads the
-data, ``study`` plans the fits and groups their results, ``record`` holds everything needed to
-repeat a run, ``report`` writes the page, and ``prediction`` applies the model to new files.
+data, ``study`` plans the fits and groups their results, ``ranking`` compares them with each other
+and with chance, ``record`` holds everything needed to repeat a run, ``folder`` keeps studies apart,
+``report`` writes the page, and ``prediction`` applies the model to new files.
 """
 
 try:
