@@ -82,7 +82,7 @@ ALLOWED = {
     "benchmark": ["_estimators", "datasets", "inspection", "methods", "tables", "views"],
     "comparison": ["_targets", "benchmark", "datasets", "io", "methods", "tables", "views"],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
-    "_binned_tree": ["_core", "_parameters", "_targets"],
+    "_binned_tree": ["_core", "_parameters", "_targets", "views"],
     # the other subpackages are named for type checkers only: test_import_is_light
     "__init__": [*FAMILIES, "_binned_tree", *LAZY_SUBPACKAGES, "views"],
 }

@@ -27,6 +27,7 @@ from consilience.cli.common import (
 from consilience.comparison._compare import (
     Execution,
     Plan,
+    claim_output,
     plan_comparison,
     read_methods,
     run_comparison,
@@ -129,11 +130,12 @@ def compare(
     }  # fmt: skip
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
+    follow = partial(run_with_progress, quiet=quiet)
+    execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow)
+    claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
-    follow = partial(run_with_progress, quiet=quiet)
     try:
-        execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow)
         result = run_comparison(plan, execution)
     except StoreError as error:
         raise ValueError(str(error)) from None

@@ -52,7 +52,15 @@ from consilience.methods import (
 from consilience.tables import TableModel
 from consilience.tables._frames import take_all_columns
 
-__all__ = ["Execution", "Plan", "compare", "plan_comparison", "read_methods", "run_comparison"]
+__all__ = [
+    "Execution",
+    "Plan",
+    "claim_output",
+    "compare",
+    "plan_comparison",
+    "read_methods",
+    "run_comparison",
+]
 
 
 def compare(
@@ -183,6 +191,7 @@ def compare(
         raise ValueError(f"out must be a folder, but {execution.out} is a file")
     for warning in plan.run.warnings:
         warnings.warn(warning, UserWarning, stacklevel=2)
+    claim_output(plan, execution)
     return run_comparison(plan, execution)
 
 
@@ -301,13 +310,18 @@ def plan_comparison(
     return Plan(run, data, own)
 
 
+def claim_output(plan: Plan, execution: Execution) -> None:
+    """Make sure that the output folder, if any, is there and belongs to this study."""
+    if execution.out is None:
+        return
+    old = claim_folder(execution.out, plan.run, force=execution.force)
+    if old is not None:
+        plan.run.notes.append(f"another study was set aside as {old}")
+
+
 def run_comparison(plan: Plan, execution: Execution) -> ComparisonResult:
     """Run the study, fit the best method to all samples, and write what was asked for."""
     out = execution.out
-    if out is not None:
-        old = claim_folder(out, plan.run, force=execution.force)
-        if old is not None:
-            plan.run.notes.append(f"another study was set aside as {old}")
     store = Store(":memory:" if out is None else out / STORE_FILE_NAME)
     try:
         return _run(plan, store, execution)

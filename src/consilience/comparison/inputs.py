@@ -61,6 +61,8 @@ def read_views(
     roles = frame_roles(data, keep)
     data = select_frame_features(data, roles)
     target = check_labels(y, len(data), "compare")
+    if len(np.unique(target)) < 2:
+        raise ValueError(f"y has only one class, {str(target[0])!r}; at least two are needed")
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (len(data),):
@@ -91,11 +93,12 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
     """Read and join files; the options are those of ``read_tables``."""
     joined = read_tables(files, **options)
     problem = Problem(joined.data, joined.target, groups=joined.groups)
+    names = {name: view.columns for name, view in joined.views.items()}
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
         views=joined.views,
-        notes=[*joined.notes, *leakage_notes(joined.data, joined.target)],
+        notes=[*joined.notes, *leakage_notes(joined.data, joined.target, names)],
         roles=joined.roles,
     )
     return ComparisonInput(

@@ -121,8 +121,6 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
     """Check that the samples allow the requested folds and metric; an error suggests others."""
     counts = dict(zip(run.data.classes, run.data.counts, strict=True))
     options = run.options
-    if len(counts) < 2:
-        raise ValueError(f"y has only one class, {next(iter(counts))!r}; at least two are needed")
     if find_metric(options.metric).two_classes_only and len(counts) > 2:
         raise ValueError(
             f"{options.metric} needs two classes, but there are {len(counts)}; use log_loss or "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,9 @@ class _Column:
         return f"{self.name!r} of view {self.view!r}"
 
 
-def leakage_notes(data: MultiViewData, y: np.ndarray) -> list[str]:
+def leakage_notes(
+    data: MultiViewData, y: np.ndarray, names: Mapping[str, Sequence[str] | None] | None = None
+) -> list[str]:
     """Name columns that contain the target, columns in two views, and constant views.
 
     Parameters
@@ -57,6 +59,8 @@ def leakage_notes(data: MultiViewData, y: np.ndarray) -> list[str]:
         The samples.
     y : ndarray of shape (n_samples,)
         Their labels.
+    names : dict of view -> list of str, optional
+        Names of the columns of views that are arrays; by default they are numbered.
 
     Returns
     -------
@@ -66,7 +70,7 @@ def leakage_notes(data: MultiViewData, y: np.ndarray) -> list[str]:
         rows = np.sort(np.random.default_rng(0).permutation(len(data))[:MAX_ROWS])
         data, y = data[rows], y[rows]
     labels = np.unique(y, return_inverse=True)[1]
-    columns = [column for column in _columns(data) if column.varies]
+    columns = [column for column in _columns(data, names or {}) if column.varies]
     copies = [column for column in columns if _is_copy(column, labels)]
     telling = _telling_columns([c for c in columns if c not in copies], labels)
     varying = {column.view for column in columns}
@@ -113,7 +117,7 @@ def _is_inspected(data: MultiViewData, name: str) -> bool:
     return data.kinds[name] == "features" and is_table
 
 
-def _columns(data: MultiViewData) -> Iterator[_Column]:
+def _columns(data: MultiViewData, names: Mapping[str, Sequence[str] | None]) -> Iterator[_Column]:
     """Columns as numbers, without the rows in which the view is missing; categories as codes."""
     for v, name in enumerate(data.view_names):
         if not _is_inspected(data, name):
@@ -122,6 +126,8 @@ def _columns(data: MultiViewData) -> Iterator[_Column]:
         view = sp.csc_array(view) if sp.issparse(view) else view
         for j in range(min(storage.n_columns(view), MAX_COLUMNS)):
             title, codes = _column(view, j)
+            given = names.get(name)
+            title = title if given is None else given[j]
             codes = np.where(absent, np.nan, codes)
             yield _Column(name, title, codes + 0.0)  # -0.0 equals 0.0
 

@@ -134,7 +134,7 @@ def test_predictions(tmp_path, name):
     problem = problem_of(["v", "w"], [name, "other"])
     model = TableModel(
         LateFusionClassifier().fit(problem.data, problem.target),
-        {"v": TableView([name, "b"], [], 2), "w": TableView(None, [], 2)},
+        {"v": TableView([name.strip(), "b"], [], 2), "w": TableView(None, [], 2)},
         "Late fusion",
         name,
     )
