@@ -46,6 +46,7 @@ def public_estimators():
 # not classifiers of several views: each has tests of its own
 OTHER_ESTIMATORS = [
     "BinnedTreeClassifier",
+    "FeatureSelector",
     "LandmarkProjector",
     "LaplacianCompletion",
     "ViewPreparer",
