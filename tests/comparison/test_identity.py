@@ -126,6 +126,18 @@ def test_predict_ignores_what_the_comparison_left_out(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_leaks_are_named_by_their_column(tmp_path, capsys):
+    rng = np.random.default_rng(5)
+    table = noise(0, 5)
+    is_ill = (table["y"] == "ill").astype(int)
+    late = is_ill + rng.uniform(0, 0.9, N)
+    table.assign(copy=is_ill, late=late).to_csv(tmp_path / "a.csv", index=False)
+    run_in_process("compare", tmp_path / "a.csv", "--target", "y", *FAST)
+    printed = capsys.readouterr().out
+    assert "note: 'copy' of view 'a' is a copy of the target" in printed
+    assert "note: 'late' of view 'a' alone tells the classes apart" in printed
+
+
 def test_a_shared_key_must_be_used(tmp_path, capsys):
     ids = [f"P{i}" for i in range(N)]
     for name, seed in (("a", 0), ("b", 1)):
