@@ -166,13 +166,15 @@ def _sensitivity(
 ) -> float:
     """Sensitivity where the ROC curve, linear between its points, has this specificity."""
     scores = output.positive_scores(positive)
-    fpr, tpr, _ = roc_curve(y == positive, scores, sample_weight=weight, drop_intermediate=False)
+    false_alarms, hits, _ = roc_curve(
+        y == positive, scores, sample_weight=weight, drop_intermediate=False
+    )
     limit = 1 - specificity + 1e-12  # so that 1 − 0.95 allows 1 of 20
-    i = int(np.flatnonzero(fpr <= limit)[-1])
-    if i + 1 == len(fpr):
-        return float(tpr[i])
-    share = (limit - fpr[i]) / (fpr[i + 1] - fpr[i])
-    return float(tpr[i] + share * (tpr[i + 1] - tpr[i]))
+    i = int(np.flatnonzero(false_alarms <= limit)[-1])
+    if i + 1 == len(false_alarms):
+        return float(hits[i])
+    share = (limit - false_alarms[i]) / (false_alarms[i + 1] - false_alarms[i])
+    return float(hits[i] + share * (hits[i + 1] - hits[i]))
 
 
 _ALL = (
