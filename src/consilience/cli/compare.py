@@ -29,9 +29,9 @@ from consilience.comparison._compare import (
     Plan,
     claim_output,
     plan_comparison,
-    read_methods,
     run_comparison,
 )
+from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files

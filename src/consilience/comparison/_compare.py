@@ -26,6 +26,7 @@ from consilience.benchmark.publish import raw_csv, write_file
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
@@ -44,9 +45,7 @@ from consilience.comparison.study import (
 from consilience.methods import (
     METHODS,
     Method,
-    find_methods,
     is_from_main,
-    method_from_estimator,
     with_own_methods,
 )
 from consilience.tables import TableModel
@@ -58,7 +57,6 @@ __all__ = [
     "claim_output",
     "compare",
     "plan_comparison",
-    "read_methods",
     "run_comparison",
 ]
 
@@ -208,56 +206,6 @@ def _check_settings(
         raise TypeError(f"tune must be True or False, got {tune!r}")
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget must be positive, got {time_budget!r}")
-
-
-def read_methods(methods: Any) -> list[Method]:
-    """Return the methods that the user means, with unique names."""
-    if methods is None:
-        return [method for method in METHODS.values() if method.in_default_selection]
-    if isinstance(methods, str):
-        if methods == "all":
-            return list(METHODS.values())
-        raise TypeError(f"methods must be a list or a dict, got {methods!r}; write [{methods!r}]")
-    if isinstance(methods, Mapping):
-        named = [_read_named(name, value) for name, value in methods.items()]
-    else:
-        named = [_read_unnamed(value) for value in methods]
-    if not named:
-        raise ValueError("methods is empty")
-    names = [method.name for method in named]
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if repeated:
-        raise ValueError(f"two methods are called {repeated[0]!r}; give names with a dict")
-    if CHANCE.name in names:
-        raise ValueError(f"{CHANCE.name!r} is the name of the chance level; call yours differently")
-    return named
-
-
-def _read_unnamed(value: Any) -> Method:
-    if isinstance(value, str):
-        return find_methods([value])[0]
-    if isinstance(value, Method):
-        return value
-    if isinstance(value, type):
-        raise TypeError(f"methods has the class {value.__name__}; write {value.__name__}()")
-    return _read_named(type(value).__name__, value)
-
-
-def _read_named(name: Any, value: Any) -> Method:
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"names of methods must be non-empty strings, got {name!r}")
-    if isinstance(value, str):
-        method = find_methods([value])[0]
-        if method.name != name:
-            raise ValueError(
-                f"{value!r} is the method {method.name!r} and keeps its name; it cannot be {name!r}"
-            )
-        return method
-    if name in METHODS:
-        raise ValueError(f"{name!r} is the name of a known method; call yours differently")
-    if isinstance(value, Method):
-        raise TypeError(f"method {name!r}: give a list of Method records, not a dict")
-    return method_from_estimator(name, value)
 
 
 @dataclass(frozen=True)
