@@ -135,17 +135,21 @@ def compare(
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
-    try:
-        result = run_comparison(plan, execution)
-    except StoreError as error:
-        raise ValueError(str(error)) from None
-    except KeyboardInterrupt:
-        message = "" if out is None else "; run the same command to continue"
-        print(f"consilience: stopped{message}", file=sys.stderr)
-        raise typer.Exit(1) from None
+    result = _run(plan, execution)
     _print_result(console, result, out)
     if result.best_method_ is None:
         raise typer.Exit(1)
+
+
+def _run(plan: Plan, execution: Execution) -> ComparisonResult:
+    try:
+        return run_comparison(plan, execution)
+    except StoreError as error:
+        raise ValueError(str(error)) from None
+    except KeyboardInterrupt:
+        message = "" if execution.out is None else "; run the same command to continue"
+        print(f"consilience: stopped{message}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
