@@ -56,7 +56,7 @@ KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "kernel": [PerView(StrOptions(set(KERNELS)), callable)],
     "gamma": [PerView(POSITIVE, StrOptions(set(GAMMAS)))],
     "degree": [POSITIVE],
-    "coef0": [Number(Real, None, None, closed="neither")],
+    "coef0": [Number(Real, -np.inf, np.inf, closed="neither")],
 }
 
 

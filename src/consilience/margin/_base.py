@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._folds import split_rows
+from consilience._kernel_views import KERNEL_PARAMETERS
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -25,11 +25,10 @@ from consilience._parameters import (
     POSITIVE,
     POSITIVE_INTEGER,
     VIEWS,
-    Number,
     PerView,
     StrOptions,
 )
-from consilience._solvers.kernels import GAMMAS, KERNELS
+from consilience._solvers.kernels import KERNELS
 from consilience._solvers.smo import MAX_ITER
 from consilience._solvers.solution import DualSolution, Solution
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
@@ -107,10 +106,8 @@ class MarginClassifier(MultiViewClassifier):
     _column_limits: dict[str, Any] = {"tol": 1e-9, "max_iter": 100}
     _kernel_limits: dict[str, Any] = {"tol": 1e-3, "max_iter": MAX_ITER}
     _parameter_constraints: dict[str, list[Any]] = {
+        **KERNEL_PARAMETERS,
         "kernel": [PerView(StrOptions({*KERNELS, "precomputed"}), callable)],
-        "gamma": [PerView(StrOptions(set(GAMMAS)), POSITIVE)],
-        "degree": [POSITIVE],
-        "coef0": [Number(Real, -np.inf, np.inf, closed="neither")],
         "cache_size": [POSITIVE],
         "solver": [StrOptions({"auto", "primal", "smo"})],
         "combine": [str],
@@ -142,15 +139,14 @@ class MarginClassifier(MultiViewClassifier):
         self._learned = data.present.any(axis=0)
         self._set_view_attributes(names, decisions, codes, signs, weight)
 
-    def _solve_columns(
-        self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
-    ) -> BinarySolution:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # of each method
 
-    def _solve_kernels(
-        self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
-    ) -> BinarySolution:
-        raise NotImplementedError
+        def _solve_columns(
+            self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+        ) -> BinarySolution: ...
+        def _solve_kernels(
+            self, design: KernelDesign, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int
+        ) -> BinarySolution: ...
 
     def _design(self, data: MultiViewData, weight: np.ndarray, n_problems: int) -> Any:
         """Columns of the views, or their kernels if one is not linear or the solver needs them."""
