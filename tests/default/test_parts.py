@@ -6,8 +6,9 @@ import scipy.linalg
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from consilience import MultiViewData
+from consilience import ConsilienceClassifier, MultiViewData
 from consilience._default import _forest, _kernel, _routing
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
@@ -89,6 +90,42 @@ def test_eigendecomposition_falls_back_to_other_drivers(monkeypatch, n_failures)
     again, other = eigen.symmetric_eigh(X @ X.T)
     np.testing.assert_allclose(again, values, atol=1e-10)
     np.testing.assert_allclose((other * again) @ other.T, (vectors * values) @ vectors.T, atol=1e-9)
+
+
+TEMPLATES = (
+    "patient number {i} came with a cough",
+    "case {i} case {i}",
+    "subject {i}",
+    "id {i} x",
+    "the {i} th sample has fever",
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("n", [50, 100])
+@pytest.mark.parametrize("token_pattern", [r"\w+", r"\w\w+"])
+def test_texts_from_a_template(template, n, token_pattern):
+    texts = [template.format(i=i) for i in range(n)]
+    X = TfidfVectorizer(token_pattern=token_pattern, dtype=np.float32).fit_transform(texts)
+    components = fit_components(X)
+    assert np.isfinite(components.apply(X)).all()
+    of_kernel = fit_kernel_components((X @ X.T).toarray())
+    assert np.isfinite(of_kernel.directions).all()
+    # in single precision LAPACK's fastest driver gives up on some of these
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    A = (X.T @ X).toarray() / n - np.outer(mean, mean)
+    values, vectors = eigen.symmetric_eigh(A, n_largest=20)
+    np.testing.assert_allclose(A @ vectors, vectors * values, atol=1e-6)
+
+
+def test_the_default_on_texts_from_a_template():
+    texts = [f"patient {i} has {'fever' if i % 2 else 'cough'}" for i in range(120)]
+    views = {
+        "text": TfidfVectorizer(dtype=np.float32).fit_transform(texts),
+        "other": np.random.RandomState(0).randn(120, 3),
+    }
+    model = ConsilienceClassifier(random_state=0).fit(views, np.arange(120) % 2)
+    assert model.score(views, np.arange(120) % 2) > 0.9
 
 
 def test_an_eigendecomposition_without_values_is_repeated(monkeypatch):

@@ -25,7 +25,7 @@ N_TRAIN, N_TEST, WIDTHS = 72, 18, {"a": 5, "b": 4, "c": 6}
 OUTPUTS = ("decision_function", "predict_proba")
 CASES = ("dense", "sparse", "missing", "weights", "kernel", "blocks")
 TAKES_BLOCKS = {
-    "MVLSVMClassifier": MVLSVMClassifier(n_landmarks=20, random_state=0),
+    "MVLSVMClassifier": MVLSVMClassifier(n_landmarks=20, gamma="auto", random_state=0),
     "SMVMEDClassifier": SMVMEDClassifier(),
 }
 
@@ -62,14 +62,17 @@ def estimators_of(case):
     if case == "blocks":
         return TAKES_BLOCKS
     models = PRECOMPUTED if case == "kernel" else CLASSIFIERS
-    return {name: _with_usual_folds(model) for name, model in models.items()}
+    return {name: _with_frozen_settings(model) for name, model in models.items()}
 
 
-def _with_usual_folds(model):
-    """The common tests use two folds where the numbers were computed with more."""
-    if "cv" not in model.get_params(deep=False):
-        return model
-    return clone(model).set_params(cv=3 if "cs" in model.get_params() else type(model)().cv)
+def _with_frozen_settings(model):
+    """The settings the numbers were computed with, where the common tests have others."""
+    params = model.get_params(deep=False)
+    if isinstance(model, MVLSVMClassifier):
+        return clone(model).set_params(gamma="auto")
+    if "cv" in params:
+        return clone(model).set_params(cv=3 if "cs" in params else type(model)().cv)
+    return model
 
 
 def classifier_outputs(model, case):
@@ -90,7 +93,7 @@ def other_outputs():
     data, y, _, test = make_case("dense")
     views = data.to_array(), test.to_array()
     tree = BinnedTreeClassifier(max_depth=4, random_state=0).fit(views[0], y)
-    projector = LandmarkProjector(n_landmarks=10, random_state=0).fit(data)
+    projector = LandmarkProjector(n_landmarks=10, gamma="auto", random_state=0).fit(data)
     kernels = make_case("kernel")[0]
     present = make_case("missing")[0].present
     holed = MultiViewData(

@@ -30,7 +30,7 @@ def landmarks(g):
 
 
 def test_similarities(g):
-    projector = LandmarkProjector(landmarks=landmarks(g)).fit(views(g, "train"))
+    projector = LandmarkProjector(landmarks=landmarks(g), gamma="auto").fit(views(g, "train"))
     np.testing.assert_allclose(projector.transform(views(g, "train")), g["M"], atol=1e-12)
     np.testing.assert_allclose(projector.transform(views(g, "test")), g["M_test"], atol=1e-12)
     np.testing.assert_allclose(projector.transform(landmarks(g)), g["P"], atol=1e-12)
@@ -47,7 +47,9 @@ def test_similarities(g):
     ],
 )
 def test_free_intercept(g, loss, solver):
-    model = MVLSVMClassifier(landmarks=landmarks(g), C=float(g["c"]), loss=loss, solver=solver)
+    model = MVLSVMClassifier(
+        landmarks=landmarks(g), gamma="auto", C=float(g["c"]), loss=loss, solver=solver
+    )
     model.fit(views(g, "train"), g["y_train"])
     np.testing.assert_allclose(model.coef_, g[f"{loss}_regb0_coef"], **CLOSE)
     np.testing.assert_allclose(model.intercept_, g[f"{loss}_regb0_intercept"], **CLOSE)

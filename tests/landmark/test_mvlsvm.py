@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import laplacian_kernel as laplacian
 
 from common.carriers import carriers
 from consilience import MultiViewData
-from consilience.datasets import make_multiview_classification
+from consilience.datasets import load_digits_views, make_multiview_classification
 from consilience.landmark import LandmarkProjector, MVLSVMClassifier
 from consilience.landmark._bound import hoeffding_interval, stability_bound
 from reference.landmark import similarities
@@ -49,7 +49,7 @@ def test_order_of_views_permutes_blocks(landmarks, missing):
 def test_similarities_are_what_they_are_said_to_be():
     data, _ = problem(n_samples=40)
     chosen = data[[3, 7, 11]]
-    M = LandmarkProjector(landmarks=chosen).fit(data).transform(data)
+    M = LandmarkProjector(landmarks=chosen, gamma="auto").fit(data).transform(data)
     Xs, Zs = ([X for _, X in d.items()] for d in (data, chosen))
     np.testing.assert_allclose(M, similarities(Xs, Zs, [0.1] * 3), atol=1e-12)
 
@@ -120,7 +120,8 @@ def test_pairwise_views(kind, landmarks, missing):
         present=data.present,
     )
     train, test = np.arange(100), np.arange(100, 150)
-    model = MVLSVMClassifier(20, landmarks=landmarks, random_state=0).fit(pairs[train], y[train])
+    model = MVLSVMClassifier(20, landmarks=landmarks, gamma="auto", random_state=0)
+    model.fit(pairs[train], y[train])
     assert model.coef_.shape == (3, 40)
     assert model.score(pairs[test], y[test]) > 0.6
     if kind == "distance" and missing == 0:
@@ -238,6 +239,22 @@ def test_values_that_overflow(landmarks):
         model.fit([sp.csr_array(sparse), data["view1"]], y)
     with pytest.raises(ValueError, match=r"view 'view0' has values too large.*StandardScaler"):
         MVLSVMClassifier(10, kernel="linear", landmarks=huge).fit(huge, y)
+
+
+def test_default_gamma_suits_unscaled_views():
+    digits = load_digits_views()
+    views = {name: X * 100 for name, X in digits.data.items()}
+    train, test = slice(0, 1000), slice(1000, None)
+    accuracy = {}
+    for gamma in ("auto", "median"):
+        model = MVLSVMClassifier(50, gamma=gamma, random_state=0)
+        model.fit({name: X[train] for name, X in views.items()}, digits.target[train])
+        accuracy[gamma] = model.score(
+            {name: X[test] for name, X in views.items()}, digits.target[test]
+        )
+    assert accuracy["auto"] < 0.5  # similarities of unscaled columns are all 0
+    assert accuracy["median"] > 0.9
+    assert MVLSVMClassifier().gamma == LandmarkProjector().gamma == "median"
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble, np.int8, bool])

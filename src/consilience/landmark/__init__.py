@@ -12,7 +12,7 @@ METHODS = (
         "MVL-SVM",
         "linear SVM on similarities of scaled views to 100 landmarks each",
         "Zantedeschi et al. 2018",
-        lambda random_state: MVLSVMClassifier(random_state=random_state),
+        lambda random_state: MVLSVMClassifier(gamma="auto", random_state=random_state),
         {"C": [10.0, 100.0, 1000.0, 10000.0]},
         preparation="variance",
         in_default_selection=True,

@@ -33,6 +33,7 @@ class FeatureLandmarks:
         self.name, self.rows = name, present_rows(data, name)
         self.X = data[name] if len(self.rows) == len(data) else data[name][self.rows]
         self.weight = weight[self.rows]
+        self._check_magnitude()
         self.spec = replace(spec, gamma=feature_gamma(spec.gamma, self.X, self.weight, name))
 
     def all_candidates(self, limit: int) -> np.ndarray | None:
@@ -41,7 +42,6 @@ class FeatureLandmarks:
 
     def centres(self, n_landmarks: int, rng: np.random.RandomState) -> np.ndarray:
         """Centres of k-means, n_landmarks x d."""
-        self._check_magnitude()
         return kmeans_centres(self.X, n_landmarks, self.weight, rng)
 
     def kernel_against(self, landmarks: np.ndarray) -> ViewKernel:

@@ -67,10 +67,11 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     kernel : str, callable or dict of view -> these, default="rbf"
         "rbf", "laplacian", "chi2", "cosine", "linear", "poly", "sigmoid", or a function of two
         matrices; not used for kernel and distance views.
-    gamma : float, "auto", "scale", "median" or dict of view -> these, default="auto"
-        Coefficient of the kernel; "auto" is 1 / number of columns, good for scaled columns.
-        Distance views become exp(−gamma D), where "auto" is 1 / mean of D over the training
-        samples.
+    gamma : float, "auto", "scale", "median" or dict of view -> these, default="median"
+        Coefficient of the kernel; "median" is 1 / median squared distance between training
+        samples, which needs no scaling of the views, "scale" 1 / (number of columns x variance),
+        and "auto", the value of the paper, 1 / number of columns, for scaled columns. Distance
+        views become exp(−gamma D), where gamma is 1 / median or, for the other two, 1 / mean of D.
     C : float, default=1000.0
         Weight of the mean loss against ½|θ|²; the c of the paper.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
@@ -168,7 +169,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         *,
         landmarks: Any = "kmeans",
         kernel: Any = "rbf",
-        gamma: Any = "auto",
+        gamma: Any = "median",
         C: float = 1000.0,
         loss: str = "squared_hinge",
         fit_intercept: bool = True,

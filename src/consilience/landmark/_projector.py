@@ -39,9 +39,11 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
     kernel : str, callable or dict of view -> these, default="rbf"
         "rbf", "laplacian", "chi2", "cosine", "linear", "poly", "sigmoid", or a function of two
         matrices; not used for kernel and distance views.
-    gamma : float, "auto", "scale", "median" or dict of view -> these, default="auto"
-        Coefficient of the kernel; "auto" is 1 / number of columns. Distance views become
-        exp(−gamma D), where "auto" is 1 / mean of D over the training samples.
+    gamma : float, "auto", "scale", "median" or dict of view -> these, default="median"
+        Coefficient of the kernel; "median" is 1 / median squared distance between training
+        samples, "scale" 1 / (number of columns x variance) and "auto" 1 / number of columns, for
+        scaled columns. Distance views become exp(−gamma D), where gamma is 1 / median or, for the
+        other two, 1 / mean of D.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     random_state : int, RandomState or None, default=None
@@ -95,7 +97,7 @@ class LandmarkProjector(TransformerMixin, BaseEstimator):
         *,
         landmarks: Any = "kmeans",
         kernel: Any = "rbf",
-        gamma: Any = "auto",
+        gamma: Any = "median",
         views: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -164,8 +164,9 @@ class AMVMEDClassifier(MarginClassifier):
     {kernel_parameters}
     {solver}
     combine : "mean", "best" or the name of a view, default="mean"
-        The mean of the views' decisions weighted by rho, the decision of the view that is best
-        in 5-fold cross-validation, or that of a given view (the mean where it is missing).
+        The mean of the views' decisions weighted by rho; the best of that mean and of every single
+        view in 5-fold cross-validation; or the decision of a given view. Where the view that
+        decides is missing, the mean of the others does.
     {tol}
     {max_iter}
     {views}

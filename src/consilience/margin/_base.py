@@ -262,7 +262,7 @@ class MarginClassifier(MultiViewClassifier):
         self.best_view_: str | None = None
         if self.combine == "best":
             self.view_scores_ = self._accuracies(decisions, codes, weight)
-            self.best_view_ = names[int(self.view_scores_.argmax())]
+            self.best_view_ = self._choose_view(names, decisions, codes, weight)
         elif self.combine != "mean":
             self.best_view_ = self.combine
         if self.best_view_ is None:
@@ -270,6 +270,19 @@ class MarginClassifier(MultiViewClassifier):
             self.view_weights_ = view_contributions(shares[:, None] * decisions, signs, weight)
         else:
             self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
+
+    def _choose_view(
+        self, names: Sequence[str], decisions: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> str | None:
+        """The view that decides best, or None if the mean is at least as accurate as any view."""
+        shares = self._shares(len(names))
+        candidates = [None, *range(len(names))]
+        scores = [
+            accuracy(combine_views(decisions, shares, chosen), codes, weight)
+            for chosen in candidates
+        ]
+        best = candidates[int(np.argmax(scores))]
+        return None if best is None else names[best]
 
     def _accuracies(
         self, decisions: np.ndarray, codes: np.ndarray, weight: np.ndarray

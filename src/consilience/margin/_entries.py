@@ -30,8 +30,9 @@ ENTRIES = {
     """,
     "combine": """
         combine : "mean", "best" or the name of a view, default="mean"
-            The mean of the views' decisions, the decision of the view that is best in 5-fold
-            cross-validation, or that of a given view (the mean of the others where it is missing).
+            The mean of the views' decisions; the best of that mean and of every single view in
+            5-fold cross-validation; or the decision of a given view. Where the view that decides
+            is missing, the mean of the others does.
     """,
     "tol": """
         tol : float or None, default=None
@@ -62,9 +63,10 @@ ENTRIES = {
     """,
     "view_attributes": """
         best_view_ : str or None
-            The view that decides, if a single one does.
+            The view that decides; None if the mean of all views does.
         view_scores_ : ndarray of shape (n_views,)
-            Accuracies in cross-validation; only for ``combine="best"``.
+            Accuracy of every view in cross-validation, on the rows that have it; only for
+            ``combine="best"``.
         view_weights_ : ndarray of shape (n_views,)
             Share of each view in what the views add to the margins over a constant decision; 1 for
             a view that decides alone.

@@ -76,8 +76,8 @@ class SMVMEDClassifierCV(MarginClassifier):
         "newton" works on the columns of linear kernels, "smo" on any kernels; "auto" chooses
         "smo" if a kernel is not linear.
     combine : "mean", "best" or the name of a view, default="mean"
-        How the views' decisions become one, as in SMVMEDClassifier. For "best" the view is
-        chosen after c and alpha, which are chosen by the mean.
+        How the views' decisions become one, as in SMVMEDClassifier. For "best" the choice
+        between the mean and a view comes after that of c and alpha, which are chosen by the mean.
     tol : float or None, default=None
         Residual of the optimality conditions to reach, as in SMVMEDClassifier; None means 1e-8,
         for SMO 1e-3.
