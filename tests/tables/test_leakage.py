@@ -44,6 +44,21 @@ def test_a_column_that_tells_the_classes_apart(n_classes):
     assert notes[0].startswith("'5' of view 'b' alone tells the classes apart")
 
 
+@pytest.mark.parametrize("kind", ["text", "number"])
+def test_a_column_that_names_patients(kind):
+    number = np.repeat(np.random.default_rng(3).permutation(40), 5)
+    y = np.random.default_rng(4).integers(0, 2, 40)[number]
+    patient = number if kind == "number" else [f"P{i:02d}" for i in number]
+    data = MultiViewData({"a": frame(patient=patient), "b": noise(1)})
+    (note,) = leakage_notes(data, y)
+    assert note.startswith("'patient' of view 'a' has one class for each of its values; if it")
+    assert leakage_notes(MultiViewData(dict(data.items()), groups=number), y) == []
+    # labels that vary within patients, and counts, are no reason for a note
+    assert leakage_notes(data, labels()) == []
+    counts = np.random.default_rng(5).poisson(20 + 10 * y)
+    assert leakage_notes(MultiViewData({"a": frame(count=counts)}), y) == []
+
+
 def test_useful_columns_are_no_leaks():
     from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 

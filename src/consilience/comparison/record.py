@@ -83,11 +83,11 @@ class DataSummary(Struct, forbid_unknown_fields=True):
 
     @property
     def is_imbalanced(self) -> bool:
-        """Whether the rarest of two classes has less than 20 % of the samples.
+        """Whether the rarest class has less than 20 % of the samples.
 
-        With more classes, it is less than 40 % of what it would have in balanced classes.
+        With more than three classes, less than 60 % of what it would have in balanced classes.
         """
-        return min(self.counts) / sum(self.counts) < 0.4 / len(self.counts)
+        return min(self.counts) / sum(self.counts) < min(0.2, 0.6 / len(self.counts))
 
     @property
     def has_pairwise_views(self) -> bool:

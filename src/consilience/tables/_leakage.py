@@ -1,4 +1,4 @@
-"""Hints at leakage: columns that contain the target, or that occur in two views."""
+"""Hints at leakage: columns that contain the target, name groups, or occur in two views."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ MAX_NAMED_COLUMNS = 5
 N_FOLDS = 3
 MIN_ROWS = 30  # fewer rows are told apart by chance
 MIN_SCORE = 0.99  # balanced accuracy of a column that tells the classes apart
+MIN_GROUPS = 10  # repeated values of a column that may name groups
+MIN_PURE_SHARE = 0.95  # of these values, with rows of one class only
+MIN_PURE_EXCESS = 5  # such values above what chance would give
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class _Column:
 def leakage_notes(
     data: MultiViewData, y: np.ndarray, names: Mapping[str, Sequence[str] | None] | None = None
 ) -> list[str]:
-    """Name columns that contain the target, columns in two views, and constant views.
+    """Name columns that contain the target or name groups, columns in two views, constant views.
 
     Parameters
     ----------
@@ -73,11 +76,18 @@ def leakage_notes(
     columns = [column for column in _columns(data, names or {}) if column.varies]
     copies = [column for column in columns if _is_copy(column, labels)]
     telling = _telling_columns([c for c in columns if c not in copies], labels)
+    named = [*copies, *telling]
+    groups = [] if data.groups is not None else _group_columns(columns, labels, named)
     varying = {column.view for column in columns}
     constant = [n for n in data.view_names if _is_inspected(data, n) and n not in varying]
     return [
         *_name_columns(copies, "is a copy of the target: each value means one class"),
         *_name_columns(telling, "alone tells the classes apart; is it known before the label?"),
+        *_name_columns(
+            groups,
+            "has one class for each of its values; if it identifies patients or the like, use it "
+            "as groups, not as a feature",
+        ),
         *_name_duplicates(columns),
         *(f"view {name!r} is constant and contains no information" for name in constant),
     ]
@@ -109,6 +119,32 @@ def _telling_columns(columns: list[_Column], labels: np.ndarray) -> list[_Column
     scores = [_binned_score(column.values, labels) for column in columns]
     order = np.argsort(scores, kind="stable")[::-1][:MAX_CROSS_VALIDATED]
     return [columns[i] for i in order if scores[i] >= MIN_SCORE and _tells(columns[i], labels)]
+
+
+def _group_columns(
+    columns: list[_Column], labels: np.ndarray, named: list[_Column]
+) -> list[_Column]:
+    """Columns whose values repeat within one class only, as ids of patients do."""
+    return [column for column in columns if column not in named and _names_groups(column, labels)]
+
+
+def _names_groups(column: _Column, labels: np.ndarray) -> bool:
+    known = column.is_known
+    values, y = column.values[known], labels[known]
+    if (values != np.floor(values)).any():
+        return False
+    codes, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    repeated = sizes > 1
+    if repeated.sum() < MIN_GROUPS:
+        return False
+    n_classes = labels.max() + 1
+    table = np.bincount(codes * n_classes + y, minlength=len(sizes) * n_classes)
+    is_pure = table.reshape(-1, n_classes).max(axis=1) == sizes
+    shares = np.bincount(y) / len(y)
+    n_pure, by_chance = is_pure[repeated].sum(), (shares[:, None] ** sizes[repeated]).sum()
+    return bool(
+        n_pure >= MIN_PURE_SHARE * repeated.sum() and n_pure - by_chance >= MIN_PURE_EXCESS
+    )
 
 
 def _is_inspected(data: MultiViewData, name: str) -> bool:
