@@ -215,7 +215,8 @@ class ConsilienceClassifier(MultiViewClassifier):
                 self.member_names_, self.member_weights_, self.member_scores_, strict=True
             )
         ]
-        return Explanation(members, explain_views(self._members[0], self.view_scores_))
+        views = {view["view"]: view for view in explain_views(self._members[0])}
+        return Explanation(members, [views[name] for name in self.view_names_])
 
     def member_decision_function(self, X: Any) -> np.ndarray:
         """Scores of each member alone, before they are pooled.
@@ -254,6 +255,7 @@ class ConsilienceClassifier(MultiViewClassifier):
             check_groups_for_folds(codes, data.groups, self.classes_, N_FOLDS)
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
+        data = self._in_name_order(data)
         if labelled.all():
             deadline = make_deadline(self.time_budget)
             with Progress(self, n_tasks) as progress:
@@ -346,8 +348,10 @@ class ConsilienceClassifier(MultiViewClassifier):
             [mapped.filled],
             "fit kernel",
         )
-        kernel, scores, self.view_scores_ = fitted
-        self.view_weights_ = kernel.view_weights / kernel.view_weights.sum()
+        kernel, scores = fitted
+        position = [data.view_names.index(name) for name in self.view_names_]
+        self.view_scores_ = kernel.view_scores[position]
+        self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
         for (name, blocks), own_seeds in zip(
@@ -372,6 +376,10 @@ class ConsilienceClassifier(MultiViewClassifier):
             self.member_names_.append(name)
         return np.stack(oof_scores)
 
+    def _in_name_order(self, data: MultiViewData) -> MultiViewData:
+        """The views ordered by name, so that results do not depend on their order in the input."""
+        return data.select(sorted(self.view_names_))
+
     def _tree_columns(self, mapped: Mapped, data: MultiViewData) -> dict[str, list[Any]]:
         """Member name -> columns of each view that its forest sees (None where there are none)."""
         return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
@@ -384,6 +392,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         return out + self._bias
 
     def _member_scores(self, data: MultiViewData) -> np.ndarray:
+        data = self._in_name_order(data)
         mapped = self._columns.apply(data)
         blocks = self._tree_columns(mapped, data)
         out = [self._members[0].predict(data, mapped.filled)]

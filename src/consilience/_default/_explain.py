@@ -25,7 +25,7 @@ class Explanation:
         return f"{_table(self.members)}\n\n{_table(self.views)}"
 
 
-def explain_views(kernel: KernelMember, alone: np.ndarray) -> list[dict[str, Any]]:
+def explain_views(kernel: KernelMember) -> list[dict[str, Any]]:
     """For each view its weight, what it explains alone, and what it adds to the other views.
 
     "alone" and "adds" are shares of the labels' variance that the kernel member explains in rows
@@ -45,7 +45,7 @@ def explain_views(kernel: KernelMember, alone: np.ndarray) -> list[dict[str, Any
             {
                 "view": view.name,
                 "weight": float(weights[v]),
-                "alone": float(alone[v]),
+                "alone": float(kernel.view_scores[v]),
                 "adds": float(everything - without) if v in Ds else 0.0,
             }
         )

@@ -82,12 +82,14 @@ def combine(
 class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the reference set.
 
-    ``coef`` and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
+    ``view_scores`` are the shares of the labels' variance that the views explain alone. ``coef``
+    and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
     those of the reference rows, from which the coefficients for other patterns follow. ``folds``
     are those by which they were left out, None for one row at a time.
     """
 
     reference_set: ReferenceSet
+    view_scores: np.ndarray
     view_weights: np.ndarray
     view_penalties: np.ndarray
     width: float
@@ -148,8 +150,8 @@ def fit_kernel_member(
     weight: np.ndarray,
     prior: np.ndarray,
     folds: np.ndarray | None = None,
-) -> tuple[KernelMember, np.ndarray, np.ndarray]:
-    """Return the member, its left-out scores (n x K), and what each view explains alone.
+) -> tuple[KernelMember, np.ndarray]:
+    """Return the member and its left-out scores (n x K).
 
     Parameters
     ----------
@@ -204,6 +206,7 @@ def fit_kernel_member(
         fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight, folds)
     member = KernelMember(
         reference_set=reference_set,
+        view_scores=explained,
         view_weights=view_weights,
         view_penalties=penalties,
         width=width,
@@ -214,7 +217,7 @@ def fit_kernel_member(
         weight=part_weight,
         folds=part_folds,
     )
-    return member, fit.left_out + prior, explained
+    return member, fit.left_out + prior
 
 
 def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:

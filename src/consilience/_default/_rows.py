@@ -1,13 +1,17 @@
 """Training rows merged and ordered, and rows grouped by the views they have.
 
 Equal rows with equal labels (of the same group, if there are groups) become one row with the sum of
-their weights, so that a row left out is left out with its copies. The rows are ordered by a hash of
-their values: the same for any order or repetition of the input, and as good as random for folds and
-landmarks.
+their weights, so that a row left out is left out with its copies.
+
+Folds, landmarks and samples follow the order of the rows, which must not depend on how the data are
+presented: it is that of a random projection of the scaled columns, shuffled. Rows in another order,
+columns in other units, single precision or rounding change it not at all or exchange a few rows
+that are neighbours in the projection, whereas a hash of the values would shuffle everything.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +21,10 @@ import scipy.sparse as sp
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["group_by_pattern", "merge_rows"]
+__all__ = ["group_by_pattern", "merge_rows", "project_rows"]
+
+CHUNK_ROWS = 4096
+TINY = 1e-300
 
 
 def merge_rows(
@@ -30,7 +37,40 @@ def merge_rows(
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.any([np.diff(values[order]) != 0 for values in (keys, codes, groups)], axis=0)
     starts = np.flatnonzero(first)
-    return order[starts], np.add.reduceat(weight[order], starts)
+    rows, totals = order[starts], np.add.reduceat(weight[order], starts)
+    by_projection = np.lexsort((rows, groups[rows], codes[rows], project_rows(data[rows])))
+    shuffled = by_projection[np.random.RandomState(0).permutation(len(rows))]
+    return rows[shuffled], totals[shuffled]
+
+
+def project_rows(data: MultiViewData) -> np.ndarray:
+    """A random projection of the columns, divided by their largest values; absent values are 0."""
+    out = np.zeros(len(data))
+    for name in sorted(data.view_names):
+        if data.kinds[name] == "features":
+            v = data.view_names.index(name)
+            directions = np.random.RandomState(zlib.crc32(name.encode()))
+            part = _project(data[name], directions.standard_normal(data[name].shape[1]))
+            out += np.where(data.present[:, v], part, 0.0)
+    return out
+
+
+def _project(X: Any, direction: np.ndarray) -> np.ndarray:
+    if sp.issparse(X):
+        X = sp.csr_array(X, dtype=np.float64)
+        values = np.nan_to_num(X.data)
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, X.indices, np.abs(values))
+        values = values / largest[X.indices].clip(TINY) * direction[X.indices]
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(rows, weights=values, minlength=X.shape[0])
+    largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0)).astype(np.float64)
+    largest = np.fmax(largest, TINY)
+    out = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        out[rows] = np.nan_to_num(np.asarray(X[rows], dtype=np.float64) / largest) @ direction
+    return out
 
 
 def group_by_pattern(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -63,8 +103,8 @@ def _hash(X: Any) -> np.ndarray:
         np.add.at(out, rows, _bits(X.data) * odd[X.indices])
         return out
     out = np.empty(n, dtype=np.uint64)
-    for start in range(0, n, 4096):
-        block = slice(start, start + 4096)
+    for start in range(0, n, CHUNK_ROWS):
+        block = slice(start, start + CHUNK_ROWS)
         out[block] = (_bits(X[block]) * odd).sum(axis=1, dtype=np.uint64)
     return out
 

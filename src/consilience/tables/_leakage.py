@@ -142,9 +142,7 @@ def _names_groups(column: _Column, labels: np.ndarray) -> bool:
     is_pure = table.reshape(-1, n_classes).max(axis=1) == sizes
     shares = np.bincount(y) / len(y)
     n_pure, by_chance = is_pure[repeated].sum(), (shares[:, None] ** sizes[repeated]).sum()
-    return bool(
-        n_pure >= MIN_PURE_SHARE * repeated.sum() and n_pure - by_chance >= MIN_PURE_EXCESS
-    )
+    return bool(n_pure >= MIN_PURE_SHARE * repeated.sum() and n_pure - by_chance >= MIN_PURE_EXCESS)
 
 
 def _is_inspected(data: MultiViewData, name: str) -> bool:
