@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,12 +116,12 @@ def check_values(
     kinds: tuple[str, ...],
     method: str,
     *,
-    allow_nan: bool = False,
+    nan_views: Collection[str] = (),
     check_finite: bool = True,
 ) -> MultiViewData:
     """Validate the values of all views: numeric, finite and of a supported kind.
 
-    Values of missing views are never read. With ``allow_nan`` individual values may be NaN.
+    Values of missing views are never read. In ``nan_views`` single values may be NaN.
     """
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
@@ -140,7 +141,7 @@ def check_values(
             continue
         views[name] = storage.to_numeric(data[name], name)
         if check_finite:
-            non_finite = storage.first_non_finite(views[name], present, allow_nan)
+            non_finite = storage.first_non_finite(views[name], present, name in nan_views)
             if non_finite is not None:
                 _raise_non_finite(name, *non_finite)
     return data._replace(views)
