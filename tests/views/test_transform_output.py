@@ -105,8 +105,9 @@ def test_a_pipeline_predicts_the_same_from_frames_and_arrays():
     np.testing.assert_allclose(from_frames, from_arrays)
 
 
-def test_a_view_that_is_absent_stays_missing():
-    step = ViewTransformer(StandardScaler()).fit(FRAMES)
+@pytest.mark.parametrize("transformer", [StandardScaler(), "passthrough"], ids=str)
+def test_a_view_that_is_absent_stays_missing(transformer):
+    step = ViewTransformer(transformer).fit(FRAMES)
     for transform in (None, "pandas"):
         out = step.set_output(transform=transform).transform({"b": FRAMES["b"]})
         assert out.present.tolist() == [[False, True]] * 6

@@ -187,7 +187,7 @@ class ViewTransformer(BaseViewTransformer, PerViewParams):
             return output
         requested = self._requested_container()
         if requested in ("pandas", "polars"):
-            _check_dense(output, name)
+            output = _to_dense(output, data, name)
             columns = self._find_columns(name, output) or default_columns(output.shape[1])
             output = to_dataframe(output, requested, columns)
         elif requested is None and storage.is_dataframe(view) and isinstance(output, np.ndarray):
@@ -215,12 +215,16 @@ class ViewTransformer(BaseViewTransformer, PerViewParams):
         return own if own is not None or everywhere == "default" else everywhere
 
 
-def _check_dense(output: Any, name: str) -> None:
-    if sp.issparse(output):
+def _to_dense(output: Any, data: MultiViewData, name: str) -> Any:
+    """Return the output; NaN for a view that is missing in all rows, an error if it is sparse."""
+    if not sp.issparse(output):
+        return output
+    if data.present[:, data.view_names.index(name)].any():
         raise ValueError(
             f"view {name!r} is sparse, which dataframes do not support; use "
             "set_output(transform='default') or a transformer with dense output"
         )
+    return np.full(output.shape, np.nan)
 
 
 @model_type("views.flatten")
