@@ -121,7 +121,7 @@ def test_full_disk_is_one_line(capsys, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
 
-    monkeypatch.setattr("consilience.cli.suites.write_file", full)
+    monkeypatch.setattr("consilience.cli.suites.write_atomically", full)
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
     code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
     assert code == 2

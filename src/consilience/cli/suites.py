@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import plan, select_tasks
-from consilience.benchmark.publish import raw_csv, write_file, write_results
+from consilience.benchmark.publish import raw_csv, write_results
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -80,7 +81,7 @@ def bench(
         collected = collect_results(tasks, store.records())
         runners = {record.runner for record in collected.records}
         environments = [env for runner, env in store.environments().items() if runner in runners]
-    write_file(out / "results.csv", raw_csv(collected))
+    write_atomically(out / "results.csv", raw_csv(collected))
     for folder in [out] + ([results] if results else []):
         written = write_results(study, collected, environments, folder, notes)
     console = Console()

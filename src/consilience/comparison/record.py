@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.protocol import Folds, Given
-from consilience.benchmark.publish import write_file
 
 __all__ = [
     "ColumnGroup",
@@ -204,7 +204,7 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     def write(self, folder: Path) -> None:
         """Write ``run.toml`` completely or not at all."""
         text = msgspec.toml.encode(self).decode()
-        write_file(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
+        write_atomically(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
 
 
 def read_run(folder: Path) -> Run:
