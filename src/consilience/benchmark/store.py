@@ -91,9 +91,9 @@ class Store:
         self._runner: int | None = None
         self._pid = os.getpid()
         with self._database_errors():
-            self._open()
+            self._connect()
 
-    def _open(self) -> None:
+    def _connect(self) -> None:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             self._prepare()
@@ -106,7 +106,7 @@ class Store:
         _INHERITED.append(self._db)  # closing it here would release locks of the other process
         self._pid, was_registered = os.getpid(), self._runner is not None
         self._runner = None
-        self._open()
+        self._connect()
         if was_registered:
             self.register_runner()
 
@@ -308,8 +308,11 @@ class Store:
 
 def _to_record(row: tuple) -> Record:
     key, task_json, outcome_json, started, seconds, runner = row
-    task = msgspec.json.decode(task_json, type=Task)
-    outcome = msgspec.convert(json.loads(outcome_json), type=Outcome)
+    try:
+        task = msgspec.json.decode(task_json, type=Task)
+        outcome = msgspec.convert(json.loads(outcome_json), type=Outcome)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise StoreError(f"the stored result {key} is damaged: {error}; use a new folder") from None
     return Record(key, task, outcome, started, seconds, runner)
 
 

@@ -23,7 +23,13 @@ from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
-from consilience.cli.common import Quiet, check_seed_and_jobs, make_folder, make_importable
+from consilience.cli.common import (
+    Quiet,
+    check_positive,
+    check_seed_and_jobs,
+    make_folder,
+    make_importable,
+)
 
 __all__ = ["bench", "list_suites"]
 
@@ -62,6 +68,8 @@ def bench(
         make_importable(Path(suite).parent)
     study = load_suite(suite)
     check_seed_and_jobs(study.seed, jobs)
+    check_positive("--timeout", timeout)
+    check_positive("--memory", memory)
     tasks, notes = plan(study)
     tasks = select_tasks(tasks, only or [])
     notes += [f"only {part}" for part in only or []]
