@@ -320,6 +320,9 @@ def edited_parquet():
     ):
         yield parquet_bytes(pa.table({"x": column, **labels}))
         yield parquet_bytes(pa.table({"x": LABELS, "y": column}))
+    # 100 GB of text in a file of a megabyte
+    bomb = pa.DictionaryArray.from_arrays(np.zeros(10**5, dtype=np.int32), ["x" * 10**6])
+    yield parquet_bytes(pa.table({"x": bomb, "y": np.arange(10**5) % 2}), store_schema=False)
     yield parquet_bytes(pa.table({}))
     yield parquet_bytes(pa.table({"x": [], "y": []}))
     yield parquet_bytes(pa.table([LABELS, LABELS], names=["y", "y"]))

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from consilience.tables._matrix_files import read_npz, read_svmlight
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
@@ -169,14 +170,30 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
 # -- other formats ---------------------------------------------------------------------------
 
 
+def _text_bytes(column: Any) -> int:
+    """Size of the cells of a column of encoded text; 0 for other columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or not pa.types.is_string(kind.value_type):
+        return 0
+    sizes = (pc.binary_length(c.dictionary).cast(pa.int64()).take(c.indices) for c in column.chunks)
+    return sum(pc.sum(part).as_py() or 0 for part in sizes)
+
+
 def _read_parquet(path: Path) -> Table:
     pa = import_pyarrow()
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
-        n_cells = file.metadata.num_rows * len(file.schema_arrow)
-        check_memory(path, n_cells * PARQUET_CELL_BYTES)
+    schema = parquet.read_schema(path)
+    text_columns = [f.name for f in schema if pa.types.is_string(f.type)]
+    with parquet.ParquetFile(path, read_dictionary=text_columns) as file:
+        check_memory(path, file.metadata.num_rows * len(schema) * PARQUET_CELL_BYTES)
         frame = file.read()
+    # a long text that is stored once may be the content of millions of cells
+    check_memory(path, sum(map(_text_bytes, frame.columns)))
+    frame = frame.cast(schema)
     for name, kind in zip(frame.column_names, frame.schema.types, strict=True):
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
             raise TableError(f"{path}: column {name!r} contains {kind}, neither numbers nor text")
