@@ -49,7 +49,7 @@ ALLOWED = {
     "_atomic_write": [],
     "_model_types": [],
     "_model_schema": [],
-    "_compat": [],
+    "_compat": ["_core"],
     "_core": [],
     "_docstring": [],
     "_parameters": ["_compat"],
@@ -63,7 +63,7 @@ ALLOWED = {
     "_near_copies": ["_warnings", "views"],
     "_method": ["_estimators", "views"],
     "_training": ["_targets", "views"],
-    "distributed": ["_targets", "_training", "views"],
+    "distributed": ["_core", "_targets", "_training", "views"],
     "_base": [
         "_compat",
         "_estimators",

@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
+from consilience._core.threads import stopping_threads
+
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _with_callbacks
@@ -71,15 +73,11 @@ class Progress:
     def map(self, function: Callable, items: Iterable[Any], name: str) -> list[Any]:
         """Return ``[function(item) for item in items]``; each call is a task called ``name``."""
         run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
-        results = run(delayed(function)(item) for item in items)
-        if self.context is None:
-            return list(results)
         done = []
-        for result in results:
-            task = self.context.subcontext(task_name=name)
-            task.call_on_fit_task_begin(estimator=self.estimator)
-            done.append(result)
-            task.call_on_fit_task_end(estimator=self.estimator)
+        with stopping_threads() as call:
+            for result in run(delayed(call)(function, item) for item in items):
+                done.append(result)
+                self.tick(name)
         return done
 
     def tick(self, name: str) -> bool:
