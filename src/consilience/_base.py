@@ -24,6 +24,7 @@ from consilience._targets import check_labels, check_weights
 from consilience._training import (
     LabelledRows,
     TrainingClasses,
+    check_magnitudes,
     encode_rows,
     find_classes,
     label_totals,
@@ -101,7 +102,11 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))
-        self._fit(training.data, training.codes, training.weight)
+        try:
+            self._fit(training.data, training.codes, training.weight)
+        except ValueError:
+            check_magnitudes(training.data)  # a better reason, where there is one
+            raise
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)

@@ -45,7 +45,12 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Validate sample weights: finite numbers >= 0, not all of them zero."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    if np.iscomplexobj(sample_weight):
+        raise ValueError("sample_weight must be real numbers, got complex ones")
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be one number for each sample: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._targets import class_factors
 from consilience.views import MultiViewData
@@ -21,12 +22,14 @@ __all__ = [
     "LabelledRows",
     "TrainingClasses",
     "TrainingRows",
+    "check_magnitudes",
     "encode_rows",
     "find_classes",
     "label_totals",
     "validate_rows",
 ]
 
+MAX_MAGNITUDE = 1e100  # of the values of a view, where sums of squares are taken
 UNLABELLED = -1  # code of rows without a label, in semi-supervised methods
 
 
@@ -65,6 +68,22 @@ class TrainingClasses:
     def prior(self) -> np.ndarray:
         """Share of each class in the summed weights."""
         return self.totals / self.totals.sum()
+
+
+def check_magnitudes(data: MultiViewData) -> None:
+    """Raise an error that names the view and row of values whose squares could overflow."""
+    for name, is_present in zip(data.view_names, data.present.T, strict=True):
+        X = data[name]
+        values = X.data if sp.issparse(X) else X
+        if values.size == 0 or max(np.nanmax(values), -np.nanmin(values)) <= MAX_MAGNITUDE:
+            continue
+        size = abs(X).max(axis=1)
+        size = size.toarray().ravel() if sp.issparse(size) else size
+        for row in np.flatnonzero(is_present & (size > MAX_MAGNITUDE))[:1]:
+            raise ValueError(
+                f"view {name!r} has values too large, up to {size[row]:.1e} in row {row}; scale "
+                "them, e.g. by ViewTransformer(MaxAbsScaler())"
+            )
 
 
 def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from consilience._core import StopFlag
 
-__all__ = ["stopping_threads"]
+__all__ = ["call_interruptibly", "map_in_threads", "stopping_threads"]
 
 
 @contextmanager
@@ -29,3 +33,42 @@ def stopping_threads() -> Iterator[Callable[..., Any]]:
     except BaseException:
         flag.set()
         raise
+
+
+@contextmanager
+def map_in_threads(n_threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Yield ``map(function, items)`` on threads, which stop when the body of the context raises."""
+    if n_threads == 1:
+        yield map
+        return
+    with stopping_threads() as run:
+        pool = ThreadPoolExecutor(n_threads)
+        try:
+            yield lambda function, items: pool.map(partial(run, function), items)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def call_interruptibly(function: Callable[..., Any], *args: Any) -> Any:
+    """Return ``function(*args)``, run in another thread, so that Ctrl-C at least ends the wait.
+
+    For calls of NumPy that take seconds and release the GIL, as its linear algebra does; the thread
+    is left to itself.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*args)
+    result: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(function(*args))
+        except BaseException as error:  # raised again by the caller
+            errors.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return result[0]
