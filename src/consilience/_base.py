@@ -41,6 +41,9 @@ from consilience.views._storage import format_list
 
 __all__ = ["MultiViewClassifier"]
 
+# rows predicted at once: bounds the memory and the time until Ctrl-C is noticed
+PREDICT_CHUNK_ROWS = 100_000
+
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base class of all classifiers."""
@@ -245,10 +248,10 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Apply ``method`` to the rows that have a view; the others get the class prior."""
         data, has_view = self._validate_for_predict(X)
         if has_view.all():
-            return method(data)
+            return _apply_in_chunks(method, data)
         out = np.tile(self.class_prior_, (len(data), 1))
         if has_view.any():
-            out[has_view] = method(data[has_view])
+            out[has_view] = _apply_in_chunks(method, data[has_view])
         return out
 
     def __sklearn_tags__(self) -> Tags:
@@ -257,3 +260,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         # for scikit-learn this means NaN in any cell; every method supports missing views
         tags.input_tags.allow_nan = takes_nan(self._own_members())
         return tags
+
+
+def _apply_in_chunks(
+    method: Callable[[MultiViewData], np.ndarray], data: MultiViewData
+) -> np.ndarray:
+    if len(data) <= PREDICT_CHUNK_ROWS:
+        return method(data)
+    starts = range(0, len(data), PREDICT_CHUNK_ROWS)
+    return np.concatenate([method(data[i : i + PREDICT_CHUNK_ROWS]) for i in starts])
