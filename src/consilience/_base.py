@@ -24,10 +24,10 @@ from consilience._targets import check_labels, check_weights
 from consilience._training import (
     LabelledRows,
     TrainingClasses,
-    check_magnitudes,
     encode_rows,
     find_classes,
     label_totals,
+    naming_large_values,
     validate_rows,
 )
 from consilience._warnings import warn_user
@@ -105,11 +105,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))
-        try:
+        with naming_large_values(training.data):
             self._fit(training.data, training.codes, training.weight)
-        except ValueError:
-            check_magnitudes(training.data)  # a better reason, where there is one
-            raise
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)
@@ -265,7 +262,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def _apply_in_chunks(
     method: Callable[[MultiViewData], np.ndarray], data: MultiViewData
 ) -> np.ndarray:
-    if len(data) <= PREDICT_CHUNK_ROWS:
-        return method(data)
-    starts = range(0, len(data), PREDICT_CHUNK_ROWS)
-    return np.concatenate([method(data[i : i + PREDICT_CHUNK_ROWS]) for i in starts])
+    with naming_large_values(data):
+        if len(data) <= PREDICT_CHUNK_ROWS:
+            return method(data)
+        starts = range(0, len(data), PREDICT_CHUNK_ROWS)
+        return np.concatenate([method(data[i : i + PREDICT_CHUNK_ROWS]) for i in starts])

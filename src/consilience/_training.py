@@ -6,7 +6,8 @@ and for each block of data in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = [
     "encode_rows",
     "find_classes",
     "label_totals",
+    "naming_large_values",
     "validate_rows",
 ]
 
@@ -79,11 +81,22 @@ def check_magnitudes(data: MultiViewData) -> None:
             continue
         size = abs(X).max(axis=1)
         size = size.toarray().ravel() if sp.issparse(size) else size
-        for row in np.flatnonzero(is_present & (size > MAX_MAGNITUDE))[:1]:
+        is_large = (size > MAX_MAGNITUDE) & np.isfinite(size)
+        for row in np.flatnonzero(is_present & is_large)[:1]:
             raise ValueError(
                 f"view {name!r} has values too large, up to {size[row]:.1e} in row {row}; scale "
                 "them, e.g. by ViewTransformer(MaxAbsScaler())"
             )
+
+
+@contextmanager
+def naming_large_values(data: MultiViewData) -> Iterator[None]:
+    """Replace a ValueError of the body by that of ``check_magnitudes``, if it has one."""
+    try:
+        yield
+    except ValueError:
+        check_magnitudes(data)
+        raise
 
 
 def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:

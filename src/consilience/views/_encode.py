@@ -125,7 +125,7 @@ def _categories(column: nw.Series, name: str) -> tuple[Any, ...] | None:
 
 
 def _can_be_category(value: Any) -> bool:
-    """Return False for values that are complex, cannot be hashed or are equal to themselves only."""
+    """Return False for complex values and those that cannot be hashed or compared."""
     kind = type(value)
     if kind.__hash__ is None or kind.__eq__ is object.__eq__:
         return False
