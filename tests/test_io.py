@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from conftest import FULL
 from consilience import MultiViewData, ViewTransformer, _model_types
 from consilience._model_archive import MANIFEST, add_manifest
+from consilience._model_bounds import schema_nodes
 from consilience._model_schema import to_public_names
 from consilience._model_types import import_path, model_type, public_name
 from consilience.benchmark import RECIPES
@@ -158,7 +159,7 @@ def public(content):
     """An archive of skops with the public names of our types."""
     parts = members(content)
     schema = json.loads(parts["schema.json"])
-    to_public_names(schema)
+    to_public_names(schema_nodes(schema))
     return archived({**parts, "schema.json": json.dumps(schema)})
 
 

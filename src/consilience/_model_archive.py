@@ -20,6 +20,7 @@ __all__ = [
     "MANIFEST",
     "add_manifest",
     "check_key",
+    "open_archive",
     "override_schema",
     "read_manifest",
     "read_schema",
@@ -47,17 +48,21 @@ def check_key(key: Any) -> None:
         raise ValueError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(key)}")
 
 
-def read_schema(content: bytes) -> Any:
+def open_archive(content: bytes) -> ZipFile:
+    """The archive in a file, for reading."""
+    return ZipFile(io.BytesIO(content))
+
+
+def read_schema(archive: ZipFile) -> Any:
     """Schema of an archive."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        return json.loads(archive.read(SCHEMA))
+    return json.loads(archive.read(SCHEMA))
 
 
 def replace_schema(content: bytes, schema: Any) -> bytes:
     """The archive with another schema, compressed unless it would look like a bomb."""
     compressed = _write_members(content, schema, ZIP_DEFLATED)
     try:
-        with ZipFile(io.BytesIO(compressed)) as archive:
+        with open_archive(compressed) as archive:
             _check_size(archive, len(compressed))
     except ValueError:
         return _write_members(content, schema, ZIP_STORED)
@@ -110,23 +115,23 @@ def _signature(manifest: dict[str, Any], key: bytes) -> str:
     return hmac.new(key, json.dumps(signed, sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def read_manifest(content: bytes, key: bytes | None = None) -> dict[str, Any]:
-    """Manifest of an archive that is complete, unmodified and, with a key, signed; ValueError."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        names = archive.namelist()
-        if MANIFEST not in names:
-            raise ValueError("it was not written by consilience")
-        _check_size(archive, len(content))
-        manifest = json.loads(archive.read(MANIFEST))
-        _check_format(manifest.get("format"))
-        if key is not None:
-            _check_signature(manifest, key)
-        expected = manifest["sha256"]
-        if len(set(names)) != len(names) or {*names} != {MANIFEST, *expected}:
-            raise ValueError("parts of it were added or removed")
-        modified = [
-            name for name, sha256 in _checksums(archive).items() if expected[name] != sha256
-        ]
+def read_manifest(archive: ZipFile, n_bytes: int, key: bytes | None = None) -> dict[str, Any]:
+    """Manifest of an archive that is complete, unmodified and, with a key, signed.
+
+    ValueError otherwise, or if the archive of ``n_bytes`` would unpack to too much.
+    """
+    names = archive.namelist()
+    if MANIFEST not in names:
+        raise ValueError("it was not written by consilience")
+    _check_size(archive, n_bytes)
+    manifest = json.loads(archive.read(MANIFEST))
+    _check_format(manifest.get("format"))
+    if key is not None:
+        _check_signature(manifest, key)
+    expected = manifest["sha256"]
+    if len(set(names)) != len(names) or {*names} != {MANIFEST, *expected}:
+        raise ValueError("parts of it were added or removed")
+    modified = [name for name, sha256 in _checksums(archive).items() if expected[name] != sha256]
     if modified:
         raise ValueError(f"it was modified after it was written ({', '.join(modified)})")
     return manifest

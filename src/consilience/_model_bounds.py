@@ -8,13 +8,15 @@ id must have the same size.
 
 from __future__ import annotations
 
-import io
+import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 __all__ = ["check_loaders", "check_members", "schema_nodes", "unpacked_bytes"]
 
+MAX_NPY_HEADER_BYTES = 1024
 MAX_DEPTH = 100  # of nested objects
 Node = dict[str, Any]
 
@@ -46,12 +48,12 @@ NUMPY_SCALARS = {
 def schema_nodes(schema: Any) -> list[Node]:
     """Objects of a schema, depth first; ValueError if it is nested too deeply or repeats itself."""
     nodes: list[Node] = []
-    first: dict[Any, tuple[int, Any]] = {}
+    first: dict[int, tuple[Any, ...]] = {}
     _collect(schema, 0, nodes, first)
     return nodes
 
 
-def _collect(value: Any, depth: int, nodes: list[Node], first: dict[Any, tuple[int, Any]]) -> int:
+def _collect(value: Any, depth: int, nodes: list[Node], first: dict[int, tuple[Any, ...]]) -> int:
     """Append the objects in ``value`` to ``nodes`` and return their number."""
     if depth > 4 * MAX_DEPTH:  # an object may be in a list in a dict
         raise ValueError(f"its objects are nested more than {MAX_DEPTH} deep")
@@ -73,15 +75,15 @@ def _collect(value: Any, depth: int, nodes: list[Node], first: dict[Any, tuple[i
     return size
 
 
-def _check_repetition(node: Node, size: int, first: dict[Any, tuple[int, Any]]) -> None:
-    """Check that an object is as large as others with its id."""
-    identity = node.get("__id__")
+def _check_repetition(node: Node, size: int, first: dict[int, tuple[Any, ...]]) -> None:
+    """Check that an object is as large as others with its id, and a plain value the same."""
+    identity, loader = node.get("__id__"), node["__loader__"]
     if identity is None:
         return
-    if not isinstance(identity, int):
+    if type(identity) is not int:
         raise ValueError(f"an object has the id {identity!r}")
-    seen = first.setdefault(identity, (size, node["__loader__"]))
-    if seen != (size, node["__loader__"]):
+    found = (size, loader, node.get("content") if loader == "JsonNode" else None)
+    if first.setdefault(identity, found) != found:
         raise ValueError("it refers to objects instead of containing them")
 
 
@@ -103,17 +105,23 @@ def check_members(nodes: list[Node], members: Collection[str]) -> None:
 
 def check_loaders(nodes: list[Node], parts: ZipFile) -> None:
     """Check that each type of a known package is created in the way in which ``save`` writes it."""
+    same: dict[Any, list[Node]] = {}
     for node in nodes:
-        name, loader = f"{node.get('__module__')}.{node.get('__class__')}", node["__loader__"]
-        if not _is_regular(name, loader):
+        if node["__loader__"] != "JsonNode":
+            same.setdefault(node.get("__id__"), []).append(node)
+    for node in nodes:
+        loader = node["__loader__"]
+        if loader == "JsonNode":
+            continue
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        if not _is_regular(name, str(loader)):
             raise ValueError(f"it creates {name} by {loader}")
         if loader == "TreeNode":
-            _check_tree_arguments(node, parts)
+            _check_tree_state(node, same, parts)
 
 
-def _is_regular(name: str, loader: Any) -> bool:
-    if loader == "JsonNode":
-        return True
+@lru_cache(maxsize=1024)
+def _is_regular(name: str, loader: str) -> bool:
     if name in BUILTIN_LOADERS:
         return loader == BUILTIN_LOADERS[name]
     if name in NUMPY_SCALARS:
@@ -130,17 +138,34 @@ def _is_regular(name: str, loader: Any) -> bool:
     return loader not in ("CachedNode", "SparseMatrixNode", "TreeNode")
 
 
-def _check_tree_arguments(node: Node, parts: ZipFile) -> None:
-    """Check the arguments of a tree of scikit-learn: it reads one class count for each output."""
-    import numpy as np
+def _check_tree_state(node: Node, same: dict[Any, list[Node]], parts: ZipFile) -> None:
+    """Check what the tree of scikit-learn uses without a look at it when it is created.
 
-    arguments = node["__reduce__"]["args"]["content"]
-    _, n_classes, n_outputs = arguments
-    if n_outputs.get("__loader__") != "JsonNode" or n_outputs.get("content") != "1":
-        raise ValueError("a tree does not have one output")
-    array = np.load(io.BytesIO(parts.read(n_classes["file"])), allow_pickle=False)
-    if n_classes["__loader__"] != "NdArrayNode" or array.shape != (1,) or not 0 < array[0] < 2**31:
-        raise ValueError("a tree does not have one number of classes")
+    That is a class count for each output, and the length of the array of nodes. skops may create
+    any object with the same id instead, so all of them are checked.
+    """
+    for arguments in same[node["__reduce__"]["args"]["__id__"]]:
+        _, n_classes, n_outputs = arguments["content"]
+        if n_outputs["__loader__"] != "JsonNode" or n_outputs["content"] != "1":
+            raise ValueError("a tree must have one output")
+        if not all(_is_vector(each, parts, rb"1") for each in same[n_classes["__id__"]]):
+            raise ValueError("a tree must have one number of classes")
+    for state in same[node["content"]["__id__"]]:
+        nodes = state["content"]["nodes"]
+        if not all(_is_vector(each, parts, rb"\d+") for each in same[nodes["__id__"]]):
+            raise ValueError("the nodes of a tree must be an array")
+
+
+def _is_vector(node: Node, parts: ZipFile, length: bytes) -> bool:
+    """Whether an object is an array of one dimension whose length matches a regular expression."""
+    if node["__loader__"] != "NdArrayNode" or node.get("type") != "numpy":
+        return False
+    with parts.open(node["file"]) as file:
+        start = file.read(MAX_NPY_HEADER_BYTES)
+    header = start[10 : 10 + int.from_bytes(start[8:10], "little")]
+    # the end of the header as NumPy writes it; there could be another shape before a comment
+    is_regular = start.startswith(b"\x93NUMPY\x01\x00") and b"#" not in header
+    return is_regular and re.search(rb"'shape': \(%s,\), } *\n\Z" % length, header) is not None
 
 
 def unpacked_bytes(archive: ZipFile) -> int:

@@ -10,7 +10,6 @@ that compiled code relies on before the model is returned (``_model_checks``).
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pkgutil
@@ -27,6 +26,7 @@ from consilience._atomic_write import write_atomically
 from consilience._model_archive import (
     add_manifest,
     check_key,
+    open_archive,
     override_schema,
     read_manifest,
     read_schema,
@@ -103,8 +103,9 @@ def save(
     skops = _import_skops()
     try:
         content = skops.dumps(model)  # compressed below, with the names of types replaced
-        schema = read_schema(content)
-        own_types = to_public_names(schema)
+        with open_archive(content) as archive:
+            schema = read_schema(archive)
+        own_types = to_public_names(schema_nodes(schema))
         foreign_types = _foreign_types(content, own_types)
     except Exception as error:
         raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from error
@@ -157,9 +158,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = (), key: bytes | N
     content = path.read_bytes()
     _import_skops()  # its absence is not an error of the file
     try:
-        manifest = _read_manifest(content, key)
-        _warn_about_versions(manifest["packages"])
-        return _quietly(_load_model, content, trusted, manifest)
+        return _load_model(content, trusted, key)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except ImportError as error:
@@ -177,37 +176,48 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
 
 
-def _read_manifest(content: bytes, key: bytes | None) -> dict[str, Any]:
+def _load_model(content: bytes, trusted: tuple[str, ...], key: bytes | None) -> Any:
+    with open_archive(content) as archive:
+        manifest = _refuse_invalid(read_manifest, archive, len(content), key)
+        _warn_about_versions(manifest["packages"])
+        schema = read_schema(archive)
+        nodes = _refuse_invalid(_check_schema, schema, archive)
     try:
-        return read_manifest(content, key)
+        own_types = to_import_paths(nodes)
+    except LookupError as error:
+        raise ModelFileError(str(error)) from None
+    content = _quietly(override_schema, content, schema)
+    model, foreign_types = _quietly(_create_model, content, own_types, trusted)
+    _refuse_invalid(check_model, model, foreign_types)
+    trials = manifest.get("trials", [])
+    reason = _quietly(failed_trials, model, trials if isinstance(trials, list) else [])
+    if reason:
+        raise ModelFileError(f"it is not a valid model: {reason}")
+    return model
+
+
+def _refuse_invalid(check: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a check whose ValueError says what is wrong with a file."""
+    try:
+        return check(*arguments)
     except json.JSONDecodeError:
         raise
     except ValueError as error:
         raise ModelFileError(str(error)) from None
 
 
-def _load_model(content: bytes, trusted: tuple[str, ...], manifest: dict[str, Any]) -> Any:
-    model, foreign_types = _create_model(content, trusted)
-    try:
-        check_model(model, foreign_types)
-    except ValueError as error:
-        raise ModelFileError(f"it is not a valid model: {error}") from None
-    trials = manifest.get("trials", [])
-    reason = failed_trials(model, trials if isinstance(trials, list) else [])
-    if reason:
-        raise ModelFileError(f"it is not a valid model: {reason}")
-    return model
+def _check_schema(schema: Any, archive: ZipFile) -> list[dict[str, Any]]:
+    """Check what skops will do before it does it; return the objects of the schema."""
+    nodes = schema_nodes(schema)
+    check_members(nodes, set(archive.namelist()))
+    check_loaders(nodes, archive)
+    return nodes
 
 
-def _create_model(content: bytes, trusted: tuple[str, ...]) -> tuple[Any, list[str]]:
+def _create_model(
+    content: bytes, own_types: set[str], trusted: tuple[str, ...]
+) -> tuple[Any, list[str]]:
     """The object in a file, and its types of other packages."""
-    schema = read_schema(content)
-    _check_schema(schema, content)
-    try:
-        own_types = to_import_paths(schema)
-    except LookupError as error:
-        raise ModelFileError(str(error)) from None
-    content = override_schema(content, schema)
     skops = _import_skops()
     known_types = [*own_types, *EXTERNAL_TYPES]
     try:
@@ -218,17 +228,6 @@ def _create_model(content: bytes, trusted: tuple[str, ...]) -> tuple[Any, list[s
     if untrusted:
         raise ModelFileError(f"it {_explain_untrusted(untrusted, 'load(path, trusted={})')}")
     return skops.loads(content, trusted=[*known_types, *foreign_types]), foreign_types
-
-
-def _check_schema(schema: Any, content: bytes) -> None:
-    """Check what skops will do, before it does it."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        try:
-            nodes = schema_nodes(schema)
-            check_members(nodes, set(archive.namelist()))
-            check_loaders(nodes, archive)
-        except ValueError as error:
-            raise ModelFileError(str(error)) from None
 
 
 def _import_skops() -> Any:

@@ -206,15 +206,19 @@ def forge(content: bytes, edit: Edit, trials: bool = True) -> bytes | None:
     parts = read_parts(content)
     schema = json.loads(parts["schema.json"])
     node = list(nodes(schema))[number]
-    before = parts.get(node.get("file", "")), json.dumps(node)
+    before = _content(parts, node)
     try:
         _apply(parts, node, kind, name)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    if before == (parts.get(node.get("file", "")), json.dumps(node)):
+    if before == _content(parts, node):
         return None
     manifest = {"packages": {}, "trials": read_manifest(content)["trials"] if trials else []}
     return seal({**parts, "schema.json": json.dumps(schema)}, manifest)
+
+
+def _content(parts, node):
+    return parts.get(node.get("file", "")), json.dumps(node.get("content"))
 
 
 def _apply(parts, node, kind, name) -> None:
@@ -230,7 +234,7 @@ def _apply(parts, node, kind, name) -> None:
         arrays[key] = array_edits(arrays[key])[name](arrays[key])
         parts[file] = _to_npz(arrays)
     elif kind == "json":
-        node["content"] = name
+        node.update(content=name, __id__=1)  # equal values elsewhere share the id and stay
     elif kind == "dict":
         position = list(node["content"]).index(name)
         del node["content"][name]

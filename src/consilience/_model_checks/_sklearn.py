@@ -32,6 +32,7 @@ COMPUTED_BY_NUMPY = {
 }  # fmt: skip
 INTERNAL_PREFIXES = ("sklearn._loss.", "sklearn.linear_model._sgd_fast.")
 INTERNAL_TYPES = {"_BinMapper", "TreePredictor"}
+TREE_CLASSIFIERS = ("DecisionTreeClassifier", "ExtraTreeClassifier")
 SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
@@ -88,8 +89,8 @@ def _n_classes(model: Any) -> int:
 
 def check_decision_tree(model: Any) -> None:
     """Check a single tree: its columns and classes are those of the estimator."""
+    # the tree itself is checked when the walk comes to it
     require(type(model.tree_) is compiled_tree_type(), f"{type(model).__name__} has no tree")
-    check_tree(model.tree_)
     require(model.tree_.n_features == _n_features(model), "a tree was grown on other columns")
     require(model.n_outputs_ == 1, "trees with several outputs are not supported")
     n_values = _n_classes(model) if hasattr(model, "classes_") else 1
@@ -100,7 +101,7 @@ def check_forest(model: Any) -> None:
     """Check a forest: its trees are called without checks of the input."""
     require(isinstance(model.estimators_, list) and model.estimators_, "a forest has no trees")
     for tree in model.estimators_:
-        check_decision_tree(tree)
+        require(type(tree).__name__ in TREE_CLASSIFIERS, "the members of a forest must be trees")
         require(_n_features(tree) == _n_features(model), "a forest has trees of other columns")
         require(_n_classes(tree) == _n_classes(model), "a forest has trees of other classes")
 
@@ -113,7 +114,7 @@ def check_gradient_boosting(model: Any) -> None:
     is_table = isinstance(trees, np.ndarray) and trees.dtype == object and trees.ndim == 2
     require(is_table and trees.shape[1] == n_columns, "there must be a tree for each class")
     for tree in trees.ravel():
-        check_decision_tree(tree)
+        require(type(tree).__name__ == "DecisionTreeRegressor", "the members must be trees")
         require(_n_features(tree) == _n_features(model), "the trees have other columns")
     require(model._loss.is_multiclass == (n_columns > 1), "the loss is for other classes")
     if not (isinstance(model.init_, str) and model.init_ == "zero"):
@@ -133,7 +134,6 @@ def check_histogram_boosting(model: Any) -> None:
     for round_ in model._predictors:
         for predictor in round_:
             require(type(predictor).__name__ == "TreePredictor", "a tree is of another type")
-            check_histogram_tree(predictor)
             columns = predictor.nodes["feature_idx"][predictor.nodes["is_leaf"] == 0]
             is_known = (columns >= 0) & (columns < n_features)
             require(is_known.all(), "a tree splits on unknown columns")
@@ -172,10 +172,13 @@ def check_support_vectors(model: Any) -> None:
         is_contiguous = vectors.flags.c_contiguous and coefs.flags.c_contiguous
         require(is_contiguous, "the arrays of a support vector machine must be contiguous")
     check_length(model._intercept_, n_pairs, "_intercept_")
+    without = (False, "deprecated")
+    has_probabilities = (
+        model.probability not in without
+        or getattr(model, "_effective_probability", False) not in without
+    )
     for name in ("_probA", "_probB"):
-        values = getattr(model, name)
-        check_length(values, n_pairs if len(values) else 0, name)
-    require(len(model._probA) == len(model._probB), "_probA must fit _probB")
+        check_length(getattr(model, name), n_pairs if has_probabilities else 0, name)
 
 
 def check_neighbours(model: Any) -> None:
