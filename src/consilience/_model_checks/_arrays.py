@@ -39,7 +39,7 @@ def check_array(array: np.ndarray) -> None:
     require(array.dtype.kind in "biufcSUOMmV", "arrays must hold numbers or text")
     require(
         array.size > 0 or max(array.shape) <= MAX_EMPTY_LENGTH,
-        f"an array without elements has the shape {array.shape}",
+        f"an array of the shape {array.shape} has no elements",
     )
 
 
