@@ -111,8 +111,8 @@ def check_loaders(nodes: list[Node], parts: ZipFile) -> None:
             same.setdefault(node.get("__id__"), []).append(node)
     for node in nodes:
         loader = node["__loader__"]
-        if loader == "JsonNode":
-            continue
+        if loader in ("JsonNode", "TypeNode") and node.get("__class__") == "str":
+            continue  # by far the most
         name = f"{node.get('__module__')}.{node.get('__class__')}"
         if not _is_regular(name, str(loader)):
             raise ValueError(f"it creates {name} by {loader}")
