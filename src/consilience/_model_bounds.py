@@ -82,8 +82,8 @@ def _check_repetition(node: Node, size: int, first: dict[int, tuple[Any, ...]]) 
         return
     if type(identity) is not int:
         raise ValueError(f"an object has the id {identity!r}")
-    found = (size, loader, node.get("content") if loader == "JsonNode" else None)
-    if first.setdefault(identity, found) != found:
+    description = (size, loader, node.get("content") if loader == "JsonNode" else None)
+    if first.setdefault(identity, description) != description:
         raise ValueError("it refers to objects instead of containing them")
 
 

@@ -178,17 +178,17 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _load_model(content: bytes, trusted: tuple[str, ...], key: bytes | None) -> Any:
     with open_archive(content) as archive:
-        manifest = _refuse_invalid(read_manifest, archive, len(content), key)
+        manifest = _check_file(read_manifest, archive, len(content), key)
         _warn_about_versions(manifest["packages"])
         schema = read_schema(archive)
-        nodes = _refuse_invalid(_check_schema, schema, archive)
+        nodes = _check_file(_check_schema, schema, archive)
     try:
         own_types = to_import_paths(nodes)
     except LookupError as error:
         raise ModelFileError(str(error)) from None
     content = _quietly(override_schema, content, schema)
     model, foreign_types = _quietly(_create_model, content, own_types, trusted)
-    _refuse_invalid(check_model, model, foreign_types)
+    _check_file(check_model, model, foreign_types)
     trials = manifest.get("trials", [])
     reason = _quietly(failed_trials, model, trials if isinstance(trials, list) else [])
     if reason:
@@ -196,7 +196,7 @@ def _load_model(content: bytes, trusted: tuple[str, ...], key: bytes | None) -> 
     return model
 
 
-def _refuse_invalid(check: Callable[..., Any], *arguments: Any) -> Any:
+def _check_file(check: Callable[..., Any], *arguments: Any) -> Any:
     """Call a check whose ValueError says what is wrong with a file."""
     try:
         return check(*arguments)
