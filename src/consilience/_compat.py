@@ -34,6 +34,8 @@ __all__ = [
     "Options",
     "Progress",
     "StrOptions",
+    "compiled_tree_type",
+    "histogram_node_dtype",
     "make_constraint",
     "validate_parameter_constraints",
     "with_callbacks",
@@ -41,6 +43,20 @@ __all__ = [
 
 
 F = TypeVar("F", bound=Callable)
+
+
+def compiled_tree_type() -> type:
+    """The type of ``tree_`` of a decision tree."""
+    from sklearn.tree._tree import Tree
+
+    return Tree
+
+
+def histogram_node_dtype() -> Any:
+    """The dtype of the nodes of histogram gradient boosting."""
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    return PREDICTOR_RECORD_DTYPE
 
 
 def with_callbacks(method: F) -> F:
