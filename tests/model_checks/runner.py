@@ -18,6 +18,7 @@ import numpy as np
 
 MAX_SECONDS = 5.0  # of the processor, for a file
 TIMEOUT_SECONDS = 30.0  # on a busy machine
+MAX_WAITS = 10
 MAX_GROWTH_BYTES = 64 * 2**20  # of the peak of a process that predicts a few rows of small models
 METHODS = ("predict", "predict_proba", "decision_function")
 ADDRESS_SPACE_BYTES = 16 * 2**30
@@ -121,13 +122,21 @@ class Child:
         return self.read(TIMEOUT_SECONDS)
 
     def read(self, timeout) -> str:
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout)
+        start, ready = self.cpu_seconds(), []
+        for _ in range(MAX_WAITS):  # a process that gets no time of a busy machine does not hang
+            ready, _, _ = select.select([self.process.stdout], [], [], timeout)
+            if ready or self.cpu_seconds() - start > MAX_SECONDS:
+                break
         line = self.process.stdout.readline() if ready else ""
         if line:
             return line.strip()
         self.process.kill()
         errors = self.process.communicate()[1].strip().splitlines()[-1:]
         return f"hang of {timeout} s" if not ready else f"crash {self.process.returncode} {errors}"
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         self.process.communicate()
