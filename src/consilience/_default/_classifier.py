@@ -1,10 +1,10 @@
 """ConsilienceClassifier: the classifier to start with.
 
 A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
-the kernel member (``_kernel``, ``_reference_set``) and the two tree members on mapped columns and
-on principal components (``_trees``, ``_forest``, ``_components``), and weighs them by their
-predictions for training rows left out (``_combine``). Unlabelled rows take part in a second fit
-(``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
+the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
+members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
+and weighs them by their predictions for training rows left out (``_combine``). Unlabelled rows take
+part in a second fit (``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
 solves one linear system per pattern and the forests are routed past absent columns (``_routing``).
 """
 
@@ -30,6 +30,7 @@ from consilience._default._combine import (
 from consilience._default._explain import Explanation, explain_views
 from consilience._default._forest import N_FOLDS
 from consilience._default._kernel import fit_kernel_member
+from consilience._default._linear import fit_linear_member
 from consilience._default._pseudo_labels import (
     add_pseudo_labels,
     is_unlabelled,
@@ -71,9 +72,9 @@ SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
 class ConsilienceClassifier(MultiViewClassifier):
     """The classifier to start with: it needs no tuning, and few labels are enough.
 
-    Three members look at all views in different ways: kernel ridge regression on a kernel that
-    weighs each view by what it explains alone, a forest on the columns of all views, and a forest
-    on the principal components of each. Their scores are pooled so that the log loss on training
+    Four members look at all views in different ways: kernel ridge regression on a kernel that
+    weighs each view by what it explains alone, a linear regression for each view, a forest on the
+    columns of all views, and a forest on the principal components of each. Their scores are pooled so that the log loss on training
     rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
@@ -105,8 +106,8 @@ class ConsilienceClassifier(MultiViewClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     member_names_ : list of str
-        "kernel", "columns" (forest on the columns), "components" (forest on components); there is
-        no "columns" if all views are kernels or distances.
+        "kernel", "linear", "columns" (forest on the columns), "components" (forest on components);
+        "linear" and "columns" are left out if all views are kernels or distances.
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
@@ -354,6 +355,11 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
+        linear = fit_linear_member(data, mapped.filled, codes, weight, prior, folds)
+        if linear is not None:
+            self._members.append(linear[0])
+            oof_scores.append(linear[1])
+            self.member_names_.append("linear")
         for (name, blocks), own_seeds in zip(
             self._tree_columns(mapped, data).items(), seeds, strict=True
         ):
@@ -395,9 +401,12 @@ class ConsilienceClassifier(MultiViewClassifier):
         data = self._in_name_order(data)
         mapped = self._columns.apply(data)
         blocks = self._tree_columns(mapped, data)
-        out = [self._members[0].predict(data, mapped.filled)]
-        for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
-            out.append(member.predict(blocks[name], data.present))
+        out = []
+        for name, member in zip(self.member_names_, self._members, strict=True):
+            if name in blocks:
+                out.append(member.predict(blocks[name], data.present))
+            else:
+                out.append(member.predict(data, mapped.filled))
         return np.stack(out)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
