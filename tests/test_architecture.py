@@ -65,6 +65,7 @@ ALLOWED = {
     "distributed": ["_targets", "_training", "views"],
     "_base": [
         "_compat",
+        "_estimators",
         "_parameters",
         "_targets",
         "_training",

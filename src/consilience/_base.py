@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
+from consilience._estimators import takes_nan, views_taking_nan
 from consilience._parameters import validate_parameters
 from consilience._targets import check_labels, check_weights
 from consilience._training import (
@@ -46,6 +47,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # kinds of views that a method supports
     _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
+    # name of the parameter with the user's own classifiers, in methods that have it
+    _member_parameter = "estimator"
 
     # scikit-learn's metadata routing passes groups on to fit without set_fit_request
     __metadata_request__fit = {"groups": True}
@@ -198,8 +201,17 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return True
 
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
-        """Numeric, finite views of the input; store (reset) or check their layout."""
-        return check_values(read_input(self, X, reset=reset), self._kinds, type(self).__name__)
+        """Numeric, finite views of the input; store (reset) or check their layout.
+
+        Single values may be NaN in the views whose classifiers, given by the user, support NaN.
+        """
+        data = read_input(self, X, reset=reset)
+        nan_views = views_taking_nan(self._own_members(), data.view_names)
+        return check_values(data, self._kinds, type(self).__name__, nan_views=nan_views)
+
+    def _own_members(self) -> Any:
+        """The user's own classifiers (one, a list, or a dict of view -> these) or None."""
+        return getattr(self, self._member_parameter, None)
 
     def _validate_for_predict(self, X: Any) -> tuple[MultiViewData, np.ndarray]:
         """Validated views of new samples, and the mask of rows that have at least one view."""
@@ -236,6 +248,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # allow_nan stays False: for scikit-learn it means NaN in any cell, not missing views
         tags.input_tags.sparse = True
+        # for scikit-learn this means NaN in any cell; every method supports missing views
+        tags.input_tags.allow_nan = takes_nan(self._own_members())
         return tags

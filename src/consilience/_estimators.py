@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
 from consilience._model_types import model_type
 
@@ -24,7 +27,9 @@ __all__ = [
     "fit_label_encoded",
     "fit_weighted",
     "last_step",
+    "takes_nan",
     "takes_weight",
+    "views_taking_nan",
     "with_dense_input",
     "with_seed",
     "with_seeds",
@@ -143,6 +148,60 @@ def takes_weight(estimator: Any) -> bool:
     if hasattr(estimator, "refit"):  # a search passes it on, but a pipeline does not accept it
         return not isinstance(inner, Pipeline) and takes_weight(inner)
     return inner is None
+
+
+def views_taking_nan(members: Any, names: Iterable[str]) -> list[str]:
+    """Names of the views whose estimators (one for all views, or a dict) support NaN."""
+    is_dict = isinstance(members, Mapping)
+    return [name for name in names if takes_nan(members.get(name) if is_dict else members)]
+
+
+def takes_nan(estimator: Any) -> bool:
+    """Return whether an estimator, or each of a list or dict of them, supports NaN by its tags.
+
+    A pipeline does if NaN only reaches steps that support it.
+    """
+    if isinstance(estimator, (list, tuple, Mapping)):
+        members = estimator.values() if isinstance(estimator, Mapping) else estimator
+        return len(estimator) > 0 and all(takes_nan(member) for member in members)
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+        first_imputer = next((k for k, step in enumerate(steps) if not _keeps_nan(step)), None)
+        return takes_nan(steps[: None if first_imputer is None else first_imputer + 1])
+    if isinstance(estimator, (FeatureUnion, ColumnTransformer)):
+        return takes_nan(_parallel_parts(estimator))
+    if not hasattr(estimator, "__sklearn_tags__") or isinstance(estimator, type):
+        return False
+    if isinstance(estimator, FrozenEstimator) or hasattr(estimator, "cv"):
+        # searches and calibration pass X on as it is, which their tags do not say
+        inner = getattr(estimator, "estimator", None)
+        if inner is not None:
+            return takes_nan(inner)
+    return get_tags(estimator).input_tags.allow_nan
+
+
+def _keeps_nan(step: Any) -> bool:
+    """Return whether a step leaves NaN in place, as scalers and selectors do and imputers do not.
+
+    The last step of a pipeline, which is no transformer, does not pass anything on.
+    """
+    if isinstance(step, Pipeline):
+        return all(_keeps_nan(s) for _, s in step.steps if s not in (None, "passthrough"))
+    if isinstance(step, (FeatureUnion, ColumnTransformer)):
+        return any(_keeps_nan(part) for part in _parallel_parts(step))
+    return not hasattr(step, "transform") or isinstance(
+        step, (OneToOneFeatureMixin, SelectorMixin, FunctionTransformer)
+    )
+
+
+def _parallel_parts(union: FeatureUnion | ColumnTransformer) -> list[Any]:
+    """Transformers that are applied side by side; "passthrough" is one that does nothing."""
+    if isinstance(union, FeatureUnion):
+        parts = [part for _, part in union.transformer_list]
+    else:
+        parts = [*(part for _, part, _ in union.transformers), union.remainder]
+    nothing = FunctionTransformer()
+    return [nothing if part == "passthrough" else part for part in parts if part != "drop"]
 
 
 def with_seeds(estimators: dict[str, Any], random_state: Any) -> dict[str, Any]:

@@ -198,7 +198,12 @@ def test_given_present_is_taken_as_it_is():
             "not unique",
         ),
         ({"views": {"a": pl.LazyFrame({"p": [1]})}}, TypeError, r"collect\(\)"),
-        ({"views": {"a": np.zeros((2, 2, 2))}}, ValueError, "two-dimensional"),
+        (
+            {"views": {"a": np.full((2, 2, 2), "x")}},
+            ValueError,
+            r"\(2, 2, 2\) must contain numbers",
+        ),
+        ({"views": {"a": np.float64(1)}}, ValueError, "two-dimensional"),
     ],
 )
 def test_invalid_arguments_raise(arguments, error, message):

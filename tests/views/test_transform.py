@@ -138,7 +138,8 @@ def test_kernels_are_centred_and_projected():
     [
         ({"view0": PCA()}, DATA, "missing: 'view1'"),
         ({"view0": PCA(), "view1": PCA(), "v": PCA()}, DATA, "unknown: 'v'"),
-        ("drop", DATA, r"'fit' and 'transform' or a str among \{'passthrough'\}.*Got 'drop'"),
+        ("keep", DATA, r"'fit' and 'transform' or a str among \{'drop', 'passthrough'\}.*'keep'"),
+        ("drop", DATA, "all views are dropped: 'view0', 'view1'"),
         (None, DATA, r"'transformer' parameter .* Got None"),
         (KernelCenterer(), DATA, "view 'view0' holds features"),
         (PCA(), MultiViewData({"k": np.eye(4)}, kinds={"k": "kernel"}), "is a kernel view"),

@@ -245,7 +245,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         if reset:
             self._table_codes = fit_table_codes(data)
         data = encode_tables(data, self._table_codes)
-        return check_values(data, self._kinds, type(self).__name__, allow_nan=True)
+        return check_values(data, self._kinds, type(self).__name__, nan_views=data.view_names)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         seen = [name for v, name in enumerate(data.view_names) if data.present[:, v].any()]

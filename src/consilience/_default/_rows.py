@@ -68,8 +68,8 @@ def _project(X: Any, direction: np.ndarray) -> np.ndarray:
     largest = np.fmax(largest, TINY)
     out = np.empty(X.shape[0])
     for start in range(0, X.shape[0], CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
-        out[rows] = np.nan_to_num(np.asarray(X[rows], dtype=np.float64) / largest) @ direction
+        block = slice(start, start + CHUNK_ROWS)
+        out[block] = np.nan_to_num(np.asarray(X[block], dtype=np.float64) / largest) @ direction
     return out
 
 

@@ -8,7 +8,8 @@ ENTRIES = {
     "base_parameters": """
         estimator : classifier or dict of view -> classifier, default=None
             Weak learner; None means a ``BinnedTreeClassifier`` of depth ``max_depth``, which bins
-            each view only once.
+            each view only once. Single values may be NaN in the views of weak learners given here
+            that support NaN.
         n_estimators : int, default=100
             Maximum number of rounds.
         learning_rate : float, default=1.0

@@ -82,6 +82,7 @@ def _check_views(data: MultiViewData) -> None:
         rows = storage.format_list(np.flatnonzero(~has_view))
         raise ValueError(f"{(~has_view).sum()} samples have no view at all: rows {rows}; drop them")
     for v, (name, view) in enumerate(data.items()):
+        storage.check_two_dimensional(view, name)
         if data.kinds[name] != "features" or storage.is_dataframe(view) or view.dtype.kind != "f":
             continue
         cell = storage.first_non_finite(view, data.present[:, v], allow_nan=True)

@@ -53,6 +53,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     ----------
     estimator : classifier or dict of view -> classifier, default=None
         Cloned for every view, or one for each; None means a logistic regression on scaled columns.
+        Single values may be NaN in the views of classifiers that support NaN.
     cv : int, float, splitter or iterable of splits, default=5
         Splits for the comparison; a float is the test size of a single hold-out split. The groups
         of ``fit`` are kept together, and passed to a splitter.

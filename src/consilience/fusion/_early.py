@@ -45,8 +45,17 @@ def view_means(data: MultiViewData, weight: np.ndarray) -> dict[str, np.ndarray]
     for v, (name, view) in enumerate(data.items()):
         rows = np.flatnonzero(data.present[:, v])
         share = weight[rows] / weight[rows].sum() if len(rows) else weight[rows]
-        means[name] = np.asarray(share @ view[rows], dtype=np.float64).reshape(1, -1)
+        mean = np.asarray(share @ view[rows], dtype=np.float64)
+        means[name] = (mean if np.isfinite(mean).all() else nan_mean(view[rows], share))[None, :]
     return means
+
+
+def nan_mean(X: Any, weight: np.ndarray) -> np.ndarray:
+    """Weighted column means over the values that are not NaN (zero if there are none)."""
+    X = X.toarray() if sp.issparse(X) else X
+    is_known = ~np.isnan(X)
+    totals = weight @ is_known
+    return weight @ np.where(is_known, X, 0.0) / np.where(totals > 0, totals, 1.0)
 
 
 def concatenates_sparse(data: MultiViewData, estimator: Any) -> bool:
@@ -75,7 +84,8 @@ class EarlyFusionClassifier(MultiViewClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Any scikit-learn classifier; None means a logistic regression on scaled columns.
+        Any scikit-learn classifier; None means a logistic regression on scaled columns. Single
+        values may be NaN if it supports NaN.
     views : None, list or dict, default=None
         Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None

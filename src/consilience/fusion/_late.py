@@ -57,6 +57,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     ----------
     estimator : classifier or dict of view -> classifier, default=None
         Cloned for every view, or one for each; None means a logistic regression on scaled columns.
+        Single values may be NaN in the views of classifiers that support NaN.
         Kernel and distance views require estimators of precomputed matrices.
     voting : {"soft", "hard", "sum"}, default="soft"
         Average the probabilities, the predictions (as votes), or the decision values.

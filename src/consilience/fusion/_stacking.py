@@ -73,6 +73,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     ----------
     estimator : classifier or dict of view -> classifier, default=None
         Cloned for every view, or one for each; None means a logistic regression on scaled columns.
+        Single values may be NaN in the views of classifiers that support NaN.
     final_estimator : classifier, default=None
         Fitted on the probabilities (or decision values) of the views; None means a logistic
         regression.

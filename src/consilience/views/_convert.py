@@ -27,11 +27,11 @@ def as_multiview(X: Any) -> MultiViewData:
     Parameters
     ----------
     X : MultiViewData, dict, list, tuple, ndarray, dataframe, MuData, AnnData or xarray object
-        A dict, list or tuple contains 2-D arrays; an ndarray has shape (n_samples, n_views,
-        n_columns); a dataframe has two column levels, the first of which is the view name.
-        The views of lists, tuples and ndarrays are named ``view0``, ``view1``, ...; the other
-        formats have names. A single 2-D array is one view. In MuData, a view is missing for the
-        samples without that modality.
+        A dict, list or tuple contains 2-D arrays (or arrays of more dimensions, for a
+        ``ViewTransformer``); an ndarray has shape (n_samples, n_views, n_columns); a dataframe has
+        two column levels, the first of which is the view name. The views of lists, tuples and
+        ndarrays are named ``view0``, ``view1``, ...; the other formats have names. A single 2-D
+        array is one view. In MuData, a view is missing for the samples without that modality.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +21,24 @@ __all__ = ["ViewLayout", "check_columns", "check_values"]
 @model_type("views.ViewLayout")
 @dataclass(frozen=True)
 class ViewLayout:
-    """Names, widths (None for pairwise views), kinds and column names of the fitted views."""
+    """Names, widths, kinds and column names of the fitted views.
+
+    The width is the number of columns, None for pairwise views, and the shape of a sample for
+    arrays of more than two dimensions.
+    """
 
     names: tuple[str, ...]
-    widths: tuple[int | None, ...]
+    widths: tuple[Any, ...]
     kinds: tuple[str, ...]
     columns: tuple[tuple[str, ...] | None, ...]
 
     @classmethod
     def from_data(cls, data: MultiViewData) -> ViewLayout:
         """Return the layout of a container."""
-        kinds = tuple(data.kinds.values())
-        widths = zip(data.widths.values(), kinds, strict=True)
         return cls(
             names=data.view_names,
-            widths=tuple(None if kind in PAIRWISE else width for width, kind in widths),
-            kinds=kinds,
+            widths=tuple(_width(data, name) for name in data.view_names),
+            kinds=tuple(data.kinds.values()),
             columns=tuple(_columns(data, name) for name in data.view_names),
         )
 
@@ -52,10 +55,8 @@ class ViewLayout:
                 raise ValueError(
                     f"view {name!r} was a {kind} view in fit but is a {data.kinds[name]} view now"
                 )
-            if width is not None and data.widths[name] != width:
-                raise ValueError(
-                    f"view {name!r} has {data.widths[name]} columns, but had {width} in fit"
-                )
+            if width != _width(data, name):
+                _raise_width(name, width, _width(data, name))
             check_columns(name, columns, _columns(data, name))
         if data.view_names == self.names:
             return data
@@ -83,10 +84,28 @@ class ViewLayout:
             if name in data:
                 views[name] = data._views[name]
                 present[:, v] = data.present[:, data.view_names.index(name)]
+            elif isinstance(width, tuple):
+                views[name] = np.broadcast_to(np.nan, (n, *width))
             else:
                 views[name] = sp.csr_array((n, width or 1))
         kinds = dict(zip(self.names, self.kinds, strict=True))
         return data._replace(views, kinds, present)
+
+
+def _width(data: MultiViewData, name: str) -> int | tuple[int, ...] | None:
+    if data.kinds[name] in PAIRWISE:
+        return None
+    shape = storage.sample_shape(data[name])
+    return shape[0] if len(shape) == 1 else shape
+
+
+def _raise_width(name: str, fitted: int | tuple[int, ...], width: Any) -> None:
+    if isinstance(fitted, int) and isinstance(width, int):
+        raise ValueError(f"view {name!r} has {width} columns, but had {fitted} in fit")
+    raise ValueError(
+        f"view {name!r} has samples of shape {width if isinstance(width, tuple) else (width,)}, "
+        f"but had samples of shape {fitted if isinstance(fitted, tuple) else (fitted,)} in fit"
+    )
 
 
 def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
@@ -115,12 +134,12 @@ def check_values(
     kinds: tuple[str, ...],
     method: str,
     *,
-    allow_nan: bool = False,
+    nan_views: Collection[str] = (),
     check_finite: bool = True,
 ) -> MultiViewData:
     """Validate the values of all views: numeric, finite and of a supported kind.
 
-    Values of missing views are never read. With ``allow_nan`` individual values may be NaN.
+    Values of missing views are never read. In ``nan_views`` single values may be NaN.
     """
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
@@ -140,7 +159,7 @@ def check_values(
             continue
         views[name] = storage.to_numeric(data[name], name)
         if check_finite:
-            non_finite = storage.first_non_finite(views[name], present, allow_nan)
+            non_finite = storage.first_non_finite(views[name], present, name in nan_views)
             if non_finite is not None:
                 _raise_non_finite(name, *non_finite)
     return data._replace(views)

@@ -20,6 +20,11 @@ def align_blocks(views: Mapping[str, Any]) -> dict[str, Any]:
     """Rechunk all views to the row chunks of the first dask array, with a single column chunk."""
     chunks: Any = None
     for name, view in views.items():
+        if len(view.shape) > 2:
+            raise ValueError(
+                f"view {name!r} must be two-dimensional beside or as a dask array, got shape "
+                f"{view.shape}"
+            )
         if storage.is_lazy(view):
             _check_chunked(view, name)
             chunks = view.chunks[0] if chunks is None else chunks

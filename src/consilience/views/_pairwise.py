@@ -118,6 +118,11 @@ def id_array(ids: Any) -> np.ndarray:
 def pairwise_view(
     name: str, matrix: Any, sample_ids: np.ndarray, column_ids: Mapping[str, Any]
 ) -> PairwiseView:
+    if storage.is_tensor(matrix):
+        raise ValueError(
+            f"view {name!r}: a kernel or distance view must be two-dimensional, got shape "
+            f"{matrix.shape}"
+        )
     values = storage.to_numeric(matrix, name)
     if sp.issparse(values):
         raise TypeError(f"view {name!r}: a kernel or distance view must be dense")

@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from consilience._model_types import model_type
 from consilience._parameters import VIEWS, StrOptions, validate_parameters
 from consilience.views import _storage as storage
+from consilience.views._base_transform import BaseViewTransformer
 from consilience.views._data import MultiViewData
 from consilience.views._encode import TableCodes, fit_codes
 from consilience.views._layout import check_columns
 from consilience.views._maps import MIN_RELATIVE_STD, column_moments
 from consilience.views._normal_scores import standardise
 from consilience.views._pairwise import PAIRWISE
-from consilience.views._transform import BaseViewTransformer
 
 __all__ = ["ColumnPreparer", "ViewPreparer"]
 
@@ -193,6 +193,8 @@ class ViewPreparer(BaseViewTransformer):
         Number of views.
     n_features_in_ : int
         Total number of columns of all views.
+    view_feature_names_in_ : dict of view -> ndarray of str
+        Names of the columns, of the views that have names.
 
     See Also
     --------

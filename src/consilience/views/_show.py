@@ -29,12 +29,20 @@ def _cells(data: Any) -> list[tuple[str, ...]]:
         (
             name,
             data.kinds[name],
-            f"{width} column{'s' * (width != 1)}",
+            _describe_width(data._views[name]),
             storage.describe(data[:1][name]),
             f"{share:.1%} missing" if share == share else "missing unknown",
         )
-        for (name, width), share in zip(data.widths.items(), missing, strict=True)
+        for name, share in zip(data.view_names, missing, strict=True)
     ]
+
+
+def _describe_width(view: Any) -> str:
+    """Number of columns, ``5 columns``, or shape of a sample, ``28 x 28``."""
+    shape = storage.sample_shape(view)
+    if len(shape) > 1:
+        return " x ".join(map(str, shape))
+    return f"{shape[0]} column{'s' * (shape[0] != 1)}"
 
 
 def as_text(data: Any) -> str:

@@ -1,10 +1,13 @@
 """Operations on a single view: ndarray, CSR, dataframe (through narwhals) or array of documents.
 
+An ndarray may have more than two dimensions (images, time series): the first one is the samples.
+
 This is the only module that distinguishes between these types of storage.
 """
 
 from __future__ import annotations
 
+import math
 import numbers
 import sys
 from collections.abc import Iterable
@@ -17,6 +20,7 @@ import scipy.sparse as sp
 
 __all__ = [
     "Rows",
+    "check_two_dimensional",
     "column_names",
     "column_to_numeric",
     "describe",
@@ -26,9 +30,11 @@ __all__ = [
     "is_dataframe",
     "is_documents",
     "is_lazy",
+    "is_tensor",
     "missing_rows",
     "n_columns",
     "n_rows",
+    "sample_shape",
     "take_columns",
     "take_rows",
     "to_numeric",
@@ -48,6 +54,11 @@ def is_documents(view: Any) -> bool:
     return isinstance(view, np.ndarray) and view.ndim == 1
 
 
+def is_tensor(view: Any) -> bool:
+    """Return True for an array of three or more dimensions, such as images or time series."""
+    return isinstance(view, np.ndarray) and view.ndim > 2
+
+
 def is_lazy(view: Any) -> bool:
     """Return True for a dask array, without importing dask."""
     loaded = sys.modules.get("dask.array")
@@ -62,7 +73,7 @@ def format_list(values: Iterable[Any], limit: int = 5) -> str:
 
 
 def validate_view(value: Any, name: str) -> Any:
-    """Validate one view without copying it: ndarray (n, d), CSR, dataframe or documents (n,)."""
+    """Validate one view without copying it: ndarray (n, d, ...), CSR, dataframe or documents."""
     if sp.issparse(value):
         if value.ndim != 2:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
@@ -89,9 +100,13 @@ def validate_view(value: Any, name: str) -> Any:
         raise ValueError(f"Complex data not supported: view {name!r} has dtype {array.dtype}")
     if array.ndim == 1 and _holds_documents(array):
         return array
-    if array.ndim != 2:
+    if array.ndim < 2:
         advice = "; use reshape(-1, 1) for a single column" if array.ndim == 1 else ""
         raise ValueError(f"view {name!r} must be two-dimensional, got shape {array.shape}{advice}")
+    if array.ndim > 2 and array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"view {name!r} of shape {array.shape} must contain numbers, got dtype {array.dtype}"
+        )
     return array
 
 
@@ -129,8 +144,13 @@ def n_rows(view: Any) -> int:
 
 
 def n_columns(view: Any) -> int:
-    """Number of features; documents count as one column."""
-    return 1 if is_documents(view) else int(view.shape[1])
+    """Number of values of each sample; documents count as one column."""
+    return math.prod(sample_shape(view))
+
+
+def sample_shape(view: Any) -> tuple[int, ...]:
+    """Shape of one sample: ``(n_columns,)``, or more dimensions for images and time series."""
+    return (1,) if is_documents(view) else tuple(map(int, view.shape[1:]))
 
 
 def column_names(view: Any) -> list[str] | None:
@@ -186,10 +206,10 @@ def missing_rows(view: Any) -> np.ndarray:
         if view.dtype.kind == "f":
             for row in np.flatnonzero(np.diff(view.indptr) == d):
                 absent[row] = np.isnan(view.data[view.indptr[row] : view.indptr[row + 1]]).all()
-    elif view.dtype.kind == "f" and view.ndim == 2:
-        absent[:] = np.isnan(view[:, 0])
+    elif view.dtype.kind == "f" and view.ndim >= 2:
+        absent[:] = np.isnan(view[(slice(None), *[0] * (view.ndim - 1))])
         suspects = np.flatnonzero(absent)
-        absent[suspects] = np.isnan(view[suspects]).all(axis=1)
+        absent[suspects] = np.isnan(view[suspects]).all(axis=tuple(range(1, view.ndim)))
     elif view.dtype.kind == "O" and view.ndim == 2:
         absent[:] = [all(v is None or v != v for v in row) for row in view]
     return absent
@@ -215,6 +235,7 @@ def to_numeric(view: Any, name: str) -> Any:
             f"view {name!r} contains raw text; convert it to numbers first, "
             f"e.g. with ViewTransformer({{{name!r}: TfidfVectorizer()}})"
         )
+    check_two_dimensional(view, name)
     if is_dataframe(view):
         return _frame_to_numeric(view, name)
     if view.dtype.kind in "biuf":
@@ -228,6 +249,17 @@ def to_numeric(view: Any, name: str) -> Any:
             f"view {name!r} has dtype {view.dtype} and cannot be converted to numbers ({error}); "
             "encode it first, e.g. with a ViewTransformer"
         ) from None
+
+
+def check_two_dimensional(view: Any, name: str) -> None:
+    """Raise an error for an array of three or more dimensions."""
+    if is_tensor(view):
+        raise ValueError(
+            f"view {name!r} of shape {view.shape} has {view.ndim} dimensions, but two are "
+            f"required here; reshape it to {(len(view), n_columns(view))}, or flatten it in a "
+            f"pipeline with ViewTransformer({{{name!r}: FunctionTransformer(flatten)}}, "
+            "remainder='passthrough') and consilience.views.flatten"
+        )
 
 
 def _frame_to_numeric(view: Any, name: str) -> np.ndarray:

@@ -73,6 +73,7 @@ default="random_trees"
         "random_trees": one randomised tree for each depth 1 … D − 2, D being the depth of an
         unrestricted tree of that kind. "trees": a greedy tree pruned to each of these depths. A
         list of classifiers is fitted on every view; wrap fitted classifiers in FrozenEstimator.
+        Single values may be NaN in the views of classifiers that all support NaN.
     n_iter : int, default=2
         Maximum number of updates of the weights.
     view_weights : {"uniform", "loss", "paper"}, default="uniform"
@@ -159,6 +160,8 @@ default="random_trees"
     >>> model.score(digits.data[500:], digits.target[500:])
     0.8...
     """
+
+    _member_parameter = "voters"
 
     _parameter_constraints: dict[str, list[Any]] = {
         "voters": [PerView(StrOptions(set(TREES)), ListOf(HasMethods(["fit", "predict"])))],
