@@ -310,15 +310,16 @@ class ConsilienceClassifier(MultiViewClassifier):
         has_time_left: Callable[[], bool] | None,
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fit on rows that have a class; return the rows kept and their left-out logits."""
+        """Fit on rows that have a class; return rows and their logits when left out."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
         folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
-        oof_scores = self._fit_members(
+        oof_scores, tested = self._fit_members(
             data, codes, weight, prior, folds, seeds, has_time_left, progress
         )
+        rows, codes, weight = rows[tested], codes[tested], weight[tested]
         self._factors, self._bias = fit_stacking_weights(oof_scores, codes, weight, prior)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array(
@@ -327,7 +328,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         logits = np.tensordot(self._factors, oof_scores, axes=1) + self._bias
         pooled = logits
         if folds is not None:
-            pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds)
+            pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds[tested])
         self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
         return rows, logits
 
@@ -341,15 +342,15 @@ class ConsilienceClassifier(MultiViewClassifier):
         seeds: np.ndarray,
         has_time_left: Callable[[], bool] | None,
         progress: Progress,
-    ) -> np.ndarray:
-        """Fit the members; return their scores (M x n x K) for training rows left out."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],
             "fit kernel",
         )
-        kernel, scores = fitted
+        kernel, scores, tested = fitted
         position = [data.view_names.index(name) for name in self.view_names_]
         self.view_scores_ = kernel.view_scores[position]
         self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
@@ -358,7 +359,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         linear = fit_linear_member(data, mapped.filled, codes, weight, prior, folds)
         if linear is not None:
             self._members.append(linear[0])
-            oof_scores.append(linear[1])
+            oof_scores.append(linear[1][tested])
             self.member_names_.append("linear")
         for (name, blocks), own_seeds in zip(
             self._tree_columns(mapped, data).items(), seeds, strict=True
@@ -378,9 +379,9 @@ class ConsilienceClassifier(MultiViewClassifier):
                 folds,
             )
             self._members.append(member)
-            oof_scores.append(votes)
+            oof_scores.append(votes[tested])
             self.member_names_.append(name)
-        return np.stack(oof_scores)
+        return np.stack(oof_scores), tested
 
     def _in_name_order(self, data: MultiViewData) -> MultiViewData:
         """The views ordered by name, so that results do not depend on their order in the input."""

@@ -18,13 +18,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax
 
 from consilience._model_types import model_type
-from consilience._solvers.kernel_ridge import feature_ridge, kernel_ridge
+from consilience._solvers.kernel_ridge import RidgeFit, exact_ridge, feature_ridge, kernel_ridge
 from consilience.views import MultiViewData
 
 __all__ = ["LinearMember", "fit_linear_member"]
 
 PENALTIES = 10.0 ** np.arange(-1, 3.01, 0.5)  # of kernels with a mean diagonal of 1
-MAX_KERNEL_ROWS = 2000  # rows that a view with more columns than rows is fitted on
+TUNING_ROWS = 1000  # rows on which the penalty of a view with more columns is chosen
+MAX_KERNEL_ROWS = 5000  # rows that such a view is fitted on
 CHUNK_ROWS = 4096
 TYPICAL_FACTOR = 5.0  # its logarithm is shrunk towards that of this
 LOG_FACTORS = (-3.0, 5.0)
@@ -151,15 +152,30 @@ def _fit_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     used = slice(0, MAX_KERNEL_ROWS)
     K = _centred_gram(X[used], mean) / scale
-    fit = kernel_ridge(
-        K, targets[used], weight[used], PENALTIES, None if folds is None else folds[used]
-    )
+    fit = _fit_kernel(K, targets[used], weight[used], None if folds is None else folds[used])
     coef = np.asarray(X[used].T @ fit.coef) - np.outer(mean, fit.coef.sum(axis=0))
     coef = np.vstack([coef / scale, fit.coef.sum(axis=0)])
     if X.shape[0] <= MAX_KERNEL_ROWS:
         return coef, fit.left_out
     others = np.asarray(X[MAX_KERNEL_ROWS:] @ coef[:-1]) + (coef[-1] - mean @ coef[:-1])
     return coef, np.vstack([fit.left_out, others])
+
+
+def _fit_kernel(
+    K: np.ndarray, targets: np.ndarray, weight: np.ndarray, folds: np.ndarray | None
+) -> RidgeFit:
+    """Ridge regression with the penalty of least left-out error, on a sample of many rows."""
+    sample = slice(0, TUNING_ROWS)
+    fit = kernel_ridge(
+        K[sample, sample],
+        targets[sample],
+        weight[sample],
+        PENALTIES,
+        None if folds is None else folds[sample],
+    )
+    if len(K) <= TUNING_ROWS:
+        return fit
+    return exact_ridge(K, targets, weight, fit.penalty, folds)
 
 
 def _centred_gram(X: Any, mean: np.ndarray) -> np.ndarray:

@@ -6,8 +6,9 @@ landmarks (T upper triangular), ridge regression on the features Z = K_nm T⁻¹
     min over β of Σ_i s_i |y_i − z_i β|² + λ|β|²,   f(x) = k(x, landmarks) T⁻¹ β.
 
 Features and their products are computed in single precision, block by block; what remains are two
-Cholesky factorisations of m x m matrices in double precision. Rows are left out one at a time by
-the leverages of the first of them, or fold by fold by solving without the products of each fold.
+Cholesky factorisations of m x m matrices in double precision. Some rows are left out, one at a time
+by their leverages, or fold by fold by solving without the products of each fold. They should not be
+landmarks, whose leverages are too close to 1 for single precision.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, solve_triangular
 
 __all__ = ["NystromFit", "nystrom_ridge"]
 
 JITTER = 1e-6  # of the mean diagonal of K_mm, which single precision can resolve
-MIN_PENALTY = 1e-3  # products in single precision would be lost below it
+MAX_ATTEMPTS = 6
 MAX_LEVERAGE = 1.0 - 1e-6
 
 Blocks = Callable[[], Iterable[np.ndarray]]
@@ -29,7 +30,7 @@ Blocks = Callable[[], Iterable[np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class NystromFit:
-    """Coefficients of the landmarks (m x K), and predictions of the first rows when left out."""
+    """Coefficients of the landmarks (m x K), and predictions of some rows when left out."""
 
     coef: np.ndarray
     left_out: np.ndarray
@@ -41,10 +42,10 @@ def nystrom_ridge(
     Y: np.ndarray,
     weight: np.ndarray,
     penalty: float,
-    n_left_out: int,
+    tested: np.ndarray,
     folds: np.ndarray | None = None,
 ) -> NystromFit:
-    """Return the solution on all rows, and predictions of the first rows by the others.
+    """Return the solution on all rows, and predictions of some rows by the others.
 
     Parameters
     ----------
@@ -58,13 +59,12 @@ def nystrom_ridge(
     weight : array of shape (n,)
         Weights > 0.
     penalty : float
-        λ; at least ``MIN_PENALTY`` is used.
-    n_left_out : int
-        Number of rows to predict when left out: the first ones.
+        λ; should not be much below 1e-3, where products in single precision are lost.
+    tested : int array
+        Rows to predict when left out, in ascending order.
     folds : int array of shape (n,), optional
         Fold of each row, with which it is left out; by default alone.
     """
-    penalty = max(penalty, MIN_PENALTY)
     T = _factorise(landmarks, JITTER * float(np.trace(landmarks)) / len(landmarks))
     single = T.astype(np.float32)
 
@@ -79,8 +79,7 @@ def nystrom_ridge(
     for K in blocks():
         rows = slice(start, start + len(K))
         Z = features(K) * np.sqrt(weight[rows]).astype(np.float32)
-        if start < n_left_out:
-            kept.append(Z[:, : n_left_out - start])
+        kept.append(Z[:, tested[(tested >= start) & (tested < rows.stop)] - start])
         targets = np.sqrt(weight[rows])[:, None] * Y[rows]
         for fold in np.unique(fold_of[rows]):
             own = fold_of[rows] == fold
@@ -91,27 +90,34 @@ def nystrom_ridge(
     gram, moment = _symmetric(grams.sum(axis=0)), moments.sum(axis=0)
     factor = _factorise(gram, penalty)
     beta = cho_solve((factor, False), moment, check_finite=False)
-    first = np.hstack(kept)
-    root, Y = np.sqrt(weight[:n_left_out])[:, None], Y[:n_left_out]
+    Z, root, Y = np.hstack(kept), np.sqrt(weight[tested])[:, None], Y[tested]
     if folds is None:
-        leverage = _leverages(factor.astype(np.float32), first)[:, None]
-        residual = (root * Y - first.T @ beta) / (1.0 - np.minimum(leverage, MAX_LEVERAGE))
+        leverage = _leverages(factor.astype(np.float32), Z)[:, None]
+        residual = (root * Y - Z.T @ beta) / (1.0 - np.minimum(leverage, MAX_LEVERAGE))
         left_out = Y - residual / root
     else:
         left_out = np.empty_like(Y, dtype=np.float64)
         for fold in range(n_folds):
-            own = np.flatnonzero(folds[:n_left_out] == fold)
+            own = np.flatnonzero(folds[tested] == fold)
             rest = _factorise(gram - _symmetric(grams[fold]), penalty)
             other = cho_solve((rest, False), moment - moments[fold], check_finite=False)
-            left_out[own] = (first[:, own].T @ other) / root[own]
+            left_out[own] = (Z[:, own].T @ other) / root[own]
     return NystromFit(_solve(T, beta), left_out)
 
 
 def _factorise(A: np.ndarray, shift: float) -> np.ndarray:
-    """Upper Cholesky factor of A + shift · I, in double precision."""
-    A = A.astype(np.float64)
-    A[np.diag_indices_from(A)] += shift
-    return cholesky(A, overwrite_a=True, check_finite=False)
+    """Upper Cholesky factor of A + shift · I, in double precision.
+
+    Rounding in single precision may make A slightly indefinite: then the shift grows.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        shifted = A.astype(np.float64)
+        shifted[np.diag_indices_from(shifted)] += 10.0**attempt * shift
+        try:
+            return cholesky(shifted, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+    raise LinAlgError(f"a kernel matrix of {len(A)} rows is not positive definite")
 
 
 def _solve(triangle: np.ndarray, X: np.ndarray, trans: int = 0) -> np.ndarray:
