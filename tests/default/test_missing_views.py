@@ -10,16 +10,20 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import consilience.io
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _classifier, _kernel, _routing, _trees
+from consilience._default import _classifier, _kernel, _linear, _routing, _trees
 from consilience.datasets import make_multiview_classification
 
 # what fit calls; (module, name) as predict would look it up
 TRAINING = [
     (_trees, "grow_forest"),
     (_kernel, "kernel_ridge"),
-    (_kernel, "feature_ridge"),
+    (_kernel, "exact_ridge"),
+    (_kernel, "nystrom_ridge"),
+    (_linear, "feature_ridge"),
+    (_linear, "kernel_ridge"),
     (_classifier, "fit_columns"),
     (_classifier, "fit_kernel_member"),
+    (_classifier, "fit_linear_member"),
     (_classifier, "fit_tree_member"),
     (_classifier, "fit_stacking_weights"),
 ]

@@ -4,8 +4,9 @@ A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``vi
 the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
 members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
 and weighs them by their predictions for training rows left out (``_combine``). Unlabelled rows take
-part in a second fit (``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
-solves one linear system per pattern and the forests are routed past absent columns (``_routing``).
+part in a second fit (``_pseudo_labels``). A prediction trains nothing: for rows that lack views,
+the kernel member solves one linear system per pattern and the forests are routed past absent
+columns (``_routing``).
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     Four members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a linear regression for each view, a forest on the
-    columns of all views, and a forest on the principal components of each. Their scores are pooled so that the log loss on training
-    rows left out is minimal.
+    columns of all views, and a forest on the principal components of each. Their scores
+    are pooled so that the log loss on training rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
     accepted. Rows may lack views, in training and in prediction: each is predicted from the views
@@ -137,9 +138,9 @@ class ConsilienceClassifier(MultiViewClassifier):
     Notes
     -----
     The evidence is in ``docs/results/default.md``. Equal rows with equal labels count as one row of
-    their summed weight, so a row is never predicted by its copy. Above 2000 rows the kernel is
-    approximated on 1000 landmarks. The model keeps at most 2000 training rows, with which the
-    kernel member compares new ones.
+    their summed weight, so a row is never predicted by its copy. Above 5000 rows the kernel is
+    approximated on 4000 landmarks (2000 if rows lack views, or views are kernels). The model keeps
+    at most 5000 training rows, with which the kernel member compares new ones.
 
     ``predict`` trains nothing, also for rows that lack views: the kernel member solves a linear
     system for each pattern of present views, and a row descends both sides of a split on a column
