@@ -35,7 +35,7 @@ def test_attributes_and_explanation():
     assert all(row["adds"] < row["alone"] for row in explanation.views)
     assert str(explanation).startswith("member ")
     alone = fitted.member_decision_function(data[100:])
-    assert alone.shape == (3, 60, 3)
+    assert alone.shape == (4, 60, 3)
     np.testing.assert_allclose(alone.sum(axis=2), 1)
 
 
