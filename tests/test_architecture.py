@@ -43,9 +43,10 @@ LAZY_SUBPACKAGES = [
     "methods",
     "tables",
 ]
-# names of types in model files: declared where the types are, whatever their layer
-EVERY_LAYER = ["_model_types"]
+# names of types in model files: declared where the types are, whatever their layer; atomic writes
+EVERY_LAYER = ["_atomic_write", "_model_types"]
 ALLOWED = {
+    "_atomic_write": [],
     "_model_types": [],
     "_model_schema": [],
     "_compat": [],

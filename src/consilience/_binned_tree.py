@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,6 +28,7 @@ from consilience._parameters import (
 )
 from consilience._targets import check_labels, check_weights, class_factors
 from consilience.views._index import check_series, row_labels
+from consilience.views._sparse import validate_sparse
 
 __all__ = ["BinnedTreeClassifier"]
 
@@ -287,9 +289,9 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
             check_is_fitted(self)
         return validate_data(
             self,
-            X,
+            validate_sparse(X, "X") if sp.issparse(X) else X,
             reset=reset,
-            accept_sparse=["csr", "csc"],
+            accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
         )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from consilience._atomic_write import write_atomically
 from consilience._model_schema import (
     can_be_trusted,
     check_trusted,
@@ -93,7 +94,7 @@ def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) ->
         raise TypeError(f"{type(model).__name__} cannot be saved: it {reason}")
     _check_importable(foreign_types)
     content = _replace_schema(content, schema)
-    _write_file(Path(path), _add_manifest(content, foreign_types))
+    write_atomically(path, _add_manifest(content, foreign_types))
 
 
 def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
@@ -217,20 +218,6 @@ def _override_schema(content: bytes, schema: Any) -> bytes:
     with ZipFile(buffer, "a") as archive:
         archive.writestr(SCHEMA, json.dumps(schema))  # warns about the duplicate
     return buffer.getvalue()
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _add_manifest(content: bytes, foreign_types: list[str]) -> bytes:

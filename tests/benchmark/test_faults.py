@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from benchmark.studies import (
 from consilience.benchmark.store import Store
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-KILLS = 20 if FULL else 1
+KILLS = 24 if FULL else 1
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,18 @@ def test_two_runs_finish_what_killed_runs_left(suite, undisturbed, tmp_path):
     while any(map(is_there, orphans)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(is_there, orphans))  # workers end when nobody is left to tell
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="forks of Linux")
+def test_forked_runs_finish_what_killed_forks_left(undisturbed, tmp_path):
+    program = [sys.executable, "-m", "benchmark.forked_runs", "bench", str(tmp_path)]
+    program.append(str(48 if FULL else 3))
+    subprocess.run(program, check=True, timeout=600, cwd=Path(__file__).parents[1])
+    expected, _ = undisturbed
+    folders = list(tmp_path.iterdir())
+    assert len(folders) == (6 if FULL else 1)
+    for folder in folders:
+        assert results(folder) == expected
 
 
 @POSIX

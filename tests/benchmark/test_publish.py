@@ -7,7 +7,7 @@ import pytest
 from benchmark.studies import SUITE
 from consilience.benchmark import plan
 from consilience.benchmark.progress import Forecast, format_duration
-from consilience.benchmark.publish import raw_csv, summary_csv, write_file, write_results
+from consilience.benchmark.publish import raw_csv, summary_csv, write_results
 from consilience.benchmark.results import CellKey, collect_results
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
@@ -140,15 +140,6 @@ def test_one_vs_rest_is_averaged_within_a_split():
         results = collect_results(tasks, store.records())
     cell = results.cell(results.cell_keys[0], "accuracy")
     assert cell.scores.tolist() == [0.5 + 10 * i for i in range(8)]
-
-
-def test_files_are_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "a.txt"
-    write_file(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_file(path, "new \ud800")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_forecast_knows_slow_methods():

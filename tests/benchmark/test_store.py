@@ -1,13 +1,17 @@
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
+from pathlib import Path
 
 import pytest
 
 from benchmark.studies import tasks_on
+from consilience.benchmark import processes
 from consilience.benchmark import store as module
 from consilience.benchmark.store import Store, StoreError
 from consilience.benchmark.tasks import task_hash
@@ -80,10 +84,79 @@ def test_claims_of_the_dead_are_taken_over(path, monkeypatch):
     with Store(path) as store:
         store.register_runner()
         # its number may have gone to another process: then only silence tells
-        monkeypatch.setattr(module.os, "kill", lambda pid, signal: None)
+        monkeypatch.setattr(processes.os, "kill", lambda pid, signal: None)
         assert store.claim(KEYS[:1]) is None
-        monkeypatch.setattr(module, "STALE_SECONDS", -1.0)
+        monkeypatch.setattr(processes, "STALE_SECONDS", -1.0)
         assert store.claim(KEYS[:1]) == KEYS[0]
+
+
+FORK = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="forks of Linux")
+
+
+@pytest.fixture
+def fork():
+    """Run a function in a child process, which then waits; return its id and the result."""
+    children = []
+
+    def forked(function):
+        reader, writer = os.pipe()
+        children.append(os.fork())
+        if children[-1] == 0:
+            try:
+                os.write(writer, (repr(function()) + "\n").encode())
+                time.sleep(60)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        with open(reader) as answer:
+            return children[-1], answer.readline() or "failed"
+
+    yield forked
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+@FORK
+@pytest.mark.parametrize("reopened", [True, False])
+def test_claims_of_a_killed_fork_are_taken_over(path, fork, reopened):
+    """Forks have the memory of their parent, but not its identity."""
+    with Store(path) as store:
+        mine = store.register_runner()
+
+        def claim_in_fork():
+            child = Store(path) if reopened else store  # a connection must not be shared either
+            if reopened:
+                child.register_runner()
+            return child.claim(KEYS[:1]), child._runner != mine
+
+        sibling, answer = fork(claim_in_fork)
+        assert answer == f"{(KEYS[0], True)}\n"
+        _, answer = fork(lambda: Store(path).claim(KEYS[:1]))
+        assert answer == "None\n"  # it is alive
+        assert store.claim(KEYS[:2]) == KEYS[1]
+        os.kill(sibling, signal.SIGKILL)
+        wait_for_end(sibling)  # but nobody has asked for its exit code, so its id is still taken
+        assert store.claim(KEYS[:1]) == KEYS[0]
+        assert store.statuses() == {}
+
+
+@FORK
+def test_a_process_of_the_same_id_is_another_process(path, fork):
+    with Store(path) as store:
+        store.register_runner()
+        other, _ = fork(lambda: None)
+        # a runner that had the id of a process that is running now
+        store._db.execute("UPDATE runners SET pid = ?, process_uuid = 'another'", [other])
+        store.claim(KEYS[:1])
+        with Store(path) as second:
+            second.register_runner()
+            assert second.claim(KEYS[:1]) == KEYS[0]
+
+
+def wait_for_end(pid):
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
 
 
 def test_a_full_store_keeps_what_it_has(path):

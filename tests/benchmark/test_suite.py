@@ -107,6 +107,17 @@ def test_select():
         select_tasks(tasks, ["colour=red"])
 
 
+def test_plans_have_a_size_that_can_be_run():
+    suite = parse_suite(
+        SUITE.replace("repeats = 8", "repeats = 10000").replace(
+            "train_size = 60", f"train_size = {list(range(20, 60))}"
+        ),
+        "large",
+    )
+    with pytest.raises(ValueError, match="the study would have 1200000 fits, but at most 500000"):
+        plan(suite)
+
+
 def changed(old, new):
     assert old in SUITE
     return SUITE.replace(old, new, 1)
@@ -122,7 +133,18 @@ def changed(old, new):
         (changed('kind = "holdout"', 'kind = "guess"'), "Invalid value 'guess'"),
         (changed("repeats = 8", 'repeats = "8"'), r"Expected `int`, got `str`.*repeats"),
         (changed("repeats = 8", "repeats = 0"), "repeats must be at least 1, got 0"),
+        (changed("repeats = 8", "repeats = 1000000000"), "repeats must be at most 10000"),
         (changed("test = 0.2", "test = 1.5"), "test must be a fraction below 1"),
+        (changed("test = 0.2", "test = nan"), "test must be a fraction below 1"),
+        (changed("test = 0.2", "test = 10000000000"), "test must be a fraction below 1"),
+        (changed("train_size = 60", "train_size = 0"), "train_size must be at least 1, got 0"),
+        (changed("[protocol]", "[protocol]\nmissing = nan"), "missing must be at most 1, got nan"),
+        (changed("[protocol]", "[protocol]\nlabel_noise = 2"), "label_noise must be at most 1"),
+        (changed("[protocol]", "[protocol]\njunk_views = 1000000"), "junk_views must be at most"),
+        (changed("[protocol]", "[protocol]\ntuning_folds = 1"), "tuning_folds must be at least 2"),
+        (changed("title", "seed = -1\ntitle"), "seed must be at least 0, got -1"),
+        (changed("title", "significance = inf\ntitle"), "significance must be at most 1"),
+        (changed("seeded = true", "sample = 0"), "sample of 'synthetic' must be at least 1"),
         (
             changed("seeded = true", "seeded = true\nseeded = true"),
             "the key 'seeded' is given twice",

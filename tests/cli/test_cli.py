@@ -32,7 +32,13 @@ def test_compare_ranks_methods(capsys):
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
         (["compare", "digits", "--cv", "1"], "cv must be between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
-        (["compare", "digits", "--seed", "-1"], "--seed must be between 0"),
+        (["compare", "digits", "--seed", "-1"], "--seed must be at least 0"),
+        (["compare", "digits", "--seed", str(2**31)], "--seed must be at most 2147483647"),
+        (["compare", "digits", "--jobs", "1000000"], "--jobs must be at most 4096"),
+        (["compare", "digits", "--repeats", "1000000000"], "repeats must be at most 10000"),
+        (["compare", "digits", "--cv", "100000000"], "cv must be between 2 and 174"),
+        (["compare", "digits", "--cv", "174", "--repeats", "9999"], "fits, but at most 500000"),
+        (["compare", "digits", "--time-budget", "nan"], "--time-budget must be positive"),
         (["compare", "digits", "--cv", "many"], "Invalid value for '--cv'"),
         (["compare"], "Missing argument"),
         (["fetch", "nothing"], "unknown data set 'nothing'; known are digits"),
@@ -46,7 +52,11 @@ def test_compare_ranks_methods(capsys):
         ),
         (["bench", "smoke", "--out", "/dev/null/x"], "the folder /dev/null/x cannot be created"),
         (["bench", "smoke", "--out", "{tmp}", "--results", "/dev/null/x"], "cannot be created"),
-        (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "the time limit must be positive"),
+        (["bench", "smoke", "--out", "{tmp}", "--timeout", "0"], "--timeout must be a positive"),
+        (["bench", "smoke", "--out", "{tmp}", "--timeout", "inf"], "--timeout must be a positive"),
+        (["bench", "smoke", "--out", "{tmp}", "--memory", "inf"], "--memory must be a positive"),
+        (["bench", "smoke", "--out", "{tmp}", "--memory", "nan"], "--memory must be a positive"),
+        (["bench", "smoke", "--out", "{tmp}", "--memory", "-1"], "--memory must be a positive"),
     ],
 )
 def test_usage_errors_are_one_line(capsys, tmp_path, arguments, sentence):
@@ -121,7 +131,7 @@ def test_full_disk_is_one_line(capsys, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "results.csv")
 
-    monkeypatch.setattr("consilience.cli.suites.write_file", full)
+    monkeypatch.setattr("consilience.cli.suites.write_atomically", full)
     arguments = ["bench", "smoke", "--out", str(tmp_path), "--only", "method=MwMvC2"]
     code, _, err = run(capsys, *arguments, "--only", "split=0", "--quiet")
     assert code == 2

@@ -1,12 +1,18 @@
 """One study per folder: another one is refused or set aside, and files of two are never mixed."""
 
+import copy
+import math
 import re
 import shutil
+import sqlite3
+import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from conftest import FULL
 from consilience import compare
 from consilience.cli import main
 from consilience.comparison import _compare
@@ -130,7 +136,8 @@ def test_a_killed_second_study_leaves_nothing_of_the_first(out, tmp_path, monkey
 def test_predict_checks_that_model_and_run_belong_together(out, tmp_path, capsys):
     assert load_model(out).method == "Concat"
     run = read_run(out)
-    run.fingerprint = "another"
+    run.target = "another"
+    run.fingerprint = run.compute_fingerprint()
     run.write(out)
     for path in (out, out / "model.skops"):
         with pytest.raises(SystemExit) as end:
@@ -147,3 +154,89 @@ def test_a_folder_that_cannot_be_renamed(out, monkeypatch):
     monkeypatch.chdir(out)
     with pytest.raises(ValueError, match="cannot be set aside"):
         claim_folder(Path(), run, force=True)
+
+
+BAD_VALUES = (-1, 0, 10**8, 10**18, 0.5, math.nan, math.inf, "", "x", [], ["x"], True, {})
+
+
+def places(value, path=()):
+    """Paths to all values of a nested structure."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        yield (*path, key)
+        if isinstance(part, dict | list):
+            yield from places(part, (*path, key))
+
+
+def edits(content):
+    """The content with each value replaced by each bad one, or left out."""
+    for path in places(content):
+        for bad in (*BAD_VALUES, None):
+            edited = copy.deepcopy(content)
+            part = edited
+            for key in path[:-1]:
+                part = part[key]
+            if bad is None:
+                del part[path[-1]]
+            else:
+                part[path[-1]] = bad
+            yield path, bad, edited
+
+
+def test_edited_run_files_are_one_sentence(out, capsys):
+    """Or a report, if the value may be so; never a traceback or a plan without end."""
+    content = msgspec.toml.decode((out / "run.toml").read_bytes())
+    n_refused = n_accepted = 0
+    for path, bad, edited in edits(content):
+        (out / "run.toml").write_bytes(msgspec.toml.encode(edited))
+        try:
+            read_run(out)
+        except ValueError as error:
+            message = str(error)
+        else:
+            message = ""
+        assert "\n" not in message, (path, bad)
+        n_refused, n_accepted = n_refused + bool(message), n_accepted + (not message)
+        if message:
+            continue
+        if not FULL and n_accepted % 60 != 1:
+            continue
+        start = time.monotonic()
+        with pytest.raises(SystemExit) as end:
+            main(["report", str(out)])
+        assert end.value.code in (0, 2), (path, bad)
+        assert time.monotonic() - start < 10, (path, bad)
+        assert capsys.readouterr().err.count("\n") == (end.value.code == 2), (path, bad)
+    print(f"{n_refused} edits refused, {n_accepted} accepted")
+    assert n_refused > n_accepted > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("methods", ["Duo"], "options.methods has the unknown method 'Duo'"),
+        ("cv", 10**8, "options.cv must be at most 100000"),
+        ("repeats", 10**9, "options.repeats must be at most 10000"),
+        ("metric", "luck", "options.metric must be one of"),
+        ("samples", 0, "data.samples must be the sum of data.counts, got 0"),
+    ],
+)
+def test_edited_values_are_named(out, capsys, key, value, sentence):
+    content = msgspec.toml.decode((out / "run.toml").read_bytes())
+    content["data" if key == "samples" else "options"][key] = value
+    (out / "run.toml").write_bytes(msgspec.toml.encode(content))
+    with pytest.raises(SystemExit) as end:
+        main(["report", str(out)])
+    err = capsys.readouterr().err
+    assert end.value.code == 2
+    assert f"run.toml is damaged: {sentence}" in err
+
+
+def test_damaged_results_are_one_sentence(out, capsys):
+    with sqlite3.connect(out / "results.sqlite") as db:
+        db.execute("UPDATE results SET outcome = '{\"status\": 3}'")
+    db.close()
+    with pytest.raises(SystemExit) as end:
+        main(["report", str(out)])
+    assert end.value.code == 2
+    assert re.search("consilience: the stored result .* is damaged", capsys.readouterr().err)

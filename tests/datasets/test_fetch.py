@@ -1,15 +1,20 @@
 """Downloads from a server on this machine: every original format, every way to fail."""
 
+import bz2
 import contextlib
 import dataclasses
 import errno
+import gzip
 import hashlib
 import http.server
+import lzma
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -114,6 +119,24 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             with contextlib.suppress(OSError):
                 while True:
                     self.wfile.write(b"x" * 65536)
+        elif name in ("drip", "drip-header"):
+            if name == "drip":
+                self.send_response(200)
+                self.send_header("Content-Length", "100000")
+                self.end_headers()
+            else:
+                self.wfile.write(b"HTTP/1.0 200 OK\r\nX-Long: ")
+            with contextlib.suppress(OSError):
+                while not self.server.released.wait(0.02):
+                    self.wfile.write(b"1")
+                    self.wfile.flush()
+        elif name.startswith("length="):
+            self.send_response(200)
+            self.send_header("Content-Length", name.partition("=")[2])
+            self.end_headers()
+            self.wfile.write(b"1 2 3")
+        elif name == "no-http":
+            self.wfile.write(b"\0\1\2\r\n" * 9)
         elif name == "silent":
             self.server.released.wait(10)
         else:
@@ -247,8 +270,9 @@ def test_every_address_is_secure_and_every_file_is_checked():
         for route in source.routes:
             for remote in route.remotes:
                 assert all(url.startswith("https://") for url in remote.urls)
-                checked = remote.known_hash or route.members or source.digests or source.rows
-                assert checked, remote.name
+                checked = remote.known_hash or route.members or source.digests
+                assert checked or remote.trust_first_use, remote.name
+                assert not (remote.known_hash and remote.trust_first_use), remote.name
 
 
 # -- failures ------------------------------------------------------------------------------------
@@ -309,13 +333,98 @@ def test_wrong_checksum_inside_the_archive(server, home):
         ("cut", "interrupted"),
         ("endless", "larger than it should be"),
         ("silent", "no answer within 0.3 s"),
+        ("drip", "too slow, 0 bytes in"),
+        ("drip-header", "too slow, 0 bytes in"),
+        ("length=many", "invalid answer, ValueError"),
+        ("length=100000000000", "interrupted"),
+        ("no-http", "no connection"),
     ],
 )
 def test_servers_that_fail(name, message, server, home, monkeypatch):
     monkeypatch.setattr(downloading, "TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(downloading, "GRACE_SECONDS", 0.5)
     with pytest.raises(DatasetError, match=message):
         numbers(home, numbers_source([f"{server.url}/{name}"]))
     assert nothing_left(home)
+
+
+def test_slow_servers_have_a_total_deadline(server, home, monkeypatch):
+    monkeypatch.setattr(downloading, "MAX_SECONDS", 0.4)
+    start = time.monotonic()
+    with pytest.raises(DatasetError, match="too slow"):
+        numbers(home, numbers_source([f"{server.url}/drip"]))
+    assert time.monotonic() - start < 5
+    assert nothing_left(home)
+
+
+@pytest.mark.parametrize("length", ["", "-1", "4", "+5"])
+def test_lengths_that_are_wrong(length, server, home):
+    """What arrives is used, if it is what it should be, whatever the server said about it."""
+    url = f"{server.url}/length={length}"
+    try:
+        values = numbers(home, numbers_source([url], sha256(b"1 2 3"))).tolist()
+    except DatasetError:
+        assert nothing_left(home)
+    else:
+        assert values == [1, 2, 3]
+
+
+def damaged(content, rng):
+    content = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        # after the first bytes, which tell the kind of an archive
+        content[rng.integers(6, len(content))] ^= 1 << rng.integers(8)
+    return bytes(content[: rng.integers(len(content) // 2, len(content) + 1)])
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip", "tar.gz", "tar.bz2"])
+def test_damaged_archives(kind, server, home, tmp_path):
+    """One sentence about the file, none about the disk, and nothing is left in the folder."""
+    text = tmp_path / "numbers.txt"
+    text.write_text(" ".join(map(str, np.random.default_rng(0).random(300))))
+    if kind in ("gz", "bz2", "xz"):
+        packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind].compress(text.read_bytes())
+    else:
+        form = {"zip": "zip", "tar.gz": "gztar", "tar.bz2": "bztar"}[kind]
+        packed = Path(
+            shutil.make_archive(tmp_path / "a", form, tmp_path, "numbers.txt")
+        ).read_bytes()
+    rng = np.random.default_rng(1)
+    remote = RemoteFile(f"numbers.txt.{kind}", (f"{server.url}/packed",))
+    route = dataclasses.replace(numbers_source([]).routes[0], remotes=(remote,))
+    source = DatasetSource("numbers", (route,), rows={"numbers": 300})
+    n_failed = 0
+    for _ in range(100 if FULL else 15):
+        (server.folder / "packed").write_bytes(damaged(packed, rng))
+        message = ""
+        try:
+            numbers(home, source)
+        except DatasetError as error:
+            message = str(error)
+        assert "cannot be stored" not in message
+        assert "\n" not in message
+        assert nothing_left(home) == bool(message)
+        n_failed += bool(message)
+        shutil.rmtree(home)
+    assert n_failed
+
+
+def test_first_download_is_trusted_and_later_ones_must_agree(server, home):
+    (server.folder / "numbers.txt").write_bytes(b"1 2 3")
+    source = numbers_source([f"{server.url}/numbers.txt"])
+    remote = dataclasses.replace(source.routes[0].remotes[0], trust_first_use=True)
+    source = DatasetSource("numbers", (dataclasses.replace(source.routes[0], remotes=(remote,)),))
+    numbers(home, source)
+    record = home / "numbers" / "first-use.sha256"
+    assert record.read_text() == f"{sha256(b'1 2 3').partition(':')[2]}  numbers.txt\n"
+    stored = home / "numbers" / "numbers.npz"
+    stored.unlink()
+    (server.folder / "numbers.txt").write_bytes(b"1 2 4")
+    with pytest.raises(DatasetError, match=r"numbers\.txt differs from its first download"):
+        numbers(home, source)
+    assert not stored.exists()
+    record.unlink()
+    np.testing.assert_array_equal(numbers(home, source), [1, 2, 4])
 
 
 def test_offline(home, monkeypatch):

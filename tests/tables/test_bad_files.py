@@ -3,6 +3,7 @@
 
 import os
 import resource
+import stat
 import subprocess
 import sys
 
@@ -246,6 +247,30 @@ def test_predictions_need_a_file(capsys, tmp_path, model):
         main(["predict", str(model), str(tmp_path / "two.csv"), "--out", str(tmp_path)])
     captured = capsys.readouterr()
     one_sentence(end.value.code, captured.out, captured.err, "is a folder; --out must be a file")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs devices and pipes")
+@pytest.mark.parametrize("kind", ["device", "pipe", "link to a device"])
+def test_predictions_replace_regular_files_only(capsys, tmp_path, model, kind):
+    (tmp_path / "two.csv").write_text("id,z\n1,2\n")
+    out = tmp_path / "out.csv"
+    if kind == "device" and os.geteuid() == 0:
+        try:
+            os.mknod(out, stat.S_IFCHR | 0o666, os.makedev(1, 7))  # as /dev/full
+        except PermissionError:
+            pytest.skip("no device can be made here")
+    elif kind == "pipe":
+        os.mkfifo(out)
+    else:
+        out.symlink_to("/dev/null")
+    before = os.stat(out)
+    with pytest.raises(SystemExit) as end:
+        main(["predict", str(model), str(tmp_path / "two.csv"), "--out", str(out)])
+    captured = capsys.readouterr()
+    one_sentence(end.value.code, captured.out, captured.err, "it is not a regular file")
+    after = os.stat(out)
+    assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+    assert {path.name for path in tmp_path.iterdir()} == {"two.csv", "out.csv"}
 
 
 def test_unknown_columns_are_named(capsys, tmp_path, model):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from consilience.benchmark.bounds import check_n_tasks
 from consilience.benchmark.problems import GENERATORS, ProblemCache
 from consilience.benchmark.protocol import Official, n_splits
 from consilience.benchmark.suite import DatasetEntry, Suite, check_known_names
@@ -76,6 +77,8 @@ def _dataset_tasks(
         for method in suite.methods
         if method.applies_to(entry.title)
     ]
+    n_conditions = len(protocol.conditions()) * len(positive_classes)
+    check_n_tasks(n_splits(split, n_official) * n_conditions * len(templates))
     tasks = []
     for index in range(n_splits(split, n_official)):
         conditions = protocol.conditions_for_split(index)

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
+from consilience.benchmark.bounds import MAX_FOLDS, MAX_REPEATS, MAX_ROWS, check_bounds
 from consilience.inspection._scoring import with_presence
 from consilience.views import MultiViewData
 
@@ -49,8 +50,8 @@ class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        if self.n < 2 or self.repeats < 1:
-            raise ValueError(f"folds need n >= 2 and repeats >= 1, got {self.n} and {self.repeats}")
+        check_bounds("the number of folds, n,", self.n, 2, MAX_FOLDS)
+        check_bounds("repeats", self.repeats, 1, MAX_REPEATS)
 
 
 class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="holdout"):
@@ -62,14 +63,13 @@ class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind",
     stratified: bool = True
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}")
+        check_bounds("repeats", self.repeats, 1, MAX_REPEATS)
         for name, value, required in (
             ("test", self.test, True),
             ("validation", self.validation, False),
         ):
-            is_fraction = isinstance(value, float)
-            if value < 0 or (required and value == 0) or (is_fraction and value >= 1):
+            limit = 1 if isinstance(value, float) else MAX_ROWS
+            if not 0 <= value < limit or (required and value == 0):
                 raise ValueError(
                     f"{name} must be a fraction below 1 or a number of rows, got {value}"
                 )
@@ -81,14 +81,16 @@ class Official(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}")
+        check_bounds("repeats", self.repeats, 1, MAX_REPEATS)
 
 
 class Given(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="given"):
     """The ``n`` splits that were given together with data in memory, as one repeat."""
 
     n: int
+
+    def __post_init__(self) -> None:
+        check_bounds("the number of splits, n,", self.n, 1, MAX_FOLDS)
 
 
 Split = Folds | Holdout | Official | Given

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.markdown import (
     MIN_DATASETS_AS_COLUMNS,
     MethodRanking,
@@ -25,7 +25,7 @@ from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition
 
-__all__ = ["csv_text", "raw_csv", "summary_csv", "write_file", "write_results"]
+__all__ = ["csv_text", "raw_csv", "summary_csv", "write_results"]
 
 CONDITION_FIELDS = Condition.__struct_fields__
 
@@ -48,22 +48,8 @@ def write_results(
     files[f"{suite.name}.csv"] = summary_csv(suite, results)
     files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, rankings)
     for name, content in files.items():
-        write_file(folder / name, content)
+        write_atomically(folder / name, content)
     return [folder / name for name in files]
-
-
-def write_file(path: Path, content: str) -> None:
-    """Write a text file completely or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def summary_csv(suite: Suite, results: Results) -> str:

@@ -22,11 +22,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 
 from consilience.benchmark.predictions import Predictions
+from consilience.benchmark.processes import is_alive, own_uuid
 from consilience.benchmark.tasks import Task, task_hash
 from consilience.benchmark.work import Outcome
 
@@ -34,7 +34,6 @@ __all__ = ["Record", "Store", "StoreError", "environment"]
 
 SCHEMA_VERSION = 2
 BUSY_SECONDS = 30.0
-STALE_SECONDS = 60.0  # a runner without a heartbeat for this long is considered dead
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runners (
   id INTEGER PRIMARY KEY, host TEXT, pid INTEGER, process_uuid TEXT, heartbeat REAL, started TEXT,
@@ -45,7 +44,7 @@ CREATE TABLE IF NOT EXISTS results (
 CREATE TABLE IF NOT EXISTS claims (task_hash TEXT PRIMARY KEY, runner INTEGER NOT NULL);
 """
 RECORD_COLUMNS = "task_hash, task, outcome, started, seconds, runner"
-PROCESS_UUID = uuid4().hex  # process ids are reused, this is not
+_INHERITED: list[sqlite3.Connection] = []  # connections of the process this one was forked from
 PACKAGES = ("consilience", "numpy", "scipy", "scikit-learn")
 
 
@@ -90,15 +89,28 @@ class Store:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._runner: int | None = None
+        self._pid = os.getpid()
         with self._database_errors():
-            self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            try:
-                self._connect()
-            except BaseException:
-                self._db.close()
-                raise
+            self._connect()
 
     def _connect(self) -> None:
+        self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _reopen_after_fork(self) -> None:
+        """Open the file again: SQLite does not allow a connection to be used by a fork."""
+        _INHERITED.append(self._db)  # closing it here would release locks of the other process
+        self._pid, was_registered = os.getpid(), self._runner is not None
+        self._runner = None
+        self._connect()
+        if was_registered:
+            self.register_runner()
+
+    def _prepare(self) -> None:
         self._enable_write_ahead_log()
         self._db.execute("PRAGMA synchronous=FULL")
         (schema_version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -138,6 +150,9 @@ class Store:
 
     def close(self) -> None:
         """Release claims and close the file."""
+        if self._pid != os.getpid():
+            _INHERITED.append(self._db)
+            return
         with contextlib.suppress(sqlite3.Error):
             if self._runner is not None:
                 self._db.execute("DELETE FROM claims WHERE runner = ?", [self._runner])
@@ -206,7 +221,7 @@ class Store:
         """Register this process as a runner and return its number."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         machine = json.dumps(environment())
-        row = (socket.gethostname(), os.getpid(), PROCESS_UUID, time.time(), now, machine)
+        row = (socket.gethostname(), os.getpid(), own_uuid(), time.time(), now, machine)
         with self._database_errors(), self._transaction():
             columns = "host, pid, process_uuid, heartbeat, started, environment"
             insert = f"INSERT INTO runners ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
@@ -248,7 +263,7 @@ class Store:
         alive = {
             runner
             for runner, *process in self._db.execute(query).fetchall()
-            if runner in claiming and _is_alive(*process)
+            if runner in claiming and is_alive(*process)
         }
         return {key for key, runner in claims if runner in alive}
 
@@ -269,6 +284,8 @@ class Store:
     def _database_errors(self) -> Iterator[None]:
         """Turn errors of SQLite into a StoreError that explains them."""
         try:
+            if self._pid != os.getpid():
+                self._reopen_after_fork()
             yield
         except sqlite3.DatabaseError as error:
             raise StoreError(self._explain(error)) from error
@@ -289,27 +306,13 @@ class Store:
         return f"{self.path}: {error}"
 
 
-def _is_alive(host: str, pid: int, process_uuid: str, heartbeat: float) -> bool:
-    """Whether a runner is still running, as far as this process can tell."""
-    if process_uuid == PROCESS_UUID:
-        return True
-    if time.time() - heartbeat > STALE_SECONDS:
-        return False
-    if host != socket.gethostname() or not hasattr(os, "killpg"):
-        return True  # on another machine, or on a system where signal 0 would kill the process
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return pid != os.getpid()
-
-
 def _to_record(row: tuple) -> Record:
     key, task_json, outcome_json, started, seconds, runner = row
-    task = msgspec.json.decode(task_json, type=Task)
-    outcome = msgspec.convert(json.loads(outcome_json), type=Outcome)
+    try:
+        task = msgspec.json.decode(task_json, type=Task)
+        outcome = msgspec.convert(json.loads(outcome_json), type=Outcome)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise StoreError(f"the stored result {key} is damaged: {error}; use a new folder") from None
     return Record(key, task, outcome, started, seconds, runner)
 
 

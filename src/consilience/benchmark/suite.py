@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
 from consilience.benchmark.metrics import METRICS
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 SUITES = files("consilience.benchmark") / "suites"
+MAX_JUNK_VIEWS = 1000
 TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter", "keep")
 
 
@@ -120,8 +122,8 @@ class ExtraCondition(Condition, frozen=True, forbid_unknown_fields=True):
     splits: int | None = None
 
     def __post_init__(self) -> None:
-        if self.splits is not None and self.splits < 1:
-            raise ValueError(f"splits must be at least 1, got {self.splits}")
+        if self.splits is not None:
+            check_bounds("splits", self.splits, 1, MAX_FOLDS)
 
     @property
     def condition(self) -> Condition:
@@ -264,8 +266,25 @@ def _explain_syntax_error(text: str, message: str) -> str:
     return message
 
 
+def _check_numbers(suite: Suite) -> None:
+    """Check that all numbers are within their bounds."""
+    check_bounds("seed", suite.seed, 0, MAX_SEED)
+    check_bounds("significance", suite.significance, 0, 1)
+    check_bounds("tuning_folds", suite.protocol.tuning_folds, 2, MAX_FOLDS)
+    for entry in suite.datasets:
+        if entry.sample is not None:
+            check_bounds(f"sample of {entry.title!r}", entry.sample, 1, MAX_ROWS)
+    for condition in suite.protocol.conditions():
+        if condition.train_size is not None:
+            check_bounds("train_size", condition.train_size, 1, MAX_ROWS)
+        check_bounds("label_noise", condition.label_noise, 0, 1)
+        check_bounds("missing", condition.missing, 0, 1)
+        check_bounds("junk_views", condition.junk_views, 0, MAX_JUNK_VIEWS)
+
+
 def _check(suite: Suite) -> None:
     """Check that names, parameters and metrics exist and that labels are unique."""
+    _check_numbers(suite)
     for kind, titles in (
         ("data set", [entry.title for entry in suite.datasets]),
         ("method", [_unique_title(method) for method in suite.methods]),

@@ -55,9 +55,11 @@ def main(arguments: list[str] | None = None) -> None:
     except (DatasetError, StoreError) as error:
         _fail(str(error), code=1)
     except OSError as error:
-        if error.filename is None and error.strerror is None:
+        if not str(error):
             raise
-        _fail(f"{error.filename or 'writing'}: {error.strerror}")
+        _fail(f"{error.filename or 'writing'}: {error.strerror}" if error.strerror else str(error))
+    except MemoryError:
+        _fail("there is not enough memory for these data")
     except Exception as error:
         # usage errors of click, whichever package typer takes them from
         if hasattr(error, "format_message"):

@@ -9,8 +9,11 @@ from typing import Annotated
 
 import typer
 
+from consilience.benchmark.bounds import MAX_SEED, check_bounds
+
 __all__ = [
     "Quiet",
+    "check_positive",
     "check_seed_and_jobs",
     "make_folder",
     "make_importable",
@@ -19,6 +22,9 @@ __all__ = [
     "parse_seconds",
 ]
 
+MAX_JOBS = 4096
+MAX_LIMIT = 1e9  # seconds or gigabytes
+
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print plain lines, suitable for a log, not a progress bar.")
 ]
@@ -26,10 +32,14 @@ Quiet = Annotated[
 
 def check_seed_and_jobs(seed: int, jobs: int) -> None:
     """Check the range of --seed and --jobs."""
-    if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}")
-    if not 0 <= seed < 2**31:
-        raise ValueError(f"--seed must be between 0 and {2**31 - 1}, got {seed}")
+    check_bounds("--jobs", jobs, 1, MAX_JOBS)
+    check_bounds("--seed", seed, 0, MAX_SEED)
+
+
+def check_positive(option: str, value: float | None) -> None:
+    """Check that an optional number is positive and finite."""
+    if value is not None and not 0 < value < MAX_LIMIT:
+        raise ValueError(f"{option} must be a positive number below {MAX_LIMIT:g}, got {value:g}")
 
 
 def make_folder(path: Path) -> None:

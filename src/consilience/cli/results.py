@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from consilience.benchmark.publish import write_file
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
 from consilience.cli.common import make_folder, make_importable
@@ -43,6 +43,8 @@ def predict(
     """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
         raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
+    if out is not None and out.exists() and not out.is_file():
+        raise ValueError(f"--out {out} cannot be written: it is not a regular file")
     if trust:
         make_importable(".")
     fitted = load_model(model, trusted=trust or ())
@@ -55,7 +57,7 @@ def predict(
         print(predictions.to_csv(), end="")
         return
     make_folder(out.parent)
-    write_file(out, predictions.to_csv())
+    write_atomically(out, predictions.to_csv())
     print(f"{len(predictions.ids)} predictions: {out}")
 
 

@@ -13,16 +13,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import plan, select_tasks
-from consilience.benchmark.publish import raw_csv, write_file, write_results
+from consilience.benchmark.publish import raw_csv, write_results
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
-from consilience.cli.common import Quiet, check_seed_and_jobs, make_folder, make_importable
+from consilience.cli.common import (
+    Quiet,
+    check_positive,
+    check_seed_and_jobs,
+    make_folder,
+    make_importable,
+)
 
 __all__ = ["bench", "list_suites"]
 
@@ -61,6 +68,8 @@ def bench(
         make_importable(Path(suite).parent)
     study = load_suite(suite)
     check_seed_and_jobs(study.seed, jobs)
+    check_positive("--timeout", timeout)
+    check_positive("--memory", memory)
     tasks, notes = plan(study)
     tasks = select_tasks(tasks, only or [])
     notes += [f"only {part}" for part in only or []]
@@ -80,7 +89,7 @@ def bench(
         collected = collect_results(tasks, store.records())
         runners = {record.runner for record in collected.records}
         environments = [env for runner, env in store.environments().items() if runner in runners]
-    write_file(out / "results.csv", raw_csv(collected))
+    write_atomically(out / "results.csv", raw_csv(collected))
     for folder in [out] + ([results] if results else []):
         written = write_results(study, collected, environments, folder, notes)
     console = Console()

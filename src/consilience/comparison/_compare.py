@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from sklearn.base import BaseEstimator
 
 from consilience import io
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
-from consilience.benchmark.publish import raw_csv, write_file
+from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Task, estimator_spec
@@ -310,7 +311,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         run.notes.append(_describe_partial(results))
     fitted = None if results.best is None else _refit(run, data, results.best, own)
     if out is not None:
-        write_file(out / "results.csv", raw_csv(results.main))
+        write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
             _save_model(run, data, results.best, fitted, out, execution.trusted, note)

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from consilience.benchmark.publish import write_file
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store
 from consilience.comparison._display import ComparisonDisplay
 from consilience.comparison.inputs import ComparisonInput
@@ -167,7 +167,7 @@ class ComparisonResult:
         path = Path(path)
         if path.is_dir():
             raise ValueError(f"{path} is a folder; give the name of a file, such as report.html")
-        write_file(path, build_page(self._run, self._results, self._store))
+        write_atomically(path, build_page(self._run, self._results, self._store))
         return path
 
     def __repr__(self) -> str:

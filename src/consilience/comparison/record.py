@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from consilience._atomic_write import write_atomically
+from consilience.benchmark.bounds import (
+    MAX_FOLDS,
+    MAX_REPEATS,
+    MAX_ROWS,
+    MAX_SEED,
+    check_bounds,
+    check_n_tasks,
+)
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.protocol import Folds, Given
-from consilience.benchmark.publish import write_file
+from consilience.methods import METHODS
 
 __all__ = [
     "ColumnGroup",
@@ -204,17 +215,76 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     def write(self, folder: Path) -> None:
         """Write ``run.toml`` completely or not at all."""
         text = msgspec.toml.encode(self).decode()
-        write_file(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
+        write_atomically(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
 
 
 def read_run(folder: Path) -> Run:
     """Read ``run.toml`` from the folder of a comparison."""
     path = folder / RUN_FILE_NAME
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=Run)
+        if path.exists() and not path.is_file():  # reading a pipe would never end
+            raise ValueError(f"{path} is not a regular file")
+        run = msgspec.toml.decode(path.read_bytes(), type=Run)
     except FileNotFoundError:
         raise ValueError(f"{folder} contains no comparison: it has no {path.name}") from None
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
+    try:
+        _check_options(run)
+        _check_summary(run.data)
+        _check_fingerprint(run)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    return run
+
+
+def _check_options(run: Run) -> None:
+    """Check the settings, which may have been edited, as those of a new comparison are."""
+    options = run.options
+    check_bounds("options.cv", options.cv, 1 if options.splitter else 2, MAX_FOLDS)
+    check_bounds("options.repeats", options.repeats, 1, MAX_REPEATS)
+    check_bounds("options.seed", options.seed, 0, MAX_SEED)
+    check_bounds("options.given_test_share", options.given_test_share, 0, 1)
+    check_n_tasks(options.cv * options.repeats * len(options.methods))
+    find_metric(options.metric, "options.metric")
+    if not options.methods:
+        raise ValueError("options.methods is empty")
+    for name in options.methods:  # module:Class is imported where it is needed
+        if name not in METHODS and name not in run.own_methods and ":" not in name:
+            raise ValueError(f"options.methods has the unknown method {name!r}")
+    if run.best and run.best not in options.methods:
+        raise ValueError(f"best is {run.best!r}, which is none of options.methods")
+    for name, method in run.own_methods.items():
+        try:
+            json.loads(method.spec)
+        except ValueError:
+            raise ValueError(f"own_methods.{name}.spec is not JSON") from None
+
+
+def _check_fingerprint(run: Run) -> None:
+    """Check that no setting was edited; other versions may have other settings."""
+    is_same_version = run.version == version("consilience")
+    if run.fingerprint and is_same_version and run.compute_fingerprint() != run.fingerprint:
+        raise ValueError(f"its settings do not have the fingerprint {run.fingerprint}")
+
+
+def _check_summary(data: DataSummary) -> None:
+    """Check the numbers of the summary, from which tables and sizes of samples are computed."""
+    if len(data.counts) != len(data.classes) or len(data.classes) < 2:
+        raise ValueError("data.counts must have one number for each of at least two classes")
+    for count in data.counts:
+        check_bounds("data.counts", count, 1, MAX_ROWS)
+    if data.samples != sum(data.counts):
+        raise ValueError(f"data.samples must be the sum of data.counts, got {data.samples}")
+    if not data.views:
+        raise ValueError("data.views is empty")
+    check_bounds("data.groups", data.groups, 0, data.samples)
+    for view in data.views:
+        check_bounds(f"columns of view {view.name!r}", view.columns, 0, MAX_ROWS)
+        check_bounds(f"text_columns of view {view.name!r}", view.text_columns, 0, view.columns)
+        check_bounds(f"missing_rows of view {view.name!r}", view.missing_rows, 0, data.samples)
+        check_bounds(f"missing_cells of view {view.name!r}", view.missing_cells, 0, 1)
+    for pattern in data.patterns:
+        check_bounds("data.patterns", pattern.samples, 1, data.samples)

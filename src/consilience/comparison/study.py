@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 
+from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_tasks
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import n_splits
@@ -145,8 +146,8 @@ def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
             if counts[rare] > 1
             else f"class {rare!r} has only one sample; leave it out"
         )
-    if options.repeats < 1:
-        raise ValueError(f"repeats must be at least 1, got {options.repeats}")
+    check_bounds("repeats", options.repeats, 1, MAX_REPEATS)
+    check_n_tasks(options.cv * options.repeats * len(options.methods))
     if problem.groups is not None:
         n_groups = len(np.unique(problem.groups))
         if n_groups < options.cv:

@@ -19,7 +19,6 @@ import shutil
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,17 +41,6 @@ CHUNK_BYTES = 1 << 16
 MAX_NAME_CHARS, MAX_PART_CHARS = 1000, 255
 # allowed in file names; other characters are written as %XX, which every file system can store
 SAFE_NAME_CHARS = "".join(chr(c) for c in range(0x20, 0x7F) if chr(c) not in '<>:"|?*%/\\')
-ARCHIVE_ERRORS = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    lzma.LZMAError,
-    zlib.error,
-    gzip.BadGzipFile,
-    EOFError,
-    NotImplementedError,  # zipfile: unknown compression
-    RuntimeError,  # zipfile: encrypted
-    ValueError,
-)
 
 
 @dataclass
@@ -126,7 +114,9 @@ def unpack(
             _unpack_stream(file, path, folder, limit)
     except DatasetError as error:
         raise DatasetError(f"{path.name}: {error}") from error
-    except ARCHIVE_ERRORS as error:
+    except Exception as error:  # the readers raise all kinds of errors, bz2 even OSError
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk
+            raise
         raise DatasetError(f"{path.name} is not a readable archive ({error})") from error
     if depth:
         inner = [p for p in sorted(folder.rglob("*")) if p.is_file() and _is_archive(p)]

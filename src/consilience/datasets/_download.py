@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,10 @@ from consilience.datasets._store import DatasetError
 __all__ = ["RemoteFile", "check_checksum", "download"]
 
 TIMEOUT_SECONDS = 30  # without receiving any data
+MAX_SECONDS = 4 * 3600.0  # for a whole file
+GRACE_SECONDS = 60.0  # after which the average speed counts
+MIN_BYTES_PER_SECOND = 2000
+POLL_SECONDS = 0.1
 MIRROR_ADVICE = (
     "without a network, set data_home= or CONSILIENCE_DATA to a folder that has the data set"
 )
@@ -20,12 +28,17 @@ MIRROR_ADVICE = (
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download: its name, the URLs to try in turn, and its checksum if known."""
+    """A file to download: its name, the URLs to try in turn, and its checksum if known.
+
+    ``trust_first_use`` is for files whose checksum nobody has published and that could not be
+    had: the checksum of the first download is recorded, and later downloads must have the same.
+    """
 
     name: str
     urls: tuple[str, ...]
     known_hash: str | None = None  # "sha256:…" or "md5:…"
     max_bytes: int = 1 << 30
+    trust_first_use: bool = False
 
 
 class ProgressBar:
@@ -75,8 +88,9 @@ def download(remote: RemoteFile, folder: Path, progress: bool | None = None) -> 
     failures: list[str] = []
     responses: list[Any] = []
     for url in remote.urls:
+        bar = ProgressBar(remote.name, progress, remote.max_bytes)
         fetch = pooch.HTTPDownloader(
-            progressbar=ProgressBar(remote.name, progress, remote.max_bytes),
+            progressbar=bar,
             chunk_size=1 << 16,
             timeout=TIMEOUT_SECONDS,
             # the checksum is that of the file itself, without any transfer encoding
@@ -84,20 +98,59 @@ def download(remote: RemoteFile, folder: Path, progress: bool | None = None) -> 
             hooks={"response": lambda response, *_, **__: responses.append(response)},
         )
         try:
-            fetch(url, str(path), None)
+            _run_with_deadline(partial(fetch, url, str(path), None), bar, responses)
             check_checksum(path, remote.known_hash)
         except requests.RequestException as error:
             failures.append(f"{url} ({_reason(error)})")
-        except ChecksumError as error:
+        except (ChecksumError, SlowServerError) as error:
             failures.append(f"{url} ({error})")
+        except OSError:  # of the disk
+            raise
+        except Exception as error:  # an answer that is not HTTP, such as a bad Content-Length
+            failures.append(f"{url} (invalid answer, {type(error).__name__})")
         else:
             return path, url
-        finally:
-            for response in responses:  # pooch leaves them open after an error
-                response.close()
     raise DatasetError(
         f"{remote.name} could not be downloaded from {'; '.join(failures)}; {MIRROR_ADVICE}"
     )
+
+
+class SlowServerError(DatasetError):
+    """A server sends data too slowly for the download ever to end."""
+
+
+def _run_with_deadline(fetch: Callable[[], None], bar: ProgressBar, responses: list[Any]) -> None:
+    """Run a download in a thread, since a server that sends single bytes never times out."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            fetch()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            for response in responses:  # pooch leaves them open after an error
+                response.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    start = time.monotonic()
+    thread.start()
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+        seconds = time.monotonic() - start
+        is_slow = seconds > GRACE_SECONDS and bar.n_received < seconds * MIN_BYTES_PER_SECOND
+        if thread.is_alive() and (is_slow or seconds > MAX_SECONDS):
+            _end_thread(responses)
+            raise SlowServerError(f"too slow, {bar.n_received} bytes in {seconds:.0f} s")
+    if errors:
+        raise errors[0]
+
+
+def _end_thread(responses: list[Any]) -> None:
+    """Let the thread that reads these responses see the end of the data, if urllib3 can do so."""
+    for response in responses:
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            response.raw.shutdown()
 
 
 class ChecksumError(DatasetError):

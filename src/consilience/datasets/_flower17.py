@@ -71,7 +71,10 @@ SOURCE = DatasetSource(
     routes=(
         DownloadRoute(
             (
-                *(RemoteFile(name, (f"{BASE_URL}{name}",)) for name in DISTANCE_FILES),
+                *(
+                    RemoteFile(name, (f"{BASE_URL}{name}",), trust_first_use=True)
+                    for name in DISTANCE_FILES
+                ),
                 RemoteFile(
                     "datasplits.mat",
                     (f"{BASE_URL}datasplits.mat",),

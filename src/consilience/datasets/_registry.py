@@ -1,4 +1,10 @@
-"""Data sets by name, as used by ``consilience datasets``, ``fetch``, ``compare`` and ``bench``."""
+"""Data sets by name, as used by ``consilience datasets``, ``fetch``, ``compare`` and ``bench``.
+
+Downloads are verified by a checksum of the original file, of the files in its archive or of the
+arrays made from it. No checksum is known of the originals of uwave, reuters, reuters-1200 and the
+distance matrices of flower17, which nobody publishes: their first download is trusted, and later
+ones must agree with it (``first-use.sha256`` in the folder of the data set).
+"""
 
 from __future__ import annotations
 

@@ -102,6 +102,7 @@ SOURCES = {
                             "https://archive.ics.uci.edu/static/public/259/reuters+rcv1+rcv2+multilingual"
                             "+multiview+text+categorization+test+collection.zip",
                         ),
+                        trust_first_use=True,
                     ),
                 ),
                 convert_full,
@@ -117,6 +118,7 @@ SOURCES = {
                     RemoteFile(
                         "ReutersEN.tar.gz",
                         ("https://lig-membres.imag.fr/grimal/data/ReutersEN.tar.gz",),
+                        trust_first_use=True,
                     ),
                 ),
                 convert_sample,

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from consilience._atomic_write import write_atomically
 from consilience.datasets._archives import find_file, unpack
 from consilience.datasets._download import MIRROR_ADVICE, RemoteFile, check_checksum, download
 from consilience.datasets._store import (
@@ -31,6 +32,7 @@ from consilience.datasets._store import (
 
 __all__ = ["DatasetSource", "DownloadRoute", "digest", "fetch", "load"]
 
+FIRST_USE_FILE_NAME = "first-use.sha256"
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 T = TypeVar("T")
 
@@ -117,16 +119,36 @@ def _fetch_route(
 ) -> None:
     packed, files = work / "packed", work / "files"
     origin: list[str] = []
+    record = home / source.folder / FIRST_USE_FILE_NAME
+    trusted = _read_checksums(record)
     packed.mkdir()
     for number, remote in enumerate(route.remotes):
         path, url = download(remote, packed, progress)
-        origin.append(f"{url} sha256:{_sha256(path)}")
+        checksum = _sha256(path)
+        origin.append(f"{url} sha256:{checksum}")
+        if remote.trust_first_use and trusted.setdefault(remote.name, checksum) != checksum:
+            raise DatasetError(
+                f"{remote.name} differs from its first download (sha256 {checksum} instead of "
+                f"{trusted[remote.name]}); if its publisher has changed it, delete {record}"
+            )
         unpack(path, files / str(number))
     for name, known_hash in route.members.items():
         check_checksum(find_file(files, name), known_hash)
     for stem, arrays in _convert(route, files):
         _check_arrays(source, stem, arrays)
         write_arrays(home / source.folder / f"{stem}.npz", {**arrays, "origin": np.array(origin)})
+    if trusted:
+        lines = [f"{checksum}  {name}\n" for name, checksum in trusted.items()]
+        write_atomically(record, "".join(lines))
+
+
+def _read_checksums(path: Path) -> dict[str, str]:
+    """Read checksums by file name, in the format of ``sha256sum``."""
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    pairs = (line.split(maxsplit=1) for line in lines)
+    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
 
 
 def _convert(route: DownloadRoute, work: Path) -> Iterator[tuple[str, Arrays]]:
@@ -134,9 +156,11 @@ def _convert(route: DownloadRoute, work: Path) -> Iterator[tuple[str, Arrays]]:
     names = ", ".join(remote.name for remote in route.remotes)
     try:
         yield from route.convert(work)
-    except OSError:
+    except DatasetError:
         raise
     except Exception as error:  # readers raise all kinds of errors for unexpected content
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk
+            raise
         raise DatasetError(
             f"{names} cannot be read ({error}); its publisher may have changed it. {MIRROR_ADVICE}"
         ) from error

@@ -7,8 +7,8 @@ else it is in the user's cache. A copy of such a folder serves as an offline mir
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from consilience._atomic_write import write_atomically
 from consilience.views import MultiViewData
 
 __all__ = [
@@ -77,15 +78,9 @@ def read_arrays(path: Path) -> Arrays:
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write an ``.npz`` file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_atomically(path, buffer.getvalue())
 
 
 def damaged_file_error(path: Path, reason: object) -> DatasetError:

@@ -64,6 +64,7 @@ SOURCE = DatasetSource(
                     (
                         "https://timeseriesclassification.com/aeon-toolkit/UWaveGestureLibraryAll.zip",
                     ),
+                    trust_first_use=True,
                 ),
             ),
             convert,

@@ -4,11 +4,12 @@ The only code that reads files of tables. It needs the extra ``tables``.
 """
 
 from consilience.tables._arguments import FileArgument, parse_files, parse_views, read_tables
-from consilience.tables._files import Table, TableError, read_file
+from consilience.tables._files import read_file
 from consilience.tables._frames import FeatureSelector
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._model import TableModel, TableView
 from consilience.tables._roles import ColumnRole
+from consilience.tables._table import Table, TableError
 
 __all__ = [
     "ColumnRole",

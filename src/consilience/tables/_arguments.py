@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from consilience.tables._files import Table, TableError, read_file
+from consilience.tables._files import read_file
 from consilience.tables._join import JoinedTables, join_tables
+from consilience.tables._table import Table, TableError
 
 __all__ = ["FileArgument", "parse_files", "parse_views", "read_tables"]
 

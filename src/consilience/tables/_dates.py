@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from consilience.tables._files import Table, TableError, import_pyarrow
+from consilience.tables._table import Table, TableError, import_pyarrow
 
 __all__ = [
     "date_column",

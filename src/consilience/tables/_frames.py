@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from consilience._model_types import model_type
 from consilience.tables._dates import to_days
-from consilience.tables._files import import_pyarrow
 from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role, inspect_column
+from consilience.tables._table import import_pyarrow
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 

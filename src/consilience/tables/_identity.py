@@ -7,13 +7,13 @@ from itertools import combinations
 
 import numpy as np
 
-from consilience.tables._files import LABEL, QUERY, Table, TableError, text_column
 from consilience.tables._roles import (
     ColumnContent,
     ColumnRole,
     assign_role,
     inspect_column,
 )
+from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
 from consilience.views._storage import format_list
 
 __all__ = [

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 
-from consilience.tables._files import Table, TableError, text_column
 from consilience.tables._identity import (
     ViewSources,
     check_key_is_given,
@@ -20,6 +19,7 @@ from consilience.tables._identity import (
 from consilience.tables._labels import convert_labels, merge_column
 from consilience.tables._model import TableView, align_rows
 from consilience.tables._roles import ColumnRole
+from consilience.tables._table import Table, TableError, text_column
 from consilience.tables._views import (
     check_not_constant,
     read_view,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from consilience.tables._files import Table, TableError, text_column
+from consilience.tables._table import Table, TableError, text_column
 
 __all__ = ["convert_labels", "merge_column"]
 

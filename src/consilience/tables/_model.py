@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from consilience._model_types import model_type
 from consilience.tables._dates import date_column
-from consilience.tables._files import (
+from consilience.tables._table import (
     Table,
     TableError,
     import_pyarrow,

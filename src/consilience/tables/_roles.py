@@ -22,7 +22,7 @@ from consilience.tables._dates import (
     is_epoch_time,
     to_timestamps,
 )
-from consilience.tables._files import import_pyarrow
+from consilience.tables._table import import_pyarrow
 
 __all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column"]
 

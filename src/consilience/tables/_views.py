@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.tables._files import LABEL, QUERY, Table, TableError
 from consilience.tables._model import TableView, view_values
+from consilience.tables._table import LABEL, QUERY, Table, TableError
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from consilience.views import _storage as storage
@@ -133,6 +134,8 @@ def _check_n_unnamed_views(estimator: Any, X: Any, data: MultiViewData) -> None:
 
 def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiViewData:
     names, labels = storage.column_names(X), row_labels(X)
+    if sp.issparse(X):
+        X = storage.validate_view(X, "X")
     if not numeric and names is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     else:

@@ -18,6 +18,8 @@ import narwhals.selectors as ncs
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.views._sparse import validate_sparse
+
 __all__ = [
     "Rows",
     "check_two_dimensional",
@@ -77,7 +79,7 @@ def validate_view(value: Any, name: str) -> Any:
     if sp.issparse(value):
         if value.ndim != 2:
             raise ValueError(f"view {name!r} must be two-dimensional, got shape {value.shape}")
-        return _short_indices(value.tocsr())
+        return validate_sparse(value, name)
     if is_dataframe(value):
         _check_unique_columns(value, name)
         return value
@@ -108,14 +110,6 @@ def validate_view(value: Any, name: str) -> Any:
             f"view {name!r} of shape {array.shape} must contain numbers, got dtype {array.dtype}"
         )
     return array
-
-
-def _short_indices(view: Any) -> Any:
-    """Convert to 32-bit indices where they suffice, because trees support no others."""
-    if view.indices.dtype != np.int64 or max(view.shape[1], view.nnz) > np.iinfo(np.int32).max:
-        return view
-    short = view.indices.astype(np.int32), view.indptr.astype(np.int32)
-    return type(view)((view.data, *short), shape=view.shape)
 
 
 def _check_unique_columns(frame: Any, name: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from consilience._atomic_write import write_atomically
 from consilience.benchmark.metrics import find_metric
-from consilience.benchmark.publish import write_file
 from consilience.benchmark.store import Store
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.ranking import RankingRow, format_p_value, ranking
@@ -30,7 +30,7 @@ MAX_ERROR_PAIRS = 5
 def write_report(run: Run, results: StudyResults, store: Store, folder: Path) -> Path:
     """Write the page completely or not at all."""
     path = folder / REPORT_FILE_NAME
-    write_file(path, build_page(run, results, store))
+    write_atomically(path, build_page(run, results, store))
     return path
 
 

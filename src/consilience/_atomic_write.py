@@ -1,0 +1,46 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+__all__ = ["write_atomically"]
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+
+
+def write_atomically(path: str | os.PathLike, content: bytes | str) -> None:
+    """Write a file completely or not at all; text is encoded as UTF-8.
+
+    A symbolic link is followed, and the file that it points at is replaced. OSError if the path is
+    a device, a pipe, a socket or a directory: only a regular file is ever replaced.
+    """
+    target = Path(os.path.realpath(path))
+    _check_replaceable(target, path)
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    # created, not opened: nobody else's file or link can be in the way
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        _check_replaceable(target, path)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _check_replaceable(target: Path, path: str | os.PathLike) -> None:
+    try:
+        mode = os.lstat(target).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{os.fspath(path)} cannot be written: it is a directory")
+    if not stat.S_ISREG(mode):
+        raise OSError(f"{os.fspath(path)} cannot be written: it is not a regular file")

@@ -1,0 +1,152 @@
+"""Tables: named columns and optionally a matrix of features, and how columns are converted."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "LABEL",
+    "QUERY",
+    "Table",
+    "TableError",
+    "check_memory",
+    "import_pyarrow",
+    "number_column",
+    "text_column",
+]
+
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its features
+
+
+class TableError(ValueError):
+    """A table cannot be used; the message names it and suggests what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Content of a file: named columns (an Arrow table) and optionally a feature matrix."""
+
+    path: str
+    frame: Any
+    matrix: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.frame.num_rows if self.matrix is None else self.matrix.shape[0]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the named columns."""
+        return list(self.frame.column_names)
+
+
+def import_pyarrow() -> Any:
+    """Import pyarrow; the error says how to install it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("tables need pyarrow; pip install 'consilience[tables]'") from None
+    return pyarrow
+
+
+def check_memory(path: Path, n_bytes: int) -> None:
+    """Check that the content of a file, which may be far larger than the file, fits in memory."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return
+    if n_bytes > memory:
+        raise TableError(
+            f"{path} needs {n_bytes / 2**30:,.0f} GB of memory, but this machine has "
+            f"{memory / 2**30:,.0f} GB"
+        )
+
+
+def text_column(table: Table, name: str) -> list[str | None]:
+    """Cells as text, None where missing; integers are written without a decimal point."""
+    column = table.frame[name]
+    if str(column.type) in ("string", "large_string"):
+        return [None if v is None else v.strip() for v in column.to_pylist()]
+    try:
+        return [_to_text(value) for value in column.to_pylist()]
+    except (OverflowError, ValueError):  # dates beyond the year 9999 or before the year 1
+        raise TableError(f"{table.path}: column {name!r} contains a date out of range") from None
+
+
+def _to_text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def number_column(table: Table, name: str, *, required: bool = False) -> np.ndarray | None:
+    """Cells as floats, NaN where missing; None if the column is text.
+
+    A column that consists mostly of numbers is an error rather than text, since the other cells
+    are probably typos.
+    """
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    column = table.frame[name]
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        trimmed = pc.utf8_trim_whitespace(column)
+        try:
+            values = trimmed.cast(pa.float64())
+        except pa.ArrowInvalid:
+            _check_not_mixed(table, name, trimmed.to_pylist(), required)
+            return None
+    elif pa.types.is_boolean(kind):
+        values = column.cast(pa.int8()).cast(pa.float64())
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = column.cast(pa.float64(), safe=False)
+    elif required:
+        raise TableError(f"{table.path}: column {name!r} must contain numbers, not {kind}")
+    else:
+        return None
+    array = values.to_numpy(zero_copy_only=False) if hasattr(values, "chunks") else values
+    numbers = np.asarray(array, dtype=np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise TableError(f"{table.path}: column {name!r} is infinite in row {row + 1}")
+    return numbers
+
+
+def _check_not_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
+    known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
+    texts = [(row, cell) for row, cell in known if not _is_number(cell)]
+    if texts and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in texts):
+        raise TableError(
+            f"{table.path}: column {name!r} has numbers with a decimal comma, such as "
+            f"{texts[0][1]!r} in row {texts[0][0]}; use a decimal point"
+        )
+    if required or 2 * len(texts) <= len(known):
+        row, cell = texts[0] if texts else known[0]
+        advice = "" if required else ", or use --categorical if the numbers are categories"
+        raise TableError(
+            f"{table.path}: column {name!r} contains numbers, but {cell[:60]!r} in row {row}; "
+            f"correct it or leave the cell empty{advice}"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""Forged data files never crash, hang or exhaust the memory: one sentence, or a valid result."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conftest import FULL
+from consilience.comparison.inputs import read_files
+from consilience.tables import TableError, parse_files
+from tables.forged_files import (
+    N_ROWS,
+    arguments_for,
+    honest_files,
+    write_forged_files,
+    write_labels,
+)
+
+TESTS = Path(__file__).parents[1]
+BATCH_FILES = 100
+MAX_SECONDS = 5.0
+# all precise edits in the full run, a sample of them else
+SIZES = {"n_edits": None, "n_mutated": 600} if FULL else {"n_edits": 40, "n_mutated": 24}
+STRIDE = 1 if FULL else 13
+COMMAND_LINE_SHARE = 5 if FULL else 8
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+
+
+def read_in_child(paths, one_in):
+    """Results by path; a file without a result has ended the process."""
+    child = subprocess.run(
+        [sys.executable, "-m", "tables.read_forged", str(one_in)],
+        input="\n".join(map(str, paths)),
+        capture_output=True,
+        text=True,
+        cwd=TESTS,
+        timeout=BATCH_FILES * MAX_SECONDS,
+    )
+    lines = [json.loads(line) for line in child.stdout.splitlines()]
+    started = [line["path"] for line in lines[::2]]
+    assert len(lines) == 2 * len(paths), (started[-1:], child.returncode, child.stderr[-2000:])
+    return dict(zip(started, lines[1::2], strict=True))
+
+
+def is_one_sentence(result):
+    if result["code"] in (0, 1):
+        return result["message"] == ""
+    return result["code"] == 2 and result["message"].count("\n") == 1
+
+
+def test_forged_files_are_one_sentence(tmp_path):
+    paths = write_forged_files(tmp_path, stride=STRIDE, **SIZES)
+    results = {}
+    for start in range(0, len(paths), BATCH_FILES):
+        results |= read_in_child(paths[start : start + BATCH_FILES], COMMAND_LINE_SHARE)
+    wrong = {path: result for path, result in results.items() if not is_one_sentence(result)}
+    assert not wrong
+    slow = {path: r["seconds"] for path, r in results.items() if r["seconds"] > MAX_SECONDS}
+    assert not slow
+    counts = Counter(result["code"] for result in results.values())
+    print(f"{len(results)} forged files: {counts}")
+    assert counts[2] > len(results) / 2
+
+
+def test_honest_files_are_read(tmp_path):
+    write_labels(tmp_path)
+    for number, (suffix, content) in enumerate(honest_files(tmp_path)):
+        path = tmp_path / f"honest{number}.{suffix}"
+        path.write_bytes(content)
+        files, target = arguments_for(path)
+        if suffix in ("h5ad", "h5mu"):
+            with pytest.raises(TableError, match="has an unknown format"):
+                read_files(parse_files(files), target=target)
+        else:
+            assert read_files(parse_files(files), target=target).summary.samples == N_ROWS
