@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # compiled files make worker processes start faster, even where the environment does without them
 PYTEST := env -u PYTHONDONTWRITEBYTECODE SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all sanitize lint format bench bench-quick clean
+.PHONY: demo test test-all sanitize sanitize-threads lint format bench bench-quick clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.cli
@@ -22,14 +22,23 @@ test-all: $(VENV)/.test
 
 # the kernel tests on a build with the address and undefined-behaviour sanitizers; run by the
 # interpreter below .venv, which knows nothing of the editable install
-sanitize: $(VENV)/.test
-	$(PIP) --upgrade --no-deps --target build/sanitize/site \
-	  --config-settings build-dir=build/sanitize/objects \
-	  --config-settings cmake.define.CONSILIENCE_SANITIZE=ON --config-settings install.strip=false .
-	PYTHONPATH=build/sanitize/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
-	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
-	  ASAN_OPTIONS=detect_leaks=0 SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $$($(BIN)/python -c 'import sys; print(sys._base_executable)') -m pytest tests/core
+sanitize: SANITIZERS := address,undefined
+sanitize: SANITIZER_LIBRARY := libasan.so
+sanitize: SANITIZED_TESTS := tests/core
+# the same with the thread sanitizer; only the core is instrumented, so only its races are reported
+sanitize-threads: SANITIZERS := thread
+sanitize-threads: SANITIZER_LIBRARY := libtsan.so
+sanitize-threads: SANITIZED_TESTS := tests/core tests/common/test_signals.py -k thread
+sanitize sanitize-threads: $(VENV)/.test
+	$(PIP) --upgrade --no-deps --target build/$@/site \
+	  --config-settings build-dir=build/$@/objects \
+	  --config-settings cmake.define.CONSILIENCE_SANITIZE=$(SANITIZERS) \
+	  --config-settings install.strip=false .
+	PYTHONPATH=build/$@/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=$(SANITIZER_LIBRARY)) $$($(CXX) -print-file-name=libstdc++.so.6)" \
+	  ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66" \
+	  SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $$($(BIN)/python -c 'import sys; print(sys._base_executable)') -m pytest $(SANITIZED_TESTS)
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -48,8 +48,11 @@ EVERY_LAYER = ["_atomic_write", "_model_types"]
 ALLOWED = {
     "_atomic_write": [],
     "_model_types": [],
+    "_model_archive": ["_model_bounds"],
+    "_model_bounds": [],
+    "_model_checks": ["_compat", "views"],
     "_model_schema": [],
-    "_compat": [],
+    "_compat": ["_core"],
     "_core": [],
     "_docstring": [],
     "_parameters": ["_compat"],
@@ -63,7 +66,7 @@ ALLOWED = {
     "_near_copies": ["_warnings", "views"],
     "_method": ["_estimators", "views"],
     "_training": ["_targets", "views"],
-    "distributed": ["_targets", "_training", "views"],
+    "distributed": ["_core", "_targets", "_training", "views"],
     "_base": [
         "_compat",
         "_estimators",
@@ -77,7 +80,7 @@ ALLOWED = {
     **dict.fromkeys(FAMILIES, BELOW_FAMILIES),
     "datasets": ["views"],
     "inspection": ["views"],
-    "io": ["_model_schema"],
+    "io": ["_model_archive", "_model_bounds", "_model_checks", "_model_schema"],
     "tables": ["views"],
     "_baselines": ["_estimators", "_method", "views", *FAMILIES],
     "methods": ["_base", "_estimators", "_method", "views", *FAMILIES],
@@ -102,6 +105,7 @@ MAY_USE_EXTRAS = {
     "distributed": {"dask", "distributed"},
     "inspection": {"matplotlib"},
     "io": {"skops"},
+    "_model_checks": {"pyarrow"},  # only for models of tables
     "tables": {"pyarrow"},
 }
 DRAWS = ("benchmark/figures.py", "benchmark/publish.py")

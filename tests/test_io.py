@@ -16,12 +16,14 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from conftest import FULL
 from consilience import MultiViewData, ViewTransformer, _model_types
+from consilience._model_archive import MANIFEST, add_manifest
+from consilience._model_bounds import schema_nodes
 from consilience._model_schema import to_public_names
 from consilience._model_types import import_path, model_type, public_name
 from consilience.benchmark import RECIPES
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
-from consilience.io import MANIFEST, ModelFileError, _add_manifest, load, save
+from consilience.io import ModelFileError, load, save
 from consilience.margin import SMVMEDClassifier
 
 
@@ -79,7 +81,9 @@ def test_a_type_that_is_not_listed_is_neither_saved_nor_loaded(tmp_path):
     assert list(tmp_path.iterdir()) == []
     import skops.io
 
-    (tmp_path / "m.skops").write_bytes(_add_manifest(public(skops.io.dumps(model)), []))
+    (tmp_path / "m.skops").write_bytes(
+        add_manifest(public(skops.io.dumps(model)), {"packages": {}})
+    )
     with pytest.raises(ModelFileError, match=r"cannot be loaded.*posixpath\.join$"):
         load(tmp_path / "m.skops")
 
@@ -148,14 +152,14 @@ def archived(parts):
 
 def sealed(parts):
     """An archive of these members with digests that fit: what an attacker would write."""
-    return _add_manifest(archived(parts), [])
+    return add_manifest(archived(parts), {"packages": {}})
 
 
 def public(content):
     """An archive of skops with the public names of our types."""
     parts = members(content)
     schema = json.loads(parts["schema.json"])
-    to_public_names(schema)
+    to_public_names(schema_nodes(schema))
     return archived({**parts, "schema.json": json.dumps(schema)})
 
 

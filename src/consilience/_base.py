@@ -27,6 +27,7 @@ from consilience._training import (
     encode_rows,
     find_classes,
     label_totals,
+    naming_large_values,
     validate_rows,
 )
 from consilience._warnings import warn_user
@@ -39,6 +40,9 @@ from consilience.views._layout import check_values
 from consilience.views._storage import format_list
 
 __all__ = ["MultiViewClassifier"]
+
+# rows predicted at once: bounds the memory and the time until Ctrl-C is noticed
+PREDICT_CHUNK_ROWS = 100_000
 
 
 class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -101,7 +105,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))
-        self._fit(training.data, training.codes, training.weight)
+        with naming_large_values(training.data):
+            self._fit(training.data, training.codes, training.weight)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> LabelledRows:
         data = self._validate_input(X, reset=True)
@@ -240,10 +245,10 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Apply ``method`` to the rows that have a view; the others get the class prior."""
         data, has_view = self._validate_for_predict(X)
         if has_view.all():
-            return method(data)
+            return _apply_in_chunks(method, data)
         out = np.tile(self.class_prior_, (len(data), 1))
         if has_view.any():
-            out[has_view] = method(data[has_view])
+            out[has_view] = _apply_in_chunks(method, data[has_view])
         return out
 
     def __sklearn_tags__(self) -> Tags:
@@ -252,3 +257,13 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         # for scikit-learn this means NaN in any cell; every method supports missing views
         tags.input_tags.allow_nan = takes_nan(self._own_members())
         return tags
+
+
+def _apply_in_chunks(
+    method: Callable[[MultiViewData], np.ndarray], data: MultiViewData
+) -> np.ndarray:
+    with naming_large_values(data):
+        if len(data) <= PREDICT_CHUNK_ROWS:
+            return method(data)
+        starts = range(0, len(data), PREDICT_CHUNK_ROWS)
+        return np.concatenate([method(data[i : i + PREDICT_CHUNK_ROWS]) for i in starts])

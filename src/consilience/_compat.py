@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
+from consilience._core.threads import stopping_threads
+
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _with_callbacks
@@ -32,6 +34,8 @@ __all__ = [
     "Options",
     "Progress",
     "StrOptions",
+    "compiled_tree_type",
+    "histogram_node_dtype",
     "make_constraint",
     "validate_parameter_constraints",
     "with_callbacks",
@@ -39,6 +43,20 @@ __all__ = [
 
 
 F = TypeVar("F", bound=Callable)
+
+
+def compiled_tree_type() -> type:
+    """The type of ``tree_`` of a decision tree."""
+    from sklearn.tree._tree import Tree
+
+    return Tree
+
+
+def histogram_node_dtype() -> Any:
+    """The dtype of the nodes of histogram gradient boosting."""
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    return PREDICTOR_RECORD_DTYPE
 
 
 def with_callbacks(method: F) -> F:
@@ -71,15 +89,11 @@ class Progress:
     def map(self, function: Callable, items: Iterable[Any], name: str) -> list[Any]:
         """Return ``[function(item) for item in items]``; each call is a task called ``name``."""
         run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
-        results = run(delayed(function)(item) for item in items)
-        if self.context is None:
-            return list(results)
         done = []
-        for result in results:
-            task = self.context.subcontext(task_name=name)
-            task.call_on_fit_task_begin(estimator=self.estimator)
-            done.append(result)
-            task.call_on_fit_task_end(estimator=self.estimator)
+        with stopping_threads() as call:
+            for result in run(delayed(call)(function, item) for item in items):
+                done.append(result)
+                self.tick(name)
         return done
 
     def tick(self, name: str) -> bool:

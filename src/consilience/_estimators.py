@@ -61,7 +61,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str)
     try:
         return fitted.fit(X, y, **params)
     except Exception as error:
-        error.add_note(f"raised by {type(estimator).__name__} on {where}")
+        error.add_note(f"raised by the estimator {type(estimator).__name__} on {where}")
         raise
 
 

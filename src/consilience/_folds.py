@@ -87,11 +87,11 @@ def split_rows(cv: Any, codes: np.ndarray, data: MultiViewData, classes: np.ndar
 
     The groups of the data are kept together; where there are none, near-copies give a warning.
     """
-    n, groups = len(codes), data.groups
+    groups = data.groups
     if groups is None:
         if isinstance(cv, Integral):
             warn_of_near_copies(data)
-        return list(check_cv(cv, codes, classifier=True).split(np.zeros(n), codes))
+        return _listed_splits(cv, codes, None)
     if isinstance(cv, Integral):
         n_folds = check_groups_for_folds(codes, groups, classes, int(cv))
         folds = group_folds(codes, groups, n_folds)
@@ -99,8 +99,22 @@ def split_rows(cv: Any, codes: np.ndarray, data: MultiViewData, classes: np.ndar
             (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
             for fold in range(n_folds)
         ]
-    splits = list(check_cv(cv, codes, classifier=True).split(np.zeros(n), codes, groups))
+    splits = _listed_splits(cv, codes, groups)
     warn_of_split_groups(splits, groups)
+    return splits
+
+
+def _listed_splits(cv: Any, codes: np.ndarray, groups: Any) -> list[Split]:
+    """The splits, or an error that says what is wrong with ``cv``."""
+    try:
+        splitter = check_cv(cv, codes, classifier=True)
+        splits = [
+            (train, test) for train, test in splitter.split(np.zeros(len(codes)), codes, groups)
+        ]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cv={cv!r} does not give splits (train, test): {error}") from error
+    if not splits:
+        raise ValueError("cv has no splits")
     return splits
 
 

@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from consilience._model_types import model_type
-from consilience._parameters import POSITIVE, Number, PerView, StrOptions
+from consilience._parameters import (
+    POSITIVE,
+    POSITIVE_FACTOR,
+    Number,
+    PerView,
+    StrOptions,
+)
 from consilience._solvers.kernels import (
     GAMMAS,
     KERNELS,
@@ -54,7 +60,7 @@ Rows = slice | np.ndarray
 # constraints on the parameters that choose the kernels of the views
 KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "kernel": [PerView(StrOptions(set(KERNELS)), callable)],
-    "gamma": [PerView(POSITIVE, StrOptions(set(GAMMAS)))],
+    "gamma": [PerView(POSITIVE_FACTOR, StrOptions(set(GAMMAS)))],
     "degree": [POSITIVE],
     "coef0": [Number(Real, -np.inf, np.inf, closed="neither")],
 }

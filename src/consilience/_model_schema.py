@@ -2,7 +2,7 @@
 
 The schema (``schema.json`` of skops) is a tree of nodes, each with the module and name of a type.
 In a file the types of consilience have their public names; in memory, for skops, their import
-paths. A schema may come from a hostile file: any JSON value is accepted, of any depth.
+paths. ``_model_bounds.schema_nodes`` lists the nodes; any of their values may be hostile.
 """
 
 from __future__ import annotations
@@ -35,44 +35,38 @@ PACKAGES_NEVER_TRUSTED = {
 }
 
 
-def to_public_names(schema: Any) -> set[str]:
+def to_public_names(nodes: Iterable[dict[str, Any]]) -> set[str]:
     """Replace the import paths of our types by public names, and return the paths.
 
     LookupError if a type has no public name.
     """
     paths = set()
-    for node in own_nodes(schema):
+    for node in own_nodes(nodes):
         path = f"{node['__module__']}.{node.get('__class__')}"
         node["__module__"], _, node["__class__"] = public_name(path).rpartition(".")
         paths.add(path)
     return paths
 
 
-def to_import_paths(schema: Any) -> set[str]:
+def to_import_paths(nodes: Iterable[dict[str, Any]]) -> set[str]:
     """Replace the public names of our types by import paths, and return the paths.
 
     LookupError if a name is not a public name, in particular if it is an import path.
     """
     paths = set()
-    for node in own_nodes(schema):
+    for node in own_nodes(nodes):
         item = resolve(f"{node['__module__']}.{node.get('__class__')}")
         node["__module__"], node["__class__"] = item.__module__, item.__qualname__
         paths.add(import_path(item))
     return paths
 
 
-def own_nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def own_nodes(nodes: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Nodes of a schema that name a type of consilience."""
-    stack = [schema]  # not recursion, whose depth would be up to the file
-    while stack:
-        value = stack.pop()
-        if isinstance(value, list):
-            stack.extend(value)
-        elif isinstance(value, dict):
-            stack.extend(value.values())
-            module = value.get("__module__")
-            if isinstance(module, str) and module.partition(".")[0] == "consilience":
-                yield value
+    for node in nodes:
+        module = node.get("__module__")
+        if isinstance(module, str) and module.partition(".")[0] == "consilience":
+            yield node
 
 
 def check_trusted(trusted: Iterable[str]) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ relation between two parameters, goes into the method ``_check_parameter_relatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Mapping, Sequence, Set
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,11 +29,14 @@ __all__ = [
     "CV",
     "ESTIMATOR",
     "FRACTION",
+    "MEGABYTES",
     "NON_NEGATIVE",
     "N_JOBS",
     "POSITIVE",
+    "POSITIVE_FACTOR",
     "POSITIVE_INTEGER",
     "RANDOM_STATE",
+    "TOLERANCE",
     "VIEWS",
     "HasMethods",
     "ListOf",
@@ -57,11 +61,14 @@ def validate_parameters(estimator: Any) -> None:
 
 
 class Number(Interval):
-    """A number of an interval; unlike scikit-learn's intervals it does not contain booleans."""
+    """A number of an interval; unlike scikit-learn's, no boolean and no integer beyond floats."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether the value is a number of the interval."""
-        return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
+        val = val.item() if isinstance(val, np.generic) else val  # 1e100 is infinite in float32
+        if isinstance(val, bool) or not super().is_satisfied_by(val):
+            return False
+        return not isinstance(val, int) or abs(val) <= sys.float_info.max
 
 
 class StrOptions(_StrOptions):
@@ -99,7 +106,7 @@ class ListOf(Options):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether every element is valid."""
-        if isinstance(val, (str, Mapping)) or not isinstance(val, Iterable):
+        if isinstance(val, (str, bytes, Mapping, Set)) or not hasattr(val, "__len__"):
             return False
         values = list(val)
         return len(values) > 0 and all(
@@ -118,7 +125,9 @@ class Scalar(Options):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether the value has no elements."""
-        return isinstance(val, str) or (np.ndim(val) == 0 and not isinstance(val, (Mapping, set)))
+        if isinstance(val, str):
+            return True
+        return not isinstance(val, (Mapping, Sequence, Set)) and np.ndim(val) == 0
 
     def __str__(self) -> str:
         return "a scalar"
@@ -159,11 +168,20 @@ def _join(constraints: list[Any]) -> str:
 POSITIVE = Number(Real, 0, np.inf, closed="neither")
 NON_NEGATIVE = Number(Real, 0, np.inf, closed="left")
 FRACTION = Number(Real, 0, 1, closed="neither")
-POSITIVE_INTEGER = Number(Integral, 1, None, closed="left")
+POSITIVE_INTEGER = Number(Integral, 1, np.iinfo(np.int32).max, closed="both")
+TOLERANCE = Number(Real, sys.float_info.epsilon, np.inf, closed="left")
+# for numbers that are squared, divided by or multiplied with each other
+POSITIVE_FACTOR = Number(Real, 1e-100, 1e100, closed="both")
+MEGABYTES = Number(Real, 0, 1e12, closed="right")
+MAX_JOBS = 4096
 
 # lists of constraints for parameters that many estimators have
 VIEWS = [None, _Views()]
-N_JOBS = [None, POSITIVE_INTEGER, Number(Integral, None, -1, closed="right")]
+N_JOBS = [
+    None,
+    Number(Integral, 1, MAX_JOBS, closed="both"),
+    Number(Integral, -MAX_JOBS, -1, closed="both"),
+]
 CLASS_WEIGHT = [None, StrOptions({"balanced"}), _ClassWeights()]
 RANDOM_STATE = [
     None,

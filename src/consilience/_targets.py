@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,14 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
     """Validate labels, with scikit-learn's error messages."""
     if y is None:
         raise ValueError(f"{method} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
+    try:
+        y = column_or_1d(y, warn=True)
+    except ValueError as error:
+        if re.search(r"\by\b", str(error)):
+            raise
+        raise ValueError(f"y must be one label for each sample: {error}") from error
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y has complex labels")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     if y.dtype.kind == "O" and any(label is None or label != label for label in y):
@@ -45,7 +53,13 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Validate sample weights: finite numbers >= 0, not all of them zero."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight)
+        if weight.dtype.kind in "cmM":
+            raise TypeError(f"{weight.dtype} is not supported")
+        weight = weight.astype(np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be one number for each sample: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):

@@ -6,11 +6,13 @@ and for each block of data in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._targets import class_factors
 from consilience.views import MultiViewData
@@ -21,12 +23,15 @@ __all__ = [
     "LabelledRows",
     "TrainingClasses",
     "TrainingRows",
+    "check_magnitudes",
     "encode_rows",
     "find_classes",
     "label_totals",
+    "naming_large_values",
     "validate_rows",
 ]
 
+MAX_MAGNITUDE = 1e100  # of the values of a view, where sums of squares are taken
 UNLABELLED = -1  # code of rows without a label, in semi-supervised methods
 
 
@@ -65,6 +70,33 @@ class TrainingClasses:
     def prior(self) -> np.ndarray:
         """Share of each class in the summed weights."""
         return self.totals / self.totals.sum()
+
+
+def check_magnitudes(data: MultiViewData) -> None:
+    """Raise an error that names the view and row of values whose squares could overflow."""
+    for name, is_present in zip(data.view_names, data.present.T, strict=True):
+        X = data[name]
+        values = X.data if sp.issparse(X) else X
+        if values.size == 0 or max(np.nanmax(values), -np.nanmin(values)) <= MAX_MAGNITUDE:
+            continue
+        size = abs(X).max(axis=1)
+        size = size.toarray().ravel() if sp.issparse(size) else size
+        is_large = (size > MAX_MAGNITUDE) & np.isfinite(size)
+        for row in np.flatnonzero(is_present & is_large)[:1]:
+            raise ValueError(
+                f"view {name!r} has values too large, up to {size[row]:.1e} in row {row}; scale "
+                "them, e.g. by ViewTransformer(MaxAbsScaler())"
+            )
+
+
+@contextmanager
+def naming_large_values(data: MultiViewData) -> Iterator[None]:
+    """Replace a ValueError of the body by that of ``check_magnitudes``, if it has one."""
+    try:
+        yield
+    except ValueError:
+        check_magnitudes(data)
+        raise
 
 
 def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:

@@ -1,26 +1,39 @@
 """Model files: ``save(model, path)`` and ``load(path)``, without pickle.
 
-A file is a skops archive (JSON and arrays) with a manifest of checksums. It names our types by the
-public names that they are given where they are defined (``_model_types``), so that a type may move
-to another module. A file is loaded only if each of its types has such a name, is one of
-scikit-learn, NumPy or SciPy, or is trusted by the caller; nothing in a file can extend this.
+A file is a skops archive (JSON and arrays) with a manifest of checksums (``_model_archive``). It
+names our types by the public names that they are given where they are defined (``_model_types``),
+so that a type may move to another module. A file is loaded only if each of its types has such a
+name, is one of scikit-learn, NumPy or SciPy, or is trusted by the caller; nothing in a file can
+extend this. Its size is checked before anything is created (``_model_bounds``), and every value
+that compiled code relies on before the model is returned (``_model_checks``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import pkgutil
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZipFile
+
+import numpy as np
 
 from consilience._atomic_write import write_atomically
+from consilience._model_archive import (
+    add_manifest,
+    check_key,
+    open_archive,
+    override_schema,
+    read_manifest,
+    read_schema,
+    replace_schema,
+)
+from consilience._model_bounds import check_loaders, check_members, schema_nodes
+from consilience._model_checks import check_model, failed_trials, passed_trials
 from consilience._model_schema import (
     can_be_trusted,
     check_trusted,
@@ -31,11 +44,7 @@ from consilience._model_schema import (
 
 __all__ = ["ModelFileError", "load", "save"]
 
-MANIFEST = "consilience.json"
-SCHEMA = "schema.json"
-FORMAT_VERSION = 2
 PACKAGES = ("consilience", "scikit-learn", "numpy", "scipy")
-MAX_UNPACKED_BYTES = 8 * 2**30  # a small file may unpack to an arbitrary size
 
 # types in fitted models in addition to ours and to those that skops trusts by default, which are
 # public estimators of scikit-learn, arrays of NumPy and SciPy, and plain values
@@ -52,18 +61,28 @@ class ModelFileError(ValueError):
     """A file is not a model of consilience, or was modified; the message says what is wrong."""
 
 
-def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> None:
+def save(
+    model: Any,
+    path: str | os.PathLike,
+    *,
+    trusted: Iterable[str] = (),
+    key: bytes | None = None,
+) -> None:
     """Write a fitted model to a file.
 
     Parameters
     ----------
     model : estimator
-        Any classifier of this package or of scikit-learn, or a Pipeline of them.
+        Any classifier of this package, most of scikit-learn, or a Pipeline of them.
     path : str or path
-        The file, usually ``*.skops``. It is written completely or not at all.
+        The file, usually ``*.skops``. It is written completely or not at all, and replaces only a
+        regular file (or the one that a symbolic link points at), never a device or pipe.
     trusted : iterable of str, default=()
         Names of other modules or types whose types the file may contain. ``load``, which describes
         them, needs the same names.
+    key : bytes, optional
+        At least 16 secret bytes, such as ``secrets.token_bytes(32)``, with which the file is signed
+        (HMAC-SHA-256). ``load`` with the same key accepts only files that were signed with it.
 
     Examples
     --------
@@ -80,11 +99,13 @@ def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) ->
     True
     """
     trusted = check_trusted(trusted)
+    check_key(key)
     skops = _import_skops()
     try:
         content = skops.dumps(model)  # compressed below, with the names of types replaced
-        schema = _read_schema(content)
-        own_types = to_public_names(schema)
+        with open_archive(content) as archive:
+            schema = read_schema(archive)
+        own_types = to_public_names(schema_nodes(schema))
         foreign_types = _foreign_types(content, own_types)
     except Exception as error:
         raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from error
@@ -93,15 +114,26 @@ def save(model: Any, path: str | os.PathLike, *, trusted: Iterable[str] = ()) ->
         reason = _explain_untrusted(untrusted, "save(model, path, trusted={})")
         raise TypeError(f"{type(model).__name__} cannot be saved: it {reason}")
     _check_importable(foreign_types)
-    content = _replace_schema(content, schema)
-    write_atomically(path, _add_manifest(content, foreign_types))
+    try:
+        check_model(model, foreign_types)
+    except ValueError as error:
+        raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from None
+    manifest = {
+        "packages": _package_versions(),
+        "foreign_types": foreign_types,
+        "trials": _quietly(passed_trials, model),
+    }
+    write_atomically(path, add_manifest(replace_schema(content, schema), manifest, key))
 
 
-def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
+def load(path: str | os.PathLike, *, trusted: Iterable[str] = (), key: bytes | None = None) -> Any:
     """Read a model that was written by ``save``; any other file is rejected.
 
     Nothing in a file is ever executed: it contains names of types and their values, and a type
-    must be one of this package, scikit-learn, NumPy or SciPy, or be trusted explicitly.
+    must be one of this package, scikit-learn, NumPy or SciPy, or be trusted explicitly. All values
+    that compiled code relies on are checked before the model is returned, so that no file can crash
+    the process or let it hang; and a few rows are predicted. Yet whoever writes a file decides what
+    its model predicts: to know who that was, sign files with a key.
 
     Parameters
     ----------
@@ -112,20 +144,21 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
         as ``"mypackage.Scaler"``, or names of modules, such as ``"mypackage"``, for all classes
         that are defined in the module or its submodules. Only trusted modules are imported. A file
         can create objects of trusted types with any arguments and call trusted functions.
+    key : bytes, optional
+        Accept only a file that was saved with this key and has not been modified since. Without
+        it, a signature is not verified.
 
     Returns
     -------
     estimator
     """
     trusted = check_trusted(trusted)
+    check_key(key)
     path = Path(path)
     content = path.read_bytes()
     _import_skops()  # its absence is not an error of the file
     try:
-        _check_manifest(content)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd values in a modified file, and our own
-            return _load_model(content, trusted)
+        return _load_model(content, trusted, key)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except ImportError as error:
@@ -136,23 +169,65 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
         raise ModelFileError(f"{path} cannot be loaded: {reason}") from None
 
 
-def _load_model(content: bytes, trusted: tuple[str, ...]) -> Any:
-    schema = _read_schema(content)
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function without the warnings about odd values of a modified file, and our own."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(*arguments)
+
+
+def _load_model(content: bytes, trusted: tuple[str, ...], key: bytes | None) -> Any:
+    with open_archive(content) as archive:
+        manifest = _check_file(read_manifest, archive, len(content), key)
+        _warn_about_versions(manifest["packages"])
+        schema = read_schema(archive)
+        nodes = _check_file(_check_schema, schema, archive)
     try:
-        own_types = to_import_paths(schema)
+        own_types = to_import_paths(nodes)
     except LookupError as error:
         raise ModelFileError(str(error)) from None
-    content = _override_schema(content, schema)
+    content = _quietly(override_schema, content, schema)
+    model, foreign_types = _quietly(_create_model, content, own_types, trusted)
+    _check_file(check_model, model, foreign_types)
+    trials = manifest.get("trials", [])
+    reason = _quietly(failed_trials, model, trials if isinstance(trials, list) else [])
+    if reason:
+        raise ModelFileError(f"it is not a valid model: {reason}")
+    return model
+
+
+def _check_file(check: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a check whose ValueError says what is wrong with a file."""
+    try:
+        return check(*arguments)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise ModelFileError(str(error)) from None
+
+
+def _check_schema(schema: Any, archive: ZipFile) -> list[dict[str, Any]]:
+    """Check what skops will do before it does it; return the objects of the schema."""
+    nodes = schema_nodes(schema)
+    check_members(nodes, set(archive.namelist()))
+    check_loaders(nodes, archive)
+    return nodes
+
+
+def _create_model(
+    content: bytes, own_types: set[str], trusted: tuple[str, ...]
+) -> tuple[Any, list[str]]:
+    """The object in a file, and its types of other packages."""
     skops = _import_skops()
     known_types = [*own_types, *EXTERNAL_TYPES]
     try:
-        return skops.loads(content, trusted=known_types)
+        return skops.loads(content, trusted=known_types), []
     except skops.exceptions.UntrustedTypesFoundException:  # before any object is created
         foreign_types = _foreign_types(content, own_types)
     untrusted = untrusted_types(foreign_types, trusted)
     if untrusted:
         raise ModelFileError(f"it {_explain_untrusted(untrusted, 'load(path, trusted={})')}")
-    return skops.loads(content, trusted=[*known_types, *foreign_types])
+    return skops.loads(content, trusted=[*known_types, *foreign_types]), foreign_types
 
 
 def _import_skops() -> Any:
@@ -189,55 +264,6 @@ def _check_importable(types: list[str]) -> None:
             raise TypeError(f"{name} cannot be saved because it cannot be imported") from error
 
 
-def _read_schema(content: bytes) -> Any:
-    with ZipFile(io.BytesIO(content)) as archive:
-        return json.loads(archive.read(SCHEMA))
-
-
-def _replace_schema(content: bytes, schema: Any) -> bytes:
-    """The archive with another schema, compressed."""
-    buffer = io.BytesIO()
-    with (
-        ZipFile(io.BytesIO(content)) as source,
-        ZipFile(buffer, "w", compression=ZIP_DEFLATED, compresslevel=6) as target,
-    ):
-        for name in source.namelist():
-            if name != SCHEMA:
-                target.writestr(name, source.read(name))
-        target.writestr(SCHEMA, json.dumps(schema))
-    return buffer.getvalue()
-
-
-def _override_schema(content: bytes, schema: Any) -> bytes:
-    """The archive with a second schema, which is the one that is read: the last of a name is.
-
-    Much faster than to write all arrays again. If the first were read instead, nothing would be
-    loaded, as its names of types are public ones.
-    """
-    buffer = io.BytesIO(content)
-    with ZipFile(buffer, "a") as archive:
-        archive.writestr(SCHEMA, json.dumps(schema))  # warns about the duplicate
-    return buffer.getvalue()
-
-
-def _add_manifest(content: bytes, foreign_types: list[str]) -> bytes:
-    buffer = io.BytesIO(content)
-    with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
-        manifest = {
-            "format": FORMAT_VERSION,
-            "packages": _package_versions(),
-            "foreign_types": foreign_types,
-            "sha256": _checksums(archive),
-        }
-        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-    return buffer.getvalue()
-
-
-def _checksums(archive: ZipFile) -> dict[str, str]:
-    names = [name for name in archive.namelist() if name != MANIFEST]
-    return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
-
-
 def _package_versions() -> dict[str, str]:
     versions = {}
     for name in PACKAGES:
@@ -246,38 +272,6 @@ def _package_versions() -> dict[str, str]:
         except PackageNotFoundError:
             versions[name] = "unknown"
     return versions
-
-
-def _check_manifest(content: bytes) -> None:
-    """Check that the archive is complete and unmodified."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        names = archive.namelist()
-        if MANIFEST not in names:
-            raise ModelFileError("it was not written by consilience")
-        size = sum(entry.file_size for entry in archive.infolist())
-        if size > MAX_UNPACKED_BYTES:
-            raise ModelFileError(f"it would unpack to {size / 2**30:.0f} GB")
-        manifest = json.loads(archive.read(MANIFEST))
-        _check_format(manifest.get("format"))
-        expected = manifest["sha256"]
-        if len(set(names)) != len(names) or {*names} != {MANIFEST, *expected}:
-            raise ModelFileError("parts of it were added or removed")
-        modified = [
-            name for name, sha256 in _checksums(archive).items() if expected[name] != sha256
-        ]
-    if modified:
-        raise ModelFileError(f"it was modified after it was written ({', '.join(modified)})")
-    _warn_about_versions(manifest["packages"])
-
-
-def _check_format(format_version: Any) -> None:
-    if format_version == 1:
-        raise ModelFileError(
-            "it was written by an earlier development version of consilience (format 1); "
-            "save the model again"
-        )
-    if format_version != FORMAT_VERSION:
-        raise ModelFileError(f"its format version is {format_version!r}, expected {FORMAT_VERSION}")
 
 
 def _warn_about_versions(saved: dict[str, str]) -> None:

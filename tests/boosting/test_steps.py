@@ -61,7 +61,7 @@ def run(model, P, y, n_classes, weight=None, draws=()):
         n_rounds=len(P),
         random=Draws(draws),
         prior=np.bincount(y, weights=weight, minlength=n_classes) / len(y),
-        pool=None,
+        map_views=map,
     )
     state = model._start(problem)
     rounds = []
@@ -149,7 +149,7 @@ def test_rshareboost(problem, gamma, a):
     expected = reference.rshareboost(P, y, K, weight, draws, a, gamma)
     model = RShareBoostClassifier(a=a, gamma=gamma)
     learners = [TableLearner(t) for t in one_per_round(P, [r["view"] for r in expected])]
-    problem = BoostingProblem(y, K, weight, learners, len(P), Draws(draws), np.ones(K) / K, None)
+    problem = BoostingProblem(y, K, weight, learners, len(P), Draws(draws), np.ones(K) / K, map)
     state = model._start(problem)
     for want in expected:
         np.testing.assert_allclose(state["w"], want["w"], atol=1e-9)
@@ -341,7 +341,7 @@ def test_golden_rshareboost():
     model = RShareBoostClassifier(a=float(g["alpha_param"]), gamma=float(g["gamma"]))
     learners = [TableLearner(table) for table in one_per_round(P, g["view"])]
     problem = BoostingProblem(
-        y, 2, np.ones(len(y)), learners, len(P), Draws(g["u"]), np.ones(2) / 2, None
+        y, 2, np.ones(len(y)), learners, len(P), Draws(g["u"]), np.ones(2) / 2, map
     )
     state = model._start(problem)
     for t in range(len(P)):

@@ -241,7 +241,7 @@ def test_error_of_the_estimator_says_which_view():
 
     with pytest.raises(TypeError) as caught:
         LateFusionClassifier(GaussianNB()).fit({"a": A, "t": sp.csr_array(B)}, Y)
-    assert caught.value.__notes__ == ["raised by GaussianNB on view 't'"]
+    assert caught.value.__notes__ == ["raised by the estimator GaussianNB on view 't'"]
 
 
 def test_voting_that_the_estimator_lacks():

@@ -98,7 +98,7 @@ def test_only_classifiers(kind, bad):
 
 def test_final_estimator_must_be_a_classifier():
     with pytest.raises(
-        ValueError, match="the estimator for the outputs of the views must be a classifier"
+        ValueError, match=r"the outputs of the views \(final_estimator\) must be a classifier"
     ):
         StackingFusionClassifier(final_estimator=LinearRegression()).fit(DATA, Y)
     with pytest.raises(ValueError, match="'estimator' parameter of EarlyFusionClassifier"):

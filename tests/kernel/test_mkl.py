@@ -309,7 +309,7 @@ def test_steps_that_do_not_suffice():
         ({"norm": "sum"}, r"'norm' parameter .* or a str among \{'mean'\}. Got 'sum' instead"),
         (
             {"C": 0},
-            r"'C' parameter of MKLClassifier must be a float in the range \(0.* Got 0 instead",
+            r"'C' parameter of MKLClassifier must be a float in the range .* Got 0 instead",
         ),
         ({"C": np.nan}, "'C' parameter .* Got nan instead"),
         ({"C": True}, "'C' parameter .* Got True instead"),

@@ -3,10 +3,19 @@
 from consilience._core._core import (
     MarginRows,
     MarginWay,
+    StopFlag,
     rbf_epilogue,
     smo_joint,
     smo_pair,
     sparse_gram,
 )
 
-__all__ = ["MarginRows", "MarginWay", "rbf_epilogue", "smo_joint", "smo_pair", "sparse_gram"]
+__all__ = [
+    "MarginRows",
+    "MarginWay",
+    "StopFlag",
+    "rbf_epilogue",
+    "smo_joint",
+    "smo_pair",
+    "sparse_gram",
+]

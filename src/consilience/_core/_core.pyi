@@ -10,6 +10,17 @@ T = TypeVar("T", float32, float64)
 I = TypeVar("I", int32, int64)
 J = TypeVar("J", int32, int64)
 
+class StopFlag:
+    """Stops compiled loops in other threads; as a context, it is the flag of the calling thread.
+
+    Loops of a thread whose flag is set raise KeyboardInterrupt. In the main thread, loops handle
+    signals themselves.
+    """
+
+    def set(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
+
 def rbf_epilogue(
     products: NDArray[T], x_norms: NDArray[T], z_norms: NDArray[T], gamma: float
 ) -> None:

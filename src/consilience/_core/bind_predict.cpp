@@ -16,13 +16,18 @@ struct TreeArrays {
     Vector<std::uint8_t> bin, missing_left;
     std::size_t n_features = 0;  // at least so many
 
+    static nb::object item(const nb::tuple& t, std::size_t i) {
+        require(nb::len(t) == 6, "a tree has 6 arrays");
+        return t[i];
+    }
+
     explicit TreeArrays(const nb::tuple& t)
-        : feature(nb::cast<Vector<std::int32_t>>(t[0])),
-          threshold(nb::cast<Vector<double>>(t[1])),
-          left(nb::cast<Vector<std::int32_t>>(t[2])),
-          right(nb::cast<Vector<std::int32_t>>(t[3])),
-          bin(nb::cast<Vector<std::uint8_t>>(t[4])),
-          missing_left(nb::cast<Vector<std::uint8_t>>(t[5])) {
+        : feature(read<Vector<std::int32_t>>(item(t, 0), "feature of a tree")),
+          threshold(read<Vector<double>>(item(t, 1), "threshold of a tree")),
+          left(read<Vector<std::int32_t>>(item(t, 2), "left of a tree")),
+          right(read<Vector<std::int32_t>>(item(t, 3), "right of a tree")),
+          bin(read<Vector<std::uint8_t>>(item(t, 4), "bin of a tree")),
+          missing_left(read<Vector<std::uint8_t>>(item(t, 5), "missing_left of a tree")) {
         const std::size_t size = feature.shape(0);
         require(size > 0 && threshold.shape(0) == size && left.shape(0) == size &&
                     right.shape(0) == size && bin.shape(0) == size && missing_left.shape(0) == size,

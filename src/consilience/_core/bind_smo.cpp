@@ -16,10 +16,10 @@ using Anything = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>
 // A kernel from (store, slots, used, diagonal). The tuple keeps the arrays alive.
 Kernel kernel(const nb::tuple& parts, std::size_t n) {
     require(parts.size() == 4, "a kernel is (store, slots, used, diagonal)");
-    const auto store = nb::cast<Anything>(parts[0], false);
-    const auto slots = nb::cast<Vector<std::int64_t>>(parts[1], false);
-    const auto used = nb::cast<Counter>(parts[2], false);
-    const auto diagonal = nb::cast<Vector<double>>(parts[3], false);
+    const auto store = read<Anything>(parts[0], "the store of a kernel", false);
+    const auto slots = read<Vector<std::int64_t>>(parts[1], "slots", false);
+    const auto used = read<Counter>(parts[2], "used", false);
+    const auto diagonal = read<Vector<double>>(parts[3], "the diagonal of a kernel", false);
     const bool single = store.dtype() == nb::dtype<float>();
     require(single || store.dtype() == nb::dtype<double>(),
             "kernel rows must be float32 or float64");
@@ -40,7 +40,7 @@ public:
         require(parts.size() > 0, "at least one kernel is needed");
         for (std::size_t v = 0; v < parts.size(); ++v) {
             kernels.views.push_back(kernel(part(v), n));
-            const auto used = nb::cast<Counter>(part(v)[2], false);
+            const auto used = read<Counter>(part(v)[2], "used", false);
             for (std::size_t s = 0; s < used.shape(0); ++s)
                 kernels.clock = std::max(kernels.clock, used.data()[s]);
         }
@@ -62,7 +62,7 @@ public:
     PythonKernels& operator=(const PythonKernels&) = delete;
 
 private:
-    nb::tuple part(std::size_t v) const { return nb::cast<nb::tuple>(parts_[v]); }
+    nb::tuple part(std::size_t v) const { return read<nb::tuple>(parts_[v], "a kernel", false); }
 
     nb::list parts_;
     nb::object fetch_;

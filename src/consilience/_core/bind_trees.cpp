@@ -73,12 +73,12 @@ nb::tuple py_bin_sparse(Vector<double> data, Vector<std::int32_t> indices,
 TreeParams read_params(const nb::tuple& values, std::size_t d) {
     require(nb::len(values) == 6, "params must have 6 entries");
     TreeParams p;
-    p.max_depth = nb::cast<int>(values[0]);
-    p.min_samples_leaf = nb::cast<std::int64_t>(values[1]);
-    p.min_weight_leaf = nb::cast<double>(values[2]);
-    p.max_features = nb::cast<std::size_t>(values[3]);
-    p.random_splits = nb::cast<bool>(values[4]);
-    p.seed = nb::cast<std::uint64_t>(values[5]);
+    p.max_depth = read<int>(values[0], "max_depth");
+    p.min_samples_leaf = read<std::int64_t>(values[1], "min_samples_leaf");
+    p.min_weight_leaf = read<double>(values[2], "min_weight_leaf");
+    p.max_features = read<std::size_t>(values[3], "max_features");
+    p.random_splits = read<bool>(values[4], "random_splits");
+    p.seed = read<std::uint64_t>(values[5], "seed");
     require(p.max_depth >= 0 && p.min_samples_leaf >= 1 && p.min_weight_leaf >= 0,
             "max_depth, min_samples_leaf or min_weight_leaf out of range");
     require(p.max_features >= 1 || d == 0, "max_features must be at least 1");

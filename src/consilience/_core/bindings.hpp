@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,15 @@ inline void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
+// A value of a tuple; nb::cast itself would say std::bad_cast, and not of what.
+template <typename T>
+T read(nb::handle value, const char* what, bool convert = true) {
+    T out;
+    if (!nb::try_cast<T>(value, out, convert))
+        throw nb::type_error((std::string(what) + " has a wrong type, dtype or shape").c_str());
+    return out;
+}
+
 template <typename T>
 Columns<T> columns(const Strided<T>& x) {
     return {x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
@@ -49,5 +59,6 @@ void bind_predict(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_sparse_gram(nb::module_& m);
 void bind_margin_rows(nb::module_& m);
+void bind_signals(nb::module_& m);
 
 }  // namespace consilience

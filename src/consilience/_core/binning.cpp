@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "edges.hpp"
+#include "signals.hpp"
 
 namespace consilience {
 namespace {
@@ -67,6 +68,8 @@ void sort_runs(std::vector<std::uint64_t>& items, const T* values) {
     }
 }
 
+constexpr std::size_t sort_cost = 32;  // nanoseconds for a value, roughly
+
 // One feature at a time; the buffers are kept from feature to feature.
 template <typename T>
 class Binner {
@@ -78,6 +81,7 @@ public:
     // afterwards each(entry, bin) visits the entries in order.
     void fit(const T* values, const std::int64_t* mass, const std::uint8_t* skip, std::size_t n,
              std::int64_t zeros, BinLimits& limits) {
+        signals_.add(sort_cost * n);
         items_.clear();
         for (std::size_t i = 0; i < n; ++i) {
             if ((skip && skip[i]) || std::isnan(values[i])) continue;
@@ -148,6 +152,7 @@ private:
     std::vector<double> distinct_;
     std::vector<std::int64_t> masses_, stored_;  // by value: mass with zeros, listed entries
     std::vector<int> widths_;
+    SignalCheck signals_;
 };
 
 template <typename T>

@@ -132,6 +132,7 @@ void LevelBoundaries::add(const SparseCodes& entries, std::int32_t column) {
     const std::uint32_t* begin = entries.outside_in + entries.indptr[column];
     const std::uint32_t* middle = entries.outside_in + entries.middle[column];
     const std::uint32_t* end = entries.outside_in + entries.indptr[column + 1];
+    signals_.add(2 * static_cast<std::size_t>(end - begin));
     if (nodes_.size() == 1 && p_.n_sums == 2) {
         nodes_[0].add_two(begin, middle, weight_.data(), column);
         nodes_[0].add_two(middle, end, weight_.data(), column);

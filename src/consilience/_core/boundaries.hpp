@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "grow.hpp"
+#include "signals.hpp"
 
 namespace consilience {
 
@@ -70,6 +71,7 @@ private:
     std::vector<std::int64_t> last_bin_;  // in which the node was met last; bins are counted on
     std::int64_t bin_ = 0;
     std::vector<std::int32_t> met_;
+    SignalCheck signals_;
 };
 
 }  // namespace consilience

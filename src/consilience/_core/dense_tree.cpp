@@ -11,13 +11,15 @@
 #include "dense_search.hpp"
 #include "grow.hpp"
 #include "random.hpp"
+#include "signals.hpp"
 
 namespace consilience {
 namespace {
 
 // Rough costs in nanoseconds that decide when subtraction pays: a row entering the eight
 // histograms of a block, and a cache line of a stored histogram.
-constexpr double row_cost = 4, line_cost = 2;
+constexpr std::size_t row_cost = 4, line_cost = 2;
+constexpr std::size_t node_work = 1000;  // to search the histogram of a node
 constexpr std::size_t kept_memory = std::size_t{1} << 27;  // bytes of histograms kept
 
 // Two siblings, or the root alone.
@@ -119,6 +121,7 @@ private:
     }
 
     void search_one(DenseMember& m, std::size_t block, LaneMask mask) {
+        signals_.add(node_work + row_cost * m.size());
         if (params_.random_splits) return search_.search_random(m, rows_.data(), block, mask);
         std::int64_t* hist = histogram(m, block);
         search_.build(hist, m, rows_.data(), block);
@@ -163,6 +166,7 @@ private:
                 search_one(m, block, all_of_block);
                 continue;
             }
+            signals_.add(node_work + (large ? 0 : row_cost * m.size()));
             std::int64_t* hist = histogram(m, block);
             if (large) {
                 const DenseMember& small = family.members[family.small];
@@ -247,6 +251,7 @@ private:
     std::vector<std::uint32_t> rows_, spare_;
     std::vector<std::int64_t> scratch_;
     std::size_t n_kept_ = 0;
+    SignalCheck signals_;
     Tree tree_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "dispatch.hpp"
 #include "lanes.hpp"
+#include "signals.hpp"
 
 namespace consilience {
 namespace {
@@ -187,8 +188,10 @@ CONSILIENCE_CLONES
 void margin_curvature(const MarginRows& rows, const double* s, const double* lam, double* D) {
     const std::size_t n = rows.n, V = rows.V, pairs = V * (V + 1) / 2;
     Batch batch(rows);
+    SignalCheck signals;
     Groups curvature(pairs);
     for (std::size_t t = 0; t < n; t += lanes) {
+        signals.add(lanes * rows.p);
         batch.read(s, lam, t);
         for (std::size_t uv = 0; uv < pairs; ++uv) curvature.set(uv, all_lanes(0.0));
         for (const auto& square : rows.squares) {
@@ -211,8 +214,10 @@ CONSILIENCE_CLONES
 void margin_reduce(const MarginRows& rows, const double* s, const double* lam,
                    const Direction& direction, double* R) {
     Batch batch(rows);
+    SignalCheck signals;
     Groups slack(rows.k);
     for (std::size_t t = 0; t < rows.n; t += lanes) {
+        signals.add(lanes * rows.p);
         batch.read(s, lam, t);
         batch.walk(direction, t, true);
         for (std::size_t v = 0; v < rows.V; ++v) batch.pull.set(v, all_lanes(0.0));
@@ -232,8 +237,10 @@ CONSILIENCE_CLONES
 MarginWay margin_way(const MarginRows& rows, const double* s, const double* lam,
                      const Direction& direction) {
     Batch batch(rows);
+    SignalCheck signals;
     Lanes worst = all_lanes(0.0), linear = worst, square = worst;
     for (std::size_t t = 0; t < rows.n; t += lanes) {
+        signals.add(lanes * rows.p);
         batch.read(s, lam, t);
         batch.walk(direction, t, false);
         const Lanes weight = load(rows.weight, t, rows.n);
@@ -259,9 +266,11 @@ MarginSizes margin_move(const MarginRows& rows, const double* xi, const double* 
     const Lanes step = all_lanes(t);
     const bool moves = !direction.stages.empty();
     Batch batch(rows);
+    SignalCheck signals;
     Groups gradient(rows.k), sum(rows.k);
     Lanes gap = all_lanes(0.0), loss = gap, mass = gap, slack = gap, top = gap, off = gap;
     for (std::size_t i = 0; i < n; i += lanes) {
+        signals.add(lanes * rows.p);
         batch.read(s, lam, i);
         batch.walk(direction, i, false);
         const Lanes weight = load(rows.weight, i, n), none = all_lanes(0.0);

@@ -43,4 +43,5 @@ NB_MODULE(_core, m) {
     consilience::bind_smo(m);
     consilience::bind_sparse_gram(m);
     consilience::bind_margin_rows(m);
+    consilience::bind_signals(m);
 }

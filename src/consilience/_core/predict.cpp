@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "signals.hpp"
+
 namespace consilience {
 namespace {
 
@@ -23,6 +25,18 @@ inline void descend(const TreeView& tree, Decide goes_left, std::size_t row, Rea
     }
 }
 
+constexpr std::size_t chunk_rows = 1024;
+
+// apply(first, last) for one chunk of rows after the other
+template <typename Apply>
+void in_chunks(std::size_t n, Apply apply) {
+    SignalCheck signals;
+    for (std::size_t first = 0; first < n; first += chunk_rows) {
+        apply(first, std::min(n, first + chunk_rows));
+        signals.add(64 * chunk_rows);
+    }
+}
+
 inline bool value_left(const TreeView& tree, std::int32_t node, double value) {
     return std::isnan(value) ? tree.missing_left[node] : value <= tree.threshold[node];
 }
@@ -32,8 +46,9 @@ inline bool code_left(const TreeView& tree, std::int32_t node, int code) {
 }
 
 template <typename T>
-void apply_columns(const TreeView& tree, Columns<T> x, Reached out) {
-    for (std::size_t i = 0; i < x.n; ++i) {
+void apply_columns(const TreeView& tree, Columns<T> x, Reached out, std::size_t first,
+                   std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
         const T* row = x.data + static_cast<std::ptrdiff_t>(i) * x.row_stride;
         const auto goes_left = [&](std::int32_t node) {
             return value_left(tree, node, row[tree.feature[node] * x.column_stride]);
@@ -45,33 +60,41 @@ void apply_columns(const TreeView& tree, Columns<T> x, Reached out) {
 }  // namespace
 
 void apply_dense(const TreeView& tree, Columns<float> x, Reached out) {
-    apply_columns(tree, x, out);
+    in_chunks(x.n, [=](std::size_t first, std::size_t last) {
+        apply_columns(tree, x, out, first, last);
+    });
 }
 void apply_dense(const TreeView& tree, Columns<double> x, Reached out) {
-    apply_columns(tree, x, out);
+    in_chunks(x.n, [=](std::size_t first, std::size_t last) {
+        apply_columns(tree, x, out, first, last);
+    });
 }
 
 void apply_csr(const TreeView& tree, const double* data, const std::int32_t* indices,
                const std::int64_t* indptr, std::size_t n, Reached out) {
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::int32_t *begin = indices + indptr[i], *end = indices + indptr[i + 1];
-        const auto goes_left = [&](std::int32_t node) {
-            const std::int32_t* at = std::lower_bound(begin, end, tree.feature[node]);
-            const bool stored = at != end && *at == tree.feature[node];
-            return value_left(tree, node, stored ? data[at - indices] : 0.0);
-        };
-        descend(tree, goes_left, i, out);
-    }
+    in_chunks(n, [=](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) {
+            const std::int32_t *begin = indices + indptr[i], *end = indices + indptr[i + 1];
+            const auto goes_left = [&](std::int32_t node) {
+                const std::int32_t* at = std::lower_bound(begin, end, tree.feature[node]);
+                const bool stored = at != end && *at == tree.feature[node];
+                return value_left(tree, node, stored ? data[at - indices] : 0.0);
+            };
+            descend(tree, goes_left, i, out);
+        }
+    });
 }
 
 void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, Reached out) {
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto goes_left = [&](std::int32_t node) {
-            const std::size_t f = tree.feature[node];
-            return code_left(tree, node, bins[((f / lanes) * n + i) * lanes + f % lanes]);
-        };
-        descend(tree, goes_left, i, out);
-    }
+    in_chunks(n, [=](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) {
+            const auto goes_left = [&](std::int32_t node) {
+                const std::size_t f = tree.feature[node];
+                return code_left(tree, node, bins[((f / lanes) * n + i) * lanes + f % lanes]);
+            };
+            descend(tree, goes_left, i, out);
+        }
+    });
 }
 
 // Level by level: the zeros' side for all rows of a node, then the entries of its column.
@@ -79,6 +102,7 @@ void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::si
                        Reached out) {
     std::vector<std::int32_t> at(n, 0), next(n, 0);
     std::vector<std::int32_t> level{0}, below;
+    SignalCheck signals;
     for (int depth = 0; out.to_leaf ? !level.empty() : depth < out.n_depths; ++depth) {
         for (std::size_t i = 0; i < n; ++i) {
             const std::int32_t node = at[i], f = tree.feature[node];
@@ -90,6 +114,7 @@ void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::si
         for (const std::int32_t node : level) {
             const std::int32_t f = tree.feature[node];
             if (f < 0) continue;
+            signals.add(static_cast<std::size_t>(entries.indptr[f + 1] - entries.indptr[f]));
             for (std::int64_t e = entries.indptr[f]; e < entries.indptr[f + 1]; ++e)
                 if (at[entries.rows[e]] == node)
                     next[entries.rows[e]] = code_left(tree, node, entries.codes[e])

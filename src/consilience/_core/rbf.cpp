@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "dispatch.hpp"
+#include "signals.hpp"
 
 namespace consilience {
 namespace {
@@ -71,7 +72,9 @@ CONSILIENCE_INLINE float exp_nonpositive(float x) {
 template <typename T>
 CONSILIENCE_INLINE void epilogue(T* products, const T* x_norms, const T* z_norms, std::size_t n,
                                  std::size_t m, T gamma) {
+    SignalCheck signals;
     for (std::size_t i = 0; i < n; ++i) {
+        signals.add(m);
         T* row = products + i * m;
         const T x_norm = x_norms[i];
         for (std::size_t j = 0; j < m; ++j) {

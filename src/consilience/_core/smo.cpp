@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "signals.hpp"
 #include "smo_scan.hpp"
 
 namespace consilience {
@@ -117,6 +118,7 @@ private:
             const double gap = view.ends.gap();
             if (!(gap > limits.tol) || steps == limits.max_steps)
                 return {steps, std::max(gap, 0.0)};
+            signals_.add(n_);
             double t;
             const bool moved = take(0, i, partner.j, limits.batch, t);
             view.ends = update_and_rise(view.F.data(), kernels_.row(0, i), kernels_.row(0, partner.j),
@@ -139,6 +141,7 @@ private:
                                step(worst, limits.batch);
             if (!moved) return {steps, gap};
             ++steps;
+            signals_.add(n_ * V_);
         }
     }
 
@@ -304,6 +307,7 @@ private:
     std::vector<double> mu_;
     std::vector<View> views_;
     std::vector<double> apart_[3];
+    SignalCheck signals_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "signals.hpp"
 #include "smo_scan.hpp"
 
 namespace consilience {
@@ -55,6 +56,7 @@ public:
             refine(best, limits.batch);
             if (!step(best, limits.batch)) return {steps, gap};
             ++steps;
+            signals_.add(3 * n_);
         }
     }
 
@@ -221,6 +223,7 @@ private:
     double* beta_;
     Scores scores_[3];
     std::vector<double> sum_;
+    SignalCheck signals_;
 };
 
 }  // namespace

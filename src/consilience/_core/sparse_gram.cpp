@@ -11,8 +11,15 @@
 
 #include <algorithm>
 
+#include "signals.hpp"
+
 namespace consilience {
 namespace {
+
+template <typename I>
+inline std::size_t row_size(const Csr<I>& a, std::size_t t) {
+    return static_cast<std::size_t>(a.indptr[t + 1] - a.indptr[t]);
+}
 
 template <typename I>
 inline void add_row(const Csr<I>& a, std::size_t t, double weight, double* sums) {
@@ -39,12 +46,14 @@ template <typename I, typename J>
 double sparse_gram(const Csr<I>& a, const Csr<J>& b, const double* weight, std::size_t n,
                    const double* mean_a, std::size_t p, const double* mean_b, std::size_t q,
                    double* sums_a, double* sums_b, double* out, std::size_t stride) {
+    SignalCheck signals;
     double total = 0;
     std::fill(sums_a, sums_a + p, 0.0);
     std::fill(sums_b, sums_b + q, 0.0);
     for (std::size_t t = 0; t < n; ++t) {
         if (weight[t] == 0) continue;
         total += weight[t];
+        signals.add(row_size(a, t) * row_size(b, t));
         add_row(b, t, weight[t], sums_b);
         for (I i = a.indptr[t]; i < a.indptr[t + 1]; ++i) {
             const double scaled = weight[t] * a.data[i];
@@ -60,11 +69,13 @@ double sparse_gram(const Csr<I>& a, const Csr<J>& b, const double* weight, std::
 template <typename I>
 double sparse_gram(const Csr<I>& a, const double* weight, std::size_t n, const double* mean,
                    std::size_t p, double* sums, double* out, std::size_t stride) {
+    SignalCheck signals;
     double total = 0;
     std::fill(sums, sums + p, 0.0);
     for (std::size_t t = 0; t < n; ++t) {
         if (weight[t] == 0) continue;
         total += weight[t];
+        signals.add(row_size(a, t) * row_size(a, t) / 2);
         for (I i = a.indptr[t]; i < a.indptr[t + 1]; ++i) {
             const double scaled = weight[t] * a.data[i];
             sums[a.indices[i]] += scaled;

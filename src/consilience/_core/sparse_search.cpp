@@ -50,6 +50,7 @@ void ColumnSearch::search(std::size_t f, const std::vector<std::int32_t>& some) 
 
 void ColumnSearch::search_column(std::size_t f, bool all) {
     const std::int64_t begin = entries_.indptr[f], end = entries_.indptr[f + 1];
+    signals_.add(4 * static_cast<std::size_t>(end - begin));
     touched_.clear();
     for (std::int64_t e = begin; e < end; ++e) {
         const std::size_t row = entries_.rows[e];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "grow.hpp"
+#include "signals.hpp"
 #include "tree.hpp"
 
 namespace consilience {
@@ -63,6 +64,7 @@ private:
     std::vector<State> states_;
     std::vector<std::int32_t> touched_;
     std::int64_t column_ = -1;
+    SignalCheck signals_;
 };
 
 }  // namespace consilience

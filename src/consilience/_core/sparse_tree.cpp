@@ -6,6 +6,7 @@
 #include "boundaries.hpp"
 #include "grow.hpp"
 #include "random.hpp"
+#include "signals.hpp"
 #include "sparse_search.hpp"
 
 namespace consilience {
@@ -110,6 +111,10 @@ private:
             search_.search(features_.next(), {static_cast<std::int32_t>(a)});
     }
 
+    std::size_t n_entries(std::size_t f) const {
+        return static_cast<std::size_t>(entries_.indptr[f + 1] - entries_.indptr[f]);
+    }
+
     // Rows move to their child: by the bin of zero first, then the entries say otherwise.
     void advance_level() {
         for (std::size_t row = 0; row < p_.n; ++row) {
@@ -122,6 +127,7 @@ private:
         for (std::size_t a = 0; a < level_.size(); ++a) {
             const Split& best = level_[a].best;
             if (best.feature < 0) continue;
+            signals_.add(n_entries(best.feature));
             for (std::int64_t e = entries_.indptr[best.feature];
                  e < entries_.indptr[best.feature + 1]; ++e) {
                 const std::size_t row = entries_.rows[e];
@@ -156,6 +162,7 @@ private:
     std::vector<SparseMember> level_;
     ColumnSearch search_;
     FeatureOrder features_;
+    SignalCheck signals_;
     Tree tree_;
 };
 

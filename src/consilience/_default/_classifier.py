@@ -63,7 +63,7 @@ from consilience.views._pairwise import KINDS
 __all__ = ["ConsilienceClassifier"]
 
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
-MIN_TREES = 10
+MIN_TREES, MAX_TREES = 10, 1_000_000
 # votes are close where rows are few, so that more trees are worth their time
 SMALL_DATA_ROWS = 2000
 SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
@@ -175,7 +175,7 @@ class ConsilienceClassifier(MultiViewClassifier):
     _bias: np.ndarray
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "n_estimators": [None, Number(Integral, MIN_TREES, None, closed="left")],
+        "n_estimators": [None, Number(Integral, MIN_TREES, MAX_TREES, closed="both")],
         "time_budget": [None, POSITIVE],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,

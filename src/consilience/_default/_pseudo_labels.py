@@ -32,7 +32,10 @@ MAX_LOG_FACTOR = 5.0  # bound of the logarithm of the factor
 
 def is_unlabelled(y: Any, marker: Any) -> np.ndarray:
     """Mask of the labels that are None or equal to the marker."""
-    y = np.asarray(y)  # unchecked: the base class validates the labels
+    try:
+        y = np.asarray(y)  # the base class validates the labels
+    except ValueError as error:
+        raise ValueError(f"y must be one label for each sample: {error}") from error
     nan = _is_nan(marker)
     if y.dtype.kind != "O":
         marked = y != y if nan else (y == marker) & (marker is not None)

@@ -34,6 +34,8 @@ __all__ = ["homotopy", "minimise"]
 DIRECT_MAX_SIZE = 3000
 # iterations within rounding before the search ends
 PATIENCE = 4
+# the first c of the homotopy, relative to the last
+MIN_START = 1e-12
 EPS = np.finfo(np.float64).eps
 
 
@@ -151,7 +153,7 @@ def homotopy(
     n_iter = 0
     if theta is None or start is None:
         norm = np.sqrt((weight @ views.square_norms().sum(axis=1)) / weight.sum())
-        start = min(c, 4 / max(norm, 1e-300))
+        start = max(min(c, 4 / max(norm, 1e-300)), MIN_START * c)
         few = 6 * int(views.widths.max())
         if views.n > 2 * few and views.size <= DIRECT_MAX_SIZE:
             rows = np.linspace(0, views.n - 1, few).astype(int)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
+from consilience._core.threads import call_interruptibly
+
 __all__ = ["symmetric_eigh"]
 
 FALLBACK_DRIVERS = ("evd", "ev")
+LONG_ORDER = 2000  # decompositions of larger matrices take seconds
 
 
 def symmetric_eigh(A: np.ndarray, n_largest: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -27,6 +30,9 @@ def symmetric_eigh(A: np.ndarray, n_largest: int | None = None) -> tuple[np.ndar
     """
     n = len(A)
     k = n if n_largest is None else n_largest
+    if n > LONG_ORDER and n_largest is None:
+        # NumPy has the driver evd only, but releases the GIL: Ctrl-C need not wait for it
+        return call_interruptibly(np.linalg.eigh, A)
     subset = None if n_largest is None else (n - k, n - 1)
     try:
         values, vectors = eigh(A, subset_by_index=subset, check_finite=False)

@@ -40,6 +40,8 @@ GAMMAS = ("scale", "auto", "median")
 MEDIAN_MAX_ROWS = 1000
 # entries of a block that is used up as soon as it is computed
 CHUNK_ENTRIES = 1 << 22
+# entries of a product that BLAS computes at once: it cannot be interrupted
+LONG_PRODUCT_ENTRIES = 1 << 24
 
 
 @model_type("solvers.KernelAgainst")
@@ -147,7 +149,8 @@ class KernelAgainst:
             if sp.issparse(X):
                 out[:] = X @ self.Z_transposed
             else:
-                np.matmul(X, self.Z_transposed, out=out)
+                for part in chunks(len(X), self.n_references, LONG_PRODUCT_ENTRIES):
+                    np.matmul(X[part], self.Z_transposed, out=out[part])
             return
         # a few dense rows at a time are faster than the product of two sparse matrices
         for part in chunks(X.shape[0], X.shape[1] + self.n_references):
@@ -163,7 +166,10 @@ class KernelAgainst:
 
     def _call_function(self, X: Matrix) -> np.ndarray:
         assert callable(self.kernel)
-        block = np.asarray(self.kernel(X, self.Z))
+        try:
+            block = np.asarray(self.kernel(X, self.Z), dtype=np.float64)
+        except Exception as error:
+            raise ValueError(f"the kernel function {self.kernel!r} failed: {error}") from error
         if block.shape != (X.shape[0], self.n_references):
             raise ValueError(
                 "the kernel function must return an array of shape "
@@ -224,9 +230,9 @@ def square_distances_from_products(
     return np.maximum(products, 0, out=products)
 
 
-def chunks(n: int, width: int) -> list[slice]:
-    """Slices of n rows, of up to CHUNK_ENTRIES entries where a row has ``width`` of them."""
-    step = max(1, CHUNK_ENTRIES // max(width, 1))
+def chunks(n: int, width: int, entries: int = CHUNK_ENTRIES) -> list[slice]:
+    """Slices of n rows, of up to ``entries`` entries where a row has ``width`` of them."""
+    step = max(1, entries // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 __all__ = ["Inverse", "cholesky_inverse", "conjugate_gradients", "low_rank_inverse"]
@@ -16,6 +17,9 @@ Inverse = Callable[[np.ndarray], np.ndarray]
 
 # added to the diagonal, scaled to 1, one after the other until the factorisation succeeds
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+
+# matrices up to this order are factorised by LAPACK in about a second; larger ones in blocks
+LAPACK_MAX_ORDER, BLOCK_ORDER = 4096, 512
 
 
 def cholesky_inverse(H: np.ndarray) -> Inverse | None:
@@ -31,10 +35,34 @@ def cholesky_inverse(H: np.ndarray) -> Inverse | None:
     for ridge in RIDGES:
         H[np.diag_indices(len(H))] = 1.0 + ridge
         # columns of Hᵀ are rows of H: nothing has to be transposed
-        factor, failed = dpotrf(H.T, lower=True, clean=False)
-        if not failed:
+        factor = lower_cholesky(H.T)
+        if factor is not None:
             return lambda rhs: scale * dpotrs(factor, scale * rhs, lower=True)[0]
     return None
+
+
+def lower_cholesky(A: np.ndarray) -> np.ndarray | None:
+    """The Cholesky factor, in the lower triangle, of a matrix in Fortran order; None if indefinite.
+
+    LAPACK cannot be interrupted, so a factorisation that takes seconds goes block by block.
+    """
+    n = len(A)
+    if n <= LAPACK_MAX_ORDER:
+        factor, failed = dpotrf(A, lower=True, clean=False)
+        return None if failed else factor
+    factor = A.copy(order="F")
+    for start in range(0, n, BLOCK_ORDER):
+        stop = min(start + BLOCK_ORDER, n)
+        corner, failed = dpotrf(factor[start:stop, start:stop], lower=True, clean=False)
+        if failed:
+            return None
+        factor[start:stop, start:stop] = corner
+        below = dtrsm(1.0, corner, factor[stop:, start:stop], side=1, lower=1, trans_a=1)
+        factor[stop:, start:stop] = below
+        for column in range(stop, n, BLOCK_ORDER):
+            rest = below[column - stop :]
+            factor[column:, column : column + BLOCK_ORDER] -= rest @ rest[:BLOCK_ORDER].T
+    return factor
 
 
 def low_rank_inverse(A: np.ndarray) -> Inverse:
@@ -43,8 +71,8 @@ def low_rank_inverse(A: np.ndarray) -> Inverse:
         return np.copy
     small = A @ A.T
     small[np.diag_indices(len(small))] += 1.0
-    factor, failed = dpotrf(small.T, lower=True, clean=False)
-    if failed:
+    factor = lower_cholesky(small.T)
+    if factor is None:
         raise np.linalg.LinAlgError("the Hessian is not positive definite; scale the columns")
     return lambda rhs: rhs - A.T @ dpotrs(factor, A @ rhs, lower=True)[0]
 

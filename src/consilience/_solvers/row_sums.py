@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from consilience._core.threads import stopping_threads
+
 __all__ = [
     "Block",
     "InMemoryRows",
@@ -124,11 +126,12 @@ class InMemoryRows:
         if len(self.blocks) == 1:
             return function(self.blocks[0], *state)
         run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        parts = run(delayed(function)(block, *state) for block in self.blocks)
-        total = next(parts)
-        for part in parts:
-            for mine, other in zip(total, part, strict=True):
-                mine += other
+        with stopping_threads() as call:
+            parts = run(delayed(call)(function, block, *state) for block in self.blocks)
+            total = next(parts)
+            for part in parts:
+                for mine, other in zip(total, part, strict=True):
+                    mine += other
         return total
 
     def sample(self, size: int, rng: Any) -> Block:

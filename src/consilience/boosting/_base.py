@@ -9,9 +9,9 @@ overconfident; CalibratedClassifierCV can correct this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,16 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
+from consilience._core.threads import map_in_threads
 from consilience._folds import split_holdout
 from consilience._parameters import (
     ESTIMATOR,
     FRACTION,
     N_JOBS,
-    POSITIVE,
     POSITIVE_INTEGER,
     RANDOM_STATE,
     VIEWS,
+    Number,
 )
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
@@ -52,7 +53,7 @@ class BoostingProblem:
     n_rounds: int
     random: np.random.RandomState
     prior: np.ndarray
-    pool: ThreadPoolExecutor | None
+    map_views: Callable[..., Iterable[Any]]
 
     @property
     def total(self) -> float:
@@ -81,8 +82,7 @@ class BoostingProblem:
             learner, weight, seed = task
             return learner.fit_costs(weight, seed) if costs else learner.fit(weight, seed)
 
-        run = map if self.pool is None else self.pool.map
-        hypotheses, predictions = zip(*run(fit, tasks), strict=True)
+        hypotheses, predictions = zip(*self.map_views(fit, tasks), strict=True)
         return hypotheses, np.stack(predictions)
 
     def _seeds(self, size: int) -> list[int]:
@@ -95,7 +95,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
         "n_estimators": [POSITIVE_INTEGER],
-        "learning_rate": [POSITIVE],
+        "learning_rate": [Number(Real, 0, 10, closed="right")],
         "max_depth": [POSITIVE_INTEGER],
         "resample": ["boolean"],
         "validation_fraction": [FRACTION],
@@ -152,22 +152,18 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
             )
             data, codes, weight = data[train], codes[train], weight[train]
         n_threads = min(effective_n_jobs(self.n_jobs), data.n_views)
-        pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        try:
+        with map_in_threads(n_threads) as map_views:
             problem = BoostingProblem(
                 codes=codes,
                 n_classes=len(self.classes_),
                 weight=weight,
-                learners=self._learners(data, codes, weight, pool),
+                learners=self._learners(data, codes, weight, map_views),
                 n_rounds=self.n_estimators,
                 random=self._random,
                 prior=self.class_prior_,
-                pool=pool,
+                map_views=map_views,
             )
             self._run_rounds(problem, early_stopping)
-        finally:
-            if pool is not None:
-                pool.shutdown()
         if not self.warm_start:
             del self._state, self._random, self._training_data
         self._set_fitted_attributes()
@@ -233,7 +229,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         data: MultiViewData,
         codes: np.ndarray,
         weight: np.ndarray,
-        pool: ThreadPoolExecutor | None,
+        map_views: Callable[..., Iterable[Any]],
     ) -> list[TreeLearner | EstimatorLearner]:
         estimators = per_view(self.estimator, data.view_names, "estimator")
 
@@ -250,8 +246,7 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 estimator, data[name], present, codes, weight, self.classes_, name, self.resample
             )
 
-        run = map if pool is None else pool.map
-        return list(run(make, range(data.n_views)))
+        return list(map_views(make, range(data.n_views)))
 
     def _set_fitted_attributes(self) -> None:
         """Set the public attributes."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -43,6 +45,9 @@ def _fail(message: str, code: int = 2) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; an error of the user gives one sentence and exit code 2."""
+    if threading.current_thread() is threading.main_thread():
+        # as Ctrl-C: workers are stopped, with whatever processes they have started
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     command = typer.main.get_command(app)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
+from consilience._core.threads import stopping_threads
+
 __all__ = ["Driver", "Stream", "add_up"]
 
 Arrays = tuple[np.ndarray, ...]
@@ -88,10 +90,11 @@ class Stream:
         run = Parallel(
             self.n_jobs, require="sharedmem", return_as="generator", pre_dispatch="n_jobs"
         )
-        yield from run(
-            delayed(self._run)(block, function, (*state, *value))
-            for block, value in self._inputs(each)
-        )
+        with stopping_threads() as call:
+            yield from run(
+                delayed(call)(self._run, block, function, (*state, *value))
+                for block, value in self._inputs(each)
+            )
 
     def _inputs(self, each: list | None) -> Iterator[tuple[Any, tuple]]:
         number = -1

@@ -160,11 +160,15 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         weights = self.weights
         if isinstance(weights, dict):
             weights = list(per_view(weights, names, "weights").values())
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (len(names),) or not np.isfinite(weights).all() or (weights < 0).any():
+        try:
+            weights = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            weights = np.empty(0)
+        is_valid = weights.shape == (len(names),) and np.isfinite(weights).all()
+        if not (is_valid and (weights >= 0).all() and weights.any()):
             raise ValueError(
-                f"weights must be {len(names)} finite numbers >= 0, one for each view; got "
-                f"{self.weights!r}"
+                f"weights must be {len(names)} finite numbers >= 0, one for each view and not all "
+                f"0; got {self.weights!r}"
             )
         return weights
 

@@ -39,13 +39,14 @@ def make_splits(
     """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
     n = len(codes)
     if is_test_size(cv):
-        return [split_holdout(codes, data, classes, float(cv), random_state)]
+        try:
+            return [split_holdout(codes, data, classes, float(cv), random_state)]
+        except ValueError as error:
+            raise ValueError(f"cv={cv!r} as the test size: {error}") from error
     splits = [
         (_row_indices(train, n), _row_indices(test, n))
         for train, test in split_rows(cv, codes, data, classes)
     ]
-    if not splits:
-        raise ValueError("cv has no splits")
     for fold, (train, test) in enumerate(splits):
         if np.intersect1d(train, test).size:
             raise ValueError(f"cv: training and test rows of split {fold} overlap")
@@ -56,6 +57,8 @@ def make_splits(
 
 def _row_indices(rows: np.ndarray, n: int) -> np.ndarray:
     rows = np.asarray(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
     if rows.dtype == bool and len(rows) == n:
         return np.flatnonzero(rows)
     if rows.size and (rows.max() >= n or rows.min() < -n):

@@ -204,7 +204,9 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         has_weight = weight[rows] > 0
         rows, X = rows[has_weight], X[has_weight]
         y = self.classes_[codes[rows]]
-        self.final_estimator_ = fit_weighted(final, X, y, weight[rows], "the outputs of the views")
+        self.final_estimator_ = fit_weighted(
+            final, X, y, weight[rows], "the outputs of the views (final_estimator)"
+        )
         self.estimators_ = {member.name: member.estimator for member in self._members}
 
     def _outputs(self, data: MultiViewData) -> np.ndarray:

@@ -228,12 +228,12 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
                 "kinds={'name': 'kernel'} where a view is a kernel between samples"
             )
         given = [self.reference] if isinstance(self.reference, str) else self.reference
-        unknown = [name for name in given or () if name not in kernels]
-        if unknown or (given is not None and not len(given)):
+        given = kernels if given is None else list(given)
+        if not given or not all(isinstance(name, str) and name in kernels for name in given):
             raise ValueError(
                 f"reference must name kernel views, {format_list(kernels)}; got {self.reference!r}"
             )
-        self._similarity_views = kernels if given is None else list(given)
+        self._similarity_views = given
 
     def _blocks(self, data: MultiViewData) -> dict[str, Block]:
         """Blocks of the kernel views in the columns of training samples that have the view."""

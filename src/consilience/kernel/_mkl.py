@@ -21,9 +21,11 @@ from consilience._kernel_views import KERNEL_PARAMETERS, kernel_specs, resolve_g
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
+    MEGABYTES,
     N_JOBS,
-    POSITIVE,
+    POSITIVE_FACTOR,
     POSITIVE_INTEGER,
+    TOLERANCE,
     VIEWS,
     Number,
     StrOptions,
@@ -139,12 +141,12 @@ class MKLClassifier(MultiViewClassifier):
     _kinds = KINDS
     _parameter_constraints: dict[str, list[Any]] = {
         "norm": [Number(Real, 1, np.inf, closed="left"), StrOptions({"mean"})],
-        "C": [POSITIVE],
+        "C": [POSITIVE_FACTOR],
         **KERNEL_PARAMETERS,
         "normalize": [StrOptions({"centred", "trace"}), None],
-        "tol": [POSITIVE],
+        "tol": [TOLERANCE],
         "max_iter": [POSITIVE_INTEGER],
-        "cache_size": [POSITIVE],
+        "cache_size": [MEGABYTES],
         "warm_start": ["boolean"],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,

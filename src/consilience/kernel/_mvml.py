@@ -29,9 +29,10 @@ from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
-    POSITIVE,
+    POSITIVE_FACTOR,
     POSITIVE_INTEGER,
     RANDOM_STATE,
+    TOLERANCE,
     VIEWS,
     StrOptions,
 )
@@ -140,12 +141,12 @@ class MVMLClassifier(MultiViewClassifier):
     _kinds = KINDS
     _parameter_constraints: dict[str, list[Any]] = {
         "metric": [StrOptions({"dense", "sparse", "covariance", "identity"})],
-        "reg": [POSITIVE],
-        "metric_reg": [POSITIVE],
+        "reg": [POSITIVE_FACTOR],
+        "metric_reg": [POSITIVE_FACTOR],
         "n_landmarks": [POSITIVE_INTEGER],
         **KERNEL_PARAMETERS,
         "fit_intercept": ["boolean"],
-        "tol": [POSITIVE],
+        "tol": [TOLERANCE],
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,

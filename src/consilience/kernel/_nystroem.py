@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from consilience._kernel_views import ViewKernel, present_rows
 from consilience._model_types import model_type
+from consilience._solvers.eigen import symmetric_eigh
 from consilience.views import MultiViewData
 
 __all__ = ["NystroemMap", "inverse_root"]
@@ -19,7 +19,7 @@ MIN_RELATIVE_EIGENVALUE = 1e-11
 
 def inverse_root(W: np.ndarray) -> np.ndarray:
     """F with FFᵀ = W⁺ (m x r), from the eigenvalues that are positive."""
-    values, vectors = eigh(W)
+    values, vectors = symmetric_eigh(W)
     kept = values > MIN_RELATIVE_EIGENVALUE * max(values[-1], np.finfo(float).tiny)
     return vectors[:, kept] / np.sqrt(values[kept])
 
@@ -56,5 +56,5 @@ class NystroemMap:
         rows = present_rows(data, self.kernel.name)
         out = np.zeros((len(data), self.root.shape[1]))
         if len(rows):
-            out[rows] = self.kernel.block(data, rows) @ self.root - self.mean
+            out[rows] = self.kernel.times(data, rows, self.root) - self.mean
         return out

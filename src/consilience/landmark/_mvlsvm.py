@@ -22,9 +22,10 @@ from consilience._parameters import (
     CLASS_WEIGHT,
     FRACTION,
     N_JOBS,
-    POSITIVE,
+    POSITIVE_FACTOR,
     POSITIVE_INTEGER,
     RANDOM_STATE,
+    TOLERANCE,
     VIEWS,
     StrOptions,
 )
@@ -150,12 +151,12 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     _imputer: Imputer
     _parameter_constraints: dict[str, list[Any]] = {
         **LANDMARK_PARAMETERS,
-        "C": [POSITIVE],
+        "C": [POSITIVE_FACTOR],
         "loss": [StrOptions(set(SOLVERS))],
         "fit_intercept": ["boolean"],
         "imputation": [StrOptions(set(IMPUTATIONS))],
         "solver": [StrOptions(set().union(*SOLVERS.values()))],
-        "tol": [POSITIVE],
+        "tol": [TOLERANCE],
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,

@@ -132,7 +132,10 @@ def find_landmarks(
 
 def check_landmarks(landmarks: Any, data: MultiViewData) -> MultiViewData:
     """The user's own landmarks as checked views."""
-    given = as_multiview(landmarks)
+    try:
+        given = as_multiview(landmarks)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"landmarks: {error}") from error
     lacking = [name for name in data.view_names if name not in given]
     if lacking:
         raise ValueError(f"landmarks lack the views {format_list(lacking)}")

@@ -16,7 +16,13 @@ import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience._parameters import FRACTION, POSITIVE, ListOf, Number, StrOptions
+from consilience._parameters import (
+    FRACTION,
+    POSITIVE_FACTOR,
+    ListOf,
+    Number,
+    StrOptions,
+)
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.smo import MAX_ITER, solve_coupled
@@ -201,7 +207,7 @@ class AMVMEDClassifier(MarginClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
-        "c": [POSITIVE],
+        "c": [POSITIVE_FACTOR],
         "rho": [None, FRACTION, ListOf(Number(Real, 0, 1, closed="right"))],
         "prior": [StrOptions({"gaussian", "exponential"})],
         "form": [StrOptions({"exact", "two-step"})],

@@ -21,9 +21,10 @@ from consilience._kernel_views import KERNEL_PARAMETERS
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
+    MEGABYTES,
     N_JOBS,
-    POSITIVE,
     POSITIVE_INTEGER,
+    TOLERANCE,
     VIEWS,
     PerView,
     StrOptions,
@@ -32,6 +33,7 @@ from consilience._solvers.kernels import KERNELS
 from consilience._solvers.smo import MAX_ITER
 from consilience._solvers.solution import DualSolution, Solution
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._training import check_magnitudes
 from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.margin._combine import accuracy, combine_views, view_contributions
 from consilience.margin._design import Design
@@ -108,10 +110,10 @@ class MarginClassifier(MultiViewClassifier):
     _parameter_constraints: dict[str, list[Any]] = {
         **KERNEL_PARAMETERS,
         "kernel": [PerView(StrOptions({*KERNELS, "precomputed"}), callable)],
-        "cache_size": [POSITIVE],
+        "cache_size": [MEGABYTES],
         "solver": [StrOptions({"auto", "primal", "smo"})],
         "combine": [str],
-        "tol": [None, POSITIVE],
+        "tol": [None, TOLERANCE],
         "max_iter": [None, POSITIVE_INTEGER],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
@@ -151,6 +153,7 @@ class MarginClassifier(MultiViewClassifier):
     def _design(self, data: MultiViewData, weight: np.ndarray, n_problems: int) -> Any:
         """Columns of the views, or their kernels if one is not linear or the solver needs them."""
         if not self._on_kernels(data):
+            check_magnitudes(data)
             return Design([data[name] for name in data.view_names], data.present, weight)
         return KernelDesign(
             data,

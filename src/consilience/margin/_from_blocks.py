@@ -13,7 +13,7 @@ from consilience._solvers.coupled_margins import homotopy
 from consilience._solvers.coupled_sums import MarginBlock, minimise_sums
 from consilience._solvers.water_filling import coupling
 from consilience._targets import one_vs_rest_signs
-from consilience._training import TrainingRows
+from consilience._training import TrainingRows, check_magnitudes
 from consilience.distributed._blocks import BlockTraining
 from consilience.margin._base import BinarySolution
 from consilience.margin._combine import normalise
@@ -29,6 +29,7 @@ SAMPLE_ROWS_PER_COLUMN, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 6, 2000, 20_000
 def weighted_sums(rows: TrainingRows) -> tuple[np.ndarray, np.ndarray]:
     """Σ ω x of all columns and Σ ω of every view, over the rows that have it."""
     data, sums = rows.data, []
+    check_magnitudes(data)
     for v, name in enumerate(data.view_names):
         X = zero_missing(data[name], data.present[:, v])
         sums.append(np.asarray(X.T @ rows.weight, dtype=np.float64))

@@ -14,7 +14,10 @@ import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience._parameters import POSITIVE, StrOptions
+from consilience._parameters import (
+    POSITIVE_FACTOR,
+    StrOptions,
+)
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
@@ -146,7 +149,7 @@ class MVMEDClassifier(MarginClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
-        "c": [POSITIVE],
+        "c": [POSITIVE_FACTOR],
         "prior": [StrOptions({"gaussian", "exponential"})],
     }
 

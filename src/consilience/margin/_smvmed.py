@@ -19,7 +19,11 @@ import numpy as np
 from consilience._compat import Progress
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience._parameters import POSITIVE, Number, StrOptions
+from consilience._parameters import (
+    POSITIVE_FACTOR,
+    Number,
+    StrOptions,
+)
 from consilience._solvers.coupled_margins import homotopy, minimise
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.solution import DualSolution, Solution, multipliers
@@ -239,7 +243,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
     _column_limits = {"tol": 1e-8, "max_iter": 200}
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
-        "c": [POSITIVE],
+        "c": [POSITIVE_FACTOR],
         "alpha": [ALPHA],
         "solver": [StrOptions({"auto", "newton", "smo", "alternation"})],
     }

@@ -14,7 +14,12 @@ from consilience._compat import Progress
 from consilience._docstring import fill_docstring
 from consilience._folds import split_rows
 from consilience._model_types import model_type
-from consilience._parameters import CV, POSITIVE, ListOf, StrOptions
+from consilience._parameters import (
+    CV,
+    POSITIVE_FACTOR,
+    ListOf,
+    StrOptions,
+)
 from consilience._targets import one_vs_rest_signs
 from consilience.margin._base import BinarySolution, MarginClassifier, run_tasks
 from consilience.margin._combine import accuracy, combine_views
@@ -125,7 +130,7 @@ class SMVMEDClassifierCV(MarginClassifier):
     _column_limits = {"tol": 1e-8, "max_iter": 200}
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
-        "cs": [ListOf(POSITIVE)],
+        "cs": [ListOf(POSITIVE_FACTOR)],
         "alphas": [ListOf(ALPHA)],
         "cv": CV,
         "solver": [StrOptions({"auto", "newton", "smo"})],

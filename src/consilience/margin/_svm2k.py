@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience._parameters import NON_NEGATIVE, POSITIVE, PerView
+from consilience._parameters import (
+    POSITIVE_FACTOR,
+    Number,
+    PerView,
+)
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
@@ -187,9 +192,9 @@ class SVM2KClassifier(MarginClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
-        "C": [PerView(POSITIVE)],
-        "D": [POSITIVE],
-        "epsilon": [NON_NEGATIVE],
+        "C": [PerView(POSITIVE_FACTOR)],
+        "D": [POSITIVE_FACTOR],
+        "epsilon": [Number(Real, 0, 1e100, closed="both")],
     }
 
     def __init__(

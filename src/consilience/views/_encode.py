@@ -113,6 +113,20 @@ def _categories(column: nw.Series, name: str) -> tuple[Any, ...] | None:
         raise ValueError(
             f"view {name!r} has a column that is neither numeric nor categorical: {column.name!r}"
         )
-    counts = Counter(v for v in column.drop_nulls().to_list() if v == v)
+    values = column.drop_nulls().to_list()
+    if any(not _can_be_category(value) for value in values):
+        raise ValueError(
+            f"view {name!r}: the values of column {column.name!r} are no numbers, texts or "
+            "categories"
+        )
+    counts = Counter(v for v in values if v == v)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     return tuple(value for value, _ in ranked[:MAX_CATEGORIES])
+
+
+def _can_be_category(value: Any) -> bool:
+    """Return False for complex values and those that cannot be hashed or compared."""
+    kind = type(value)
+    if kind.__hash__ is None or kind.__eq__ is object.__eq__:
+        return False
+    return not isinstance(value, (complex, np.complexfloating))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -144,10 +145,12 @@ def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiVie
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False
             )
-        except TypeError:
-            if names is not None:
+        except (TypeError, ValueError) as error:
+            if names is not None and isinstance(error, TypeError):
                 storage.to_numeric(X, "X")  # raises an error that names the column
-            raise
+            if re.search(r"\bX\b", str(error)):
+                raise
+            raise type(error)(f"X: {error}") from error
     if reset and names and all(isinstance(name, str) for name in names):
         # scikit-learn < 1.8 does not recognise the column names of every dataframe library
         estimator.feature_names_in_ = np.asarray(names, dtype=object)

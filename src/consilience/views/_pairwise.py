@@ -95,7 +95,10 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     array = np.arange(n) if ids is None else id_array(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")
-    if any(key is None or key != key for key in array.tolist()):
+    keys = array.tolist()
+    if any(type(key).__hash__ is None for key in keys):
+        raise TypeError(f"{parameter} must have numbers or texts as entries, got {keys[0]!r}")
+    if any(key is None or key != key for key in keys):
         raise ValueError(f"{parameter} has an entry that is None or NaN")
     array.flags.writeable = False
     return array

@@ -97,9 +97,14 @@ def validate_view(value: Any, name: str) -> Any:
         value = nw.from_native(value, series_only=True).to_numpy()
     if hasattr(value, "collect_schema"):
         raise TypeError(f"view {name!r} is a lazy frame; collect() it first")
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    try:
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"view {name!r} is not a matrix: {error}") from error
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: view {name!r} has dtype {array.dtype}")
+    if array.dtype.kind in "mM":
+        raise ValueError(f"view {name!r} has dates or durations; convert them to numbers")
     if array.ndim == 1 and _holds_documents(array):
         return array
     if array.ndim < 2:
@@ -238,7 +243,7 @@ def to_numeric(view: Any, name: str) -> Any:
         raise TypeError(f"view {name!r} has dtype {view.dtype}, expected numbers")
     try:
         return np.asarray(view, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"view {name!r} has dtype {view.dtype} and cannot be converted to numbers ({error}); "
             "encode it first, e.g. with a ViewTransformer"

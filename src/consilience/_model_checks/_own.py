@@ -1,0 +1,105 @@
+"""Checks of our own types, by their public names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from consilience._model_checks._arrays import check_binary_tree, check_length, require
+
+__all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
+
+# attributes of our types in which NaN or infinity have a meaning; all others must be finite
+NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills"}
+KINDS = ("features", "kernel", "distance")
+
+
+def check_layout(layout: Any) -> None:
+    """Check the names, widths, kinds and columns of the fitted views."""
+    fields = (layout.names, layout.widths, layout.kinds, layout.columns)
+    require(all(isinstance(field, tuple) for field in fields), "a layout must hold tuples")
+    require(len({len(field) for field in fields}) == 1, "the fields of a layout differ in length")
+    names = layout.names
+    require(all(isinstance(name, str) for name in names), "names of views must be strings")
+    require(len(set(names)) == len(names) > 0, "names of views must be different")
+    for kind, width, columns in zip(layout.kinds, layout.widths, layout.columns, strict=True):
+        require(isinstance(kind, str) and kind in KINDS, f"a view cannot be a {kind!r} view")
+        is_count = type(width) is int and width > 0
+        require(is_count if kind == "features" else width is None, f"a view is {width!r} wide")
+        if columns is not None:
+            require(isinstance(columns, tuple), "columns must be a tuple")
+            require(len(columns) == width, "a view must have a name for each column")
+
+
+def check_core_tree(tree: Any) -> None:
+    """Check a tree on binned columns."""
+    n_nodes = len(tree.feature) if isinstance(tree.feature, np.ndarray) else 0
+    require(n_nodes > 0, "a tree has no nodes")
+    dtypes = {
+        "feature": np.int32, "threshold": np.float64, "left": np.int32, "right": np.int32,
+        "bin": np.uint8, "missing_left": np.uint8, "depth": np.int32, "decision": np.int32,
+        "gain": np.float64,
+    }  # fmt: skip
+    for name, dtype in dtypes.items():
+        check_length(getattr(tree, name), n_nodes, name)
+        require(getattr(tree, name).dtype == dtype, f"{name} of a tree must be {dtype.__name__}")
+    is_table = isinstance(tree.value, np.ndarray) and tree.value.ndim == 2
+    require(is_table and len(tree.value) == n_nodes, "value must have a row for each node")
+    check_binary_tree(tree.left, tree.right, tree.feature >= 0)
+    is_class = (tree.decision >= 0) & (tree.decision < tree.value.shape[1])
+    require(is_class.all(), "a tree predicts an unknown class")
+    require((tree.depth >= 0).all() and tree.depth[-1] < n_nodes, "a tree has an impossible depth")
+
+
+def check_default_forest(forest: Any) -> None:
+    """Check a forest of the default: the trees one after the other in the same arrays."""
+    starts, nodes = forest.starts, forest.nodes
+    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype.kind == "i"
+    require(is_vector and len(starts) > 1, "a forest has no trees")
+    require(starts[0] == 0 and (np.diff(starts) > 0).all(), "the trees of a forest overlap")
+    n_nodes = int(starts[-1])
+    dtypes = {
+        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "bin": "u1",
+        "missing_left": "u1",
+    }  # fmt: skip
+    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "a forest lacks arrays")
+    for name, dtype in dtypes.items():
+        check_length(nodes[name], n_nodes, name)
+        require(nodes[name].dtype == np.dtype(dtype), f"{name} of a forest must be {dtype}")
+    check_length(forest.left_shares, n_nodes, "left_shares")
+    is_share = (forest.left_shares >= 0) & (forest.left_shares <= 1)
+    require(is_share.all(), "left_shares must be shares")
+    shares = forest.shares
+    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype.kind == "f"
+    require(is_table and len(shares) == n_nodes, "a forest must have class shares of its nodes")
+    # children are numbered within their tree
+    offsets = np.repeat(starts[:-1], np.diff(starts))
+    is_split = nodes["feature"] >= 0
+    ends = np.repeat(starts[1:], np.diff(starts))
+    for name in ("left", "right"):
+        child = nodes[name].astype(np.int64) + offsets
+        is_after = (child > np.arange(n_nodes)) & (child < ends)
+        require(is_after[is_split].all(), "children in a tree must follow their parents")
+
+
+def check_table_view(view: Any) -> None:
+    """Check the columns of a table."""
+    for name in ("columns", "text_columns", "date_columns", "left_out"):
+        columns = getattr(view, name)
+        if columns is not None:
+            is_list = isinstance(columns, (list, tuple))
+            require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
+    require(view.text_columns is not None, "text_columns must be names")
+    require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
+    require(type(view.sparse) is bool, "sparse must be True or False")
+    require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "consilience.core.Tree": check_core_tree,
+    "consilience.default.Forest": check_default_forest,
+    "consilience.tables.TableView": check_table_view,
+    "consilience.views.ViewLayout": check_layout,
+}

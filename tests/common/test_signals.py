@@ -1,0 +1,223 @@
+"""Ctrl-C ends every fit and predict within two seconds, wherever the time goes.
+
+Each case is a child process with a problem that takes half a minute or much longer. ``make test``
+runs the three that were worst.
+"""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.estimators import CLASSIFIERS
+from conftest import FULL
+from consilience._core.binned import BinnedView
+from consilience._core.threads import call_interruptibly, map_in_threads, stopping_threads
+
+# parameters, rows and columns of each of two views, for a fit that takes half a minute or more
+LONG_FITS = {
+    "AMVMEDClassifier": ({}, 4000, 1500),
+    "AMVMEDClassifier(rbf)": ({"c": 1e4}, 20_000, 20),
+    "AMVMEDClassifier(two-step)": ({}, 10_000, 3000),
+    "ConsilienceClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "IBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "MKLClassifier": ({"C": 1e4}, 3000, 20),
+    "MKLClassifier(mean)": ({"C": 1e6}, 6000, 20),
+    "MVLSVMClassifier": ({"n_landmarks": 2000}, 20_000, 20),
+    "MVMEDClassifier": ({}, 6000, 2000),
+    "MVMEDClassifier(exponential)": ({}, 6000, 2000),
+    "MVMEDClassifier(rbf)": ({"c": 1e4}, 20_000, 20),
+    "MVMLClassifier": ({"n_landmarks": 1200}, 10_000, 20),
+    "MVWABClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "MuMBoClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "MwMvC2Classifier": ({"n_iter": 100_000}, 5000, 20),
+    "MwMvC2Classifier(loss)": ({"n_iter": 100_000}, 20_000, 100),
+    "RShareBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "SMVMEDClassifier": ({}, 10_000, 3000),
+    "SMVMEDClassifier(rbf)": ({"c": 1e4}, 20_000, 20),
+    "SMVMEDClassifierCV": ({}, 10_000, 3000),
+    "SMVMEDClassifierCV(rbf)": ({"cs": [1e4]}, 20_000, 20),
+    "SVM2KClassifier": ({}, 6000, 2000),
+    "SVM2KClassifier(rbf)": ({"C": 1e4}, 4000, 5),
+    "ShareBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    # the time goes to the user's classifiers; scikit-learn's forest handles signals between trees
+    **{
+        name: ({"estimator": "RandomForestClassifier(2000)"}, 5000, 20)
+        for name in (
+            "BestViewClassifier",
+            "EarlyFusionClassifier",
+            "LateFusionClassifier",
+            "StackingFusionClassifier",
+        )
+    },
+}
+WORST = ["SVM2KClassifier(rbf)", "MwMvC2Classifier", "MVMEDClassifier"]
+
+FIT = """
+import sys, warnings
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from common.estimators import CLASSIFIERS
+
+warnings.simplefilter("ignore")
+name, params, n, d = {case!r}
+if "estimator" in params:
+    params["estimator"] = eval(params["estimator"])
+rng = np.random.default_rng(0)
+y = rng.integers(0, 2, n)
+X = {{view: rng.normal(size=(n, d)) for view in "ab"}}
+model = clone(CLASSIFIERS[name]).set_params(**params)
+print("begun", flush=True)
+model.fit(X, y)
+print("finished", flush=True)
+"""
+
+PREDICT = """
+import sys, warnings
+import numpy as np
+from sklearn.base import clone
+from common.estimators import CLASSIFIERS
+from consilience.views import MultiViewData
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = {{view: rng.normal(size=(2_000_000, 5)) for view in "ab"}}
+y = rng.integers(0, 2, 400)
+model = clone(CLASSIFIERS[{name!r}]).fit({{view: x[:400] for view, x in X.items()}}, y)
+print("begun", flush=True)
+while True:
+    model.predict(X)
+"""
+
+
+def seconds_to_end(script, sign, delay=1.5):
+    """Seconds from the signal to the end of a child process that runs ``script``."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    try:
+        begun = child.stdout.readline()
+        assert begun == "begun\n", child.stderr.read()
+        time.sleep(delay)
+        assert child.poll() is None, "over before the signal"
+        start = time.monotonic()
+        child.send_signal(sign)
+        out, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert "finished" not in out
+    assert child.returncode == -sign
+    assert sign != signal.SIGINT or errors.rstrip().endswith("KeyboardInterrupt")
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS if FULL else WORST)
+def test_interrupt_fit(name):
+    script = FIT.format(case=(name, *LONG_FITS[name]))
+    assert seconds_to_end(script, signal.SIGINT) < 2
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS if FULL else WORST[1:2])
+def test_interrupt_predict(name):
+    assert seconds_to_end(PREDICT.format(name=name), signal.SIGINT) < 2
+
+
+@pytest.mark.skipif(not FULL, reason="the default action of SIGTERM is not ours")
+def test_terminate():
+    script = FIT.format(case=("SVM2KClassifier(rbf)", *LONG_FITS["SVM2KClassifier(rbf)"]))
+    assert seconds_to_end(script, signal.SIGTERM) < 2
+
+
+class Stop(Exception):
+    """Raised in place of KeyboardInterrupt."""
+
+
+@pytest.fixture
+def alarm():
+    """Call it to have a signal handler raise Stop after some seconds."""
+
+    def on_alarm(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def grow_many(view, codes, times=1000):
+    for seed in range(times):
+        view.grow(codes, np.ones(len(codes)), n_classes=2, max_depth=20, seed=seed)
+
+
+def big_view():
+    rng = np.random.default_rng(0)
+    return BinnedView(rng.normal(size=(100_000, 16))), rng.integers(0, 2, 100_000)
+
+
+def test_a_kernel_raises_what_the_handler_raised(alarm):
+    view, codes = big_view()
+    alarm(0.2)
+    with pytest.raises(Stop):
+        grow_many(view, codes)
+
+
+def test_threads_stop_with_the_main_thread(alarm):
+    view, codes = big_view()
+    running, interrupted = [], []
+
+    def work(number):
+        running.append(number)
+        try:
+            grow_many(view, codes)
+        except KeyboardInterrupt:
+            interrupted.append(number)
+            raise
+
+    alarm(0.5)
+    with pytest.raises(Stop), map_in_threads(2) as map_views:
+        list(map_views(work, range(2)))
+    deadline = time.monotonic() + 5
+    while len(interrupted) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sorted(running) == sorted(interrupted) == [0, 1]
+
+
+def test_a_flag_stops_only_the_thread_that_entered_it():
+    view, codes = big_view()
+    with pytest.raises(Stop), stopping_threads() as run:
+        raise Stop
+    with pytest.raises(KeyboardInterrupt):
+        run(grow_many, view, codes, 1)
+    grow_many(view, codes, 1)
+
+
+def test_nested_flags_are_restored():
+    view, codes = big_view()
+    with stopping_threads() as outer:
+        with pytest.raises(Stop), stopping_threads() as inner:
+            raise Stop
+
+        def both():
+            with pytest.raises(KeyboardInterrupt):
+                inner(grow_many, view, codes, 1)
+            grow_many(view, codes, 1)
+
+        outer(both)
+
+
+def test_a_long_call_runs_beside_the_main_thread(alarm):
+    assert call_interruptibly(divmod, 7, 2) == (3, 1)
+    assert call_interruptibly(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        call_interruptibly(divmod, 7, 0)
+    alarm(0.1)
+    with pytest.raises(Stop):
+        call_interruptibly(time.sleep, 60)

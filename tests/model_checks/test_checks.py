@@ -1,0 +1,243 @@
+"""Values that would crash compiled code are refused, each with a message that names the object."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from consilience import BinnedTreeClassifier, ConsilienceClassifier
+from consilience._model_checks import check_model
+from consilience.fusion import LateFusionClassifier
+from consilience.io import save
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+y = rng.integers(0, 3, 40)
+SPARSE = sp.csr_array(np.where(X > 0, X, 0.0))
+
+
+def edit_tree(name, index, value):
+    def edit(model):
+        state = model.tree_.__getstate__()
+        state["nodes"] = state["nodes"].copy()
+        state["nodes"][name][index] = value
+        model.tree_.__setstate__(state)
+
+    return edit
+
+
+def set_tree(name, value):
+    return lambda model: setattr(model.tree_, name, value)
+
+
+def without_state(model):
+    model.tree_ = type(model.tree_)(3, np.array([3]), 1)
+
+
+def edit_nodes(name, index, value):
+    def edit(model):
+        model._predictors[0][0].nodes[name][index] = value
+
+    return edit
+
+
+def edit(attribute, change):
+    return lambda model: setattr(model, attribute, change(getattr(model, attribute)))
+
+
+def edit_sparse(attribute, part, change):
+    def apply(model):
+        matrix = getattr(model, attribute)
+        setattr(matrix, part, change(getattr(matrix, part)))
+
+    return apply
+
+
+def put(index, value):
+    def change(array):
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return change
+
+
+def last_tree(tree_edit):
+    return lambda model: tree_edit(model.estimators_.ravel()[-1])
+
+
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+CASES = [
+    (TREE, edit_tree("left_child", 0, 2**40), "children in a tree must follow"),
+    (TREE, edit_tree("left_child", 0, 0), "children in a tree must follow"),
+    (TREE, edit_tree("right_child", 0, -2), "children in a tree must follow"),
+    (TREE, edit_tree("right_child", 0, 1), "a tree is no tree"),
+    (TREE, edit_tree("feature", 0, 3), "unknown columns"),
+    (TREE, edit_tree("feature", 0, -1), "unknown columns"),
+    (TREE, set_tree("node_count", 10**6), "nodes"),
+    (TREE, set_tree("node_count", 0), "nodes"),
+    (TREE, set_tree("max_depth", 1), "deeper than it says"),
+    (TREE, without_state, "0 nodes"),
+    (TREE, edit("n_features_in_", lambda n: n + 1), "other columns"),
+    (TREE, lambda model: delattr(model, "n_features_in_"), "number of its columns"),
+    (TREE, edit("classes_", lambda c: c[:-1]), "other classes"),
+    (TREE, edit("tree_", lambda tree: None), "has no tree"),
+    (
+        RandomForestClassifier(3).fit(X, y),
+        edit("estimators_", lambda trees: [*trees[:2], LogisticRegression()]),
+        "must be trees",
+    ),
+    (
+        RandomForestClassifier(3).fit(X, y), edit("n_features_in_", lambda n: 2), "other columns",
+    ),
+    (
+        GradientBoostingClassifier(n_estimators=2).fit(X, y),
+        edit("classes_", lambda c: c[:2]),
+        "a tree for each class",
+    ),
+    (
+        GradientBoostingClassifier(n_estimators=2).fit(X, y),
+        edit("_loss", lambda _: GradientBoostingClassifier(n_estimators=1).fit(X, y > 0)._loss),
+        "other classes",
+    ),
+    *[
+        (HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=5).fit(X, y),
+         edit_nodes(*change), message)
+        for change, message in [
+            (("left", 0, 2**31), "children"), (("left", 0, 0), "children"),
+            (("feature_idx", 0, 3), "unknown columns"), (("feature_idx", 0, -1), "unknown columns"),
+            (("is_categorical", 0, 1), "categories"), (("value", -1, np.nan), "not finite"),
+        ]
+    ],
+    *[
+        (SVC().fit(X, y), change, message)
+        for change, message in [
+            (edit("_n_support", put(0, 10**6)), "support_ must have"),
+            (edit("_n_support", lambda n: np.array([n.sum() + 10**6, -(10**6), 0], np.int32)),
+             "must hold counts"),
+            (edit("support_vectors_", lambda v: v[:0]), "support_vectors_ must have"),
+            (edit("support_vectors_", lambda v: v[:, :2]), "support_vectors_ must have"),
+            (edit("_dual_coef_", lambda v: v[:1]), "_dual_coef_ has another shape"),
+            (edit("_intercept_", lambda v: v[:1]), "_intercept_ must have 3 entries"),
+            (edit("classes_", lambda v: v[:1]), "two classes"),
+            (edit("_sparse", lambda v: True), "_sparse does not fit"),
+            (edit("_effective_probability", lambda v: True), "_probA must have 3 entries"),
+            (edit("kernel", lambda v: "other"), "the kernel is 'other'"),
+        ]
+    ],
+    (SVC().fit(SPARSE, y), edit_sparse("support_vectors_", "indices", put(0, 2**30)), "beyond"),
+    (SVC().fit(SPARSE, y), edit_sparse("_dual_coef_", "indptr", put(1, 10**6)), "indptr"),
+    *[
+        (KNeighborsClassifier(3, algorithm="brute").fit(X, y), change, message)
+        for change, message in [
+            (edit("_fit_X", lambda v: v[:0]), "no neighbours"),
+            (edit("_fit_X", lambda v: v[:, :2]), "other columns"),
+            (edit("_y", put(0, 3)), "numbers of classes"),
+            (edit("_y", put(0, -1)), "numbers of classes"),
+            (edit("n_neighbors", lambda k: 41), "n_neighbors is 41"),
+            (edit("n_neighbors", lambda k: 0), "n_neighbors is 0"),
+            (edit("_fit_method", lambda k: "kd_tree"), "algorithm='brute'"),
+        ]
+    ],
+    (
+        KNeighborsClassifier(3, algorithm="brute").fit(SPARSE, y),
+        edit_sparse("_fit_X", "indices", put(0, 2**30)), "beyond its shape",
+    ),
+    (
+        CountVectorizer().fit(["one two", "two three"]),
+        edit("vocabulary_", lambda v: {**v, "two": 2**30}), "numbered from 0",
+    ),
+    (LogisticRegression().fit(X, y), edit("n_jobs", lambda _: 10**9), "n_jobs is 1000000000"),
+    (LogisticRegression().fit(X, y), edit("random_state", lambda _: spoiled_state()), "position"),
+    (LogisticRegression().fit(X, y), edit("coef_", lambda _: np.zeros((2**40, 0))), "no elements"),
+]  # fmt: skip
+
+
+def spoiled_state():
+    state = np.random.RandomState(0)
+    values = state.get_state(legacy=False)
+    values["state"]["pos"] = 10**6
+    state.set_state(values)
+    return state
+
+
+@pytest.mark.parametrize(("model", "change", "message"), CASES, ids=range(len(CASES)))
+def test_forged_values_are_refused(model, change, message):
+    import copy
+
+    check_model(model)
+    model = copy.deepcopy(model)
+    change(model)
+    with pytest.raises(ValueError, match=message):
+        check_model(model)
+    # wherever it is
+    with pytest.raises(ValueError, match=message):
+        check_model(make_pipeline("passthrough", model))
+
+
+def changed(model, part, **values):
+    for name, value in values.items():
+        object.__setattr__(part, name, value)
+    return model
+
+
+def test_our_own_trees_are_checked():
+    for name, value in [
+        ("left", -2),
+        ("right", 10**6),
+        ("decision", 3),
+        ("decision", -1),
+        ("value", np.inf),
+    ]:
+        model = BinnedTreeClassifier(max_depth=3).fit(X, y)
+        check_model(model)
+        tree = next(v for v in vars(model).values() if type(v).__name__ == "Tree")
+        array = getattr(tree, name).copy()
+        array[0] = value
+        with pytest.raises(ValueError, match=r"BinnedTreeClassifier\..*"):
+            check_model(changed(model, tree, **{name: array}))
+
+
+def test_forests_of_the_default_are_checked():
+    model = ConsilienceClassifier(random_state=0).fit({"a": X, "b": X**2}, y)
+    check_model(model)
+    forest = next(m for m in model._members if hasattr(m, "joint")).joint
+    honest = dict(vars(forest))
+    for name, value in [
+        ("starts", forest.starts[::-1]), ("starts", forest.starts[:-1]),
+        ("starts", np.zeros((9, 0), int)),
+        ("left_shares", forest.left_shares + 2), ("shares", forest.shares[:-1]),
+        ("nodes", {**forest.nodes, "left": forest.nodes["left"] * 0}),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=r"joint: "):
+            check_model(changed(model, forest, **{name: value}))
+        changed(model, forest, **honest)
+        check_model(model)
+
+
+def test_estimators_that_are_not_known_are_not_saved(tmp_path):
+    model = make_pipeline(KMeans(2).fit(X), MultinomialNB())
+    with pytest.raises(TypeError, match="KMeans of scikit-learn is not supported"):
+        save(model, tmp_path / "m.skops")
+
+
+def test_unfitted_models_are_saved(tmp_path):
+    for model in (
+        SVC(),
+        DecisionTreeClassifier(),
+        LateFusionClassifier(SVC()),
+        RandomForestClassifier(),
+    ):
+        save(model, tmp_path / "m.skops")
