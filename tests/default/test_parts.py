@@ -320,7 +320,7 @@ def test_linear_member(width, convert, grouped):
 
 def test_linear_member_without_columns_or_variation():
     data = MultiViewData({"a": np.ones((10, 2))})
-    args = np.arange(10) % 2, np.ones(10), np.array([0.5, 0.5])
+    args = np.arange(10) % 2, np.ones(10), np.array([0.5, 0.5]), np.ones(1)
     assert _linear.fit_linear_member(data, {"a": np.ones((10, 2))}, *args) is None
     assert _linear.fit_linear_member(data, {}, *args) is None
 

@@ -357,7 +357,9 @@ class ConsilienceClassifier(MultiViewClassifier):
         self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
-        linear = fit_linear_member(data, mapped.filled, codes, weight, prior, folds)
+        linear = fit_linear_member(
+            data, mapped.filled, codes, weight, prior, kernel.n_copies, folds
+        )
         if linear is not None:
             self._members.append(linear[0])
             oof_scores.append(linear[1][tested])

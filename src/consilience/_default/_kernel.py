@@ -57,6 +57,7 @@ CHUNK_ROWS = 1024  # rows compared with the reference set at once
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
 MIN_SINGLE_PENALTY = 1e-3  # of kernels in single precision
 WIDTHS = (0.5, 1.0, 2.0)
+MIN_COPY_ALIGNMENT = 0.95  # alignment of kernels above which views count as copies
 MIN_VIEW_WEIGHT = 0.01  # weight of a view that explains nothing alone: it may still help others
 
 MappedViews = dict[str, Any]  # view -> mapped rows (n x d), dense or sparse, without NaN
@@ -96,7 +97,8 @@ def combine(
 class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the reference set.
 
-    ``view_scores`` are the shares of the labels' variance that the views explain alone. ``coef``
+    ``view_scores`` are the shares of the labels' variance that the views explain alone;
+    ``n_copies`` counts the views that are the same as each view, including itself. ``coef``
     and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
     those of the reference rows, from which the coefficients for other patterns follow. ``folds``
     are those by which they were left out, None for one row at a time.
@@ -105,6 +107,7 @@ class KernelMember:
     reference_set: ReferenceSet
     view_scores: np.ndarray
     view_weights: np.ndarray
+    n_copies: np.ndarray
     view_penalties: np.ndarray
     width: float
     coef: np.ndarray
@@ -209,8 +212,13 @@ def fit_kernel_member(
     view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
     reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
     used = np.flatnonzero(view_weights).tolist()
-    weights, linear = view_weights[used] / view_weights.sum(), reference_set.linear[used]
+    linear = reference_set.linear[used]
     imputed = [imputed_distances(reference_set, v, Ds[v]) for v in used]
+    # a view that was given several times counts once
+    n_copies = np.ones(len(view_weights))
+    n_copies[used] = count_copies(imputed, linear)
+    view_weights = view_weights / n_copies
+    weights = view_weights[used] / view_weights.sum()
     width = best_width(imputed, weights, linear, targets, part_weight, part_folds)
     for v, D in zip(used, imputed, strict=True):
         # rows with an imputed view are noisier than those that have it
@@ -246,6 +254,7 @@ def fit_kernel_member(
         reference_set=reference_set,
         view_scores=explained,
         view_weights=view_weights,
+        n_copies=n_copies,
         view_penalties=penalties,
         width=width,
         coef=coef,
@@ -256,6 +265,24 @@ def fit_kernel_member(
         folds=part_folds,
     )
     return member, left_out + prior, tested
+
+
+def count_copies(Ds: Sequence[np.ndarray], linear: Sequence[bool] | np.ndarray) -> np.ndarray:
+    """Number of views whose kernels are (nearly) the same as that of each view.
+
+    The alignment of two centred kernels is the cosine of their entries; it counts from
+    ``MIN_COPY_ALIGNMENT``, where nothing is left of a view's own, to 1.
+    """
+    kernels = []
+    for D, is_linear in zip(Ds, linear, strict=True):
+        K = combine([D[:TUNING_ROWS, :TUNING_ROWS]], [1.0], 1.0, [is_linear])
+        mean = K.mean(axis=0)
+        K = (K - mean - mean[:, None] + mean.mean()).ravel()
+        kernels.append(K / max(float(np.linalg.norm(K)), 1e-300))
+    alignment = np.array([[float(K @ L) for L in kernels] for K in kernels])
+    np.fill_diagonal(alignment, 1.0)
+    above = (alignment - MIN_COPY_ALIGNMENT) / (1.0 - MIN_COPY_ALIGNMENT)
+    return np.clip(above, 0.0, 1.0).sum(axis=1)
 
 
 def choose_references(codes: np.ndarray, is_plain: bool) -> np.ndarray:

@@ -48,9 +48,10 @@ class LinearView:
 @model_type("default.LinearMember")
 @dataclass(frozen=True, eq=False)
 class LinearMember:
-    """The regressions of the views that have columns."""
+    """The regressions of the views that have columns, of which ``n_different`` are no copies."""
 
     views: list[LinearView]
+    n_different: float
 
     def predict(self, data: MultiViewData, mapped: dict[str, Any]) -> np.ndarray:
         """Probabilities (n x K) from the mapped rows of the feature views."""
@@ -58,16 +59,18 @@ class LinearMember:
         for view in self.views:
             rows = np.flatnonzero(data.present[:, data.view_names.index(view.name)])
             scores[view.name] = rows, view.scores(mapped[view.name][rows])
-        return pool_scores(scores, len(data))
+        return pool_scores(scores, len(data), self.n_different)
 
 
-def pool_scores(scores: dict[str, tuple[np.ndarray, np.ndarray]], n: int) -> np.ndarray:
+def pool_scores(
+    scores: dict[str, tuple[np.ndarray, np.ndarray]], n: int, n_different: float
+) -> np.ndarray:
     """Softmax of the mean over the views of their scores, given as rows and values."""
     n_classes = next(iter(scores.values()))[1].shape[1]
     total = np.zeros((n, n_classes))
     for rows, values in scores.values():
         total[rows] += values
-    return softmax(total / len(scores), axis=1)
+    return softmax(total / n_different, axis=1)
 
 
 def fit_linear_member(
@@ -76,11 +79,13 @@ def fit_linear_member(
     codes: np.ndarray,
     weight: np.ndarray,
     prior: np.ndarray,
+    n_copies: np.ndarray,
     folds: np.ndarray | None = None,
 ) -> tuple[LinearMember, np.ndarray] | None:
     """Return the member and its left-out probabilities (n x K); None if no view has columns.
 
-    The arguments are those of ``fit_kernel_member``.
+    The arguments are those of ``fit_kernel_member``; ``n_copies`` says how many views are the same
+    as each view, which share its influence.
     """
     targets = np.eye(len(prior))[codes] - prior
     views, scores = [], {}
@@ -95,11 +100,14 @@ def fit_linear_member(
         coef, intercept, left_out = solution
         intercept, left_out = intercept + prior, left_out + prior
         factor = fit_factor(left_out, codes[rows], weight[rows])
+        factor /= n_copies[data.view_names.index(name)]
         views.append(LinearView(name, factor * coef, factor * intercept))
         scores[name] = rows, factor * left_out
     if not views:
         return None
-    return LinearMember(views), pool_scores(scores, len(data))
+    own = [data.view_names.index(view.name) for view in views]
+    n_different = float((1.0 / n_copies[own]).sum())
+    return LinearMember(views, n_different), pool_scores(scores, len(data), n_different)
 
 
 def fit_view(
