@@ -37,8 +37,8 @@ struct GrownTrees {
     void finish(std::int32_t root);
 };
 
-// A threshold between the two values in single precision, if there is one: below <= t < above.
-double to_single(double threshold, double below, double above);
+// The threshold of a cut in single precision, if there is such a number between the same bins.
+double to_single(const Edges& edges, std::size_t feature, const Cut& cut);
 
 // What a forest is grown for: codes (d x n bins), edges of the d features, classes y, weights and
 // folds (n), all in.

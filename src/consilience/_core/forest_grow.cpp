@@ -51,6 +51,43 @@ std::int64_t weight_at_most(const std::uint8_t* codes, const std::int64_t* weigh
     return sum;
 }
 
+// Searches the bins of a feature in two steps, each without a branch: first among every 16th bin.
+class CutSearch {
+public:
+    explicit CutSearch(const Edges& edges, std::size_t d) : edges_(edges), start_{0} {
+        for (std::size_t f = 0; f < d; ++f) {
+            for (int bin = step - 1; bin < edges.bins(f); bin += step)
+                steps_.push_back(edges.high(f, bin));
+            start_.push_back(steps_.size());
+        }
+    }
+
+    // draw_cut of tree.hpp, where the threshold is the number drawn: only that of the best split
+    // need be placed
+    Cut draw(std::uint64_t key, std::size_t f, int first, int last) const {
+        const double drawn = draw_threshold(edges_, key, f, first, last);
+        const double* high = edges_.greatest + edges_.start[f];
+        const int n_steps = static_cast<int>(start_[f + 1] - start_[f]);
+        const int begin = step * count_at_most(steps_.data() + start_[f], n_steps, drawn);
+        const int n_rest = std::min(step, edges_.bins(f) - begin);
+        const int end = begin + count_at_most(high + begin, n_rest, drawn);
+        return {std::max(first, std::min(end, last) - 1), drawn};
+    }
+
+private:
+    static constexpr int step = 16;
+
+    static int count_at_most(const double* values, int n, double limit) {
+        std::int64_t count = 0;
+        for (int i = 0; i < n; ++i) count += values[i] <= limit;
+        return static_cast<int>(count);
+    }
+
+    const Edges& edges_;
+    std::vector<double> steps_;
+    std::vector<std::size_t> start_;
+};
+
 // The rows of one class in a node.
 struct Segment {
     int class_code;
@@ -85,6 +122,7 @@ public:
     ForestGrower(const ForestProblem& problem, const TreeParams& params, std::int32_t* leaves)
         : p_(problem),
           params_(params),
+          cuts_(problem.edges, problem.d),
           features_(problem.d),
           is_kept_(problem.n),
           spare_(problem.n),
@@ -104,7 +142,8 @@ public:
             weighted_problem(p_.y, p_.weight, is_kept_.data(), p_.n, p_.n_classes, params_);
         rows_ = std::move(problem.rows);
         weight_ = std::move(problem.weight);
-        const auto differs = [&](std::uint32_t row) { return weight_[row] != weight_[rows_[0]]; };
+        unit_weight_ = rows_.empty() ? 0 : weight_[rows_[0]];
+        const auto differs = [&](std::uint32_t row) { return weight_[row] != unit_weight_; };
         is_weighted_ = std::any_of(rows_.begin(), rows_.end(), differs);
         node_weight_.resize(is_weighted_ ? rows_.size() : 0);
         segments_.clear();
@@ -120,7 +159,7 @@ private:
         if (begin == end) return;
         std::int64_t total = 0;
         for (std::size_t i = begin; is_weighted_ && i < end; ++i) total += weight_[rows_[i]];
-        if (!is_weighted_) total = static_cast<std::int64_t>(end - begin) * weight_[rows_[begin]];
+        if (!is_weighted_) total = static_cast<std::int64_t>(end - begin) * unit_weight_;
         segments_.push_back({class_code, begin, end, total});
     }
 
@@ -142,14 +181,11 @@ private:
         const std::size_t held = segments_.size();
         const Part left = {held, divide(node, split)}, right = {left.end, segments_.size()};
         const std::size_t middle = divide_left_out(node.left_out, split);
-        const Edges& edges = p_.edges;
-        const double below = edges.high(split.feature, split.cut.bin),
-                     above = edges.low(split.feature, split.cut.bin + 1);
+        const Cut cut = place_cut(p_.edges, split.feature, split.cut.threshold, split.cut.bin);
         const double share =
             static_cast<double>(total_of(left)) / static_cast<double>(total_of(node.segments));
-        const std::int32_t number =
-            out_.add(split.feature, to_single(split.cut.threshold, below, above),
-                     split.missing_left, share);
+        const std::int32_t number = out_.add(
+            split.feature, to_single(p_.edges, split.feature, cut), split.missing_left, share);
         const int depth = node.depth + 1;
         const std::int32_t left_child = grow_node(
             {child_key(node.key, false), depth, left, {node.left_out.begin, middle}});
@@ -191,15 +227,16 @@ private:
     Range read_codes(Part rows, std::size_t f) {
         const std::uint8_t* column = p_.codes + f * p_.n;
         const std::uint32_t* at = rows_.data() + rows.begin;
+        std::uint8_t* codes = codes_.data();
         const std::size_t n = rows.size();
         signals_.add(column_work + n);
         if (n > small_node) {
-            for (std::size_t i = 0; i < n; ++i) codes_[i] = column[at[i]];
-            return range_of(codes_.data(), n);
+            for (std::size_t i = 0; i < n; ++i) codes[i] = column[at[i]];
+            return range_of(codes, n);
         }
         Range range = {missing_bin, -1, false};
         for (std::size_t i = 0; i < n; ++i) {
-            const int code = codes_[i] = column[at[i]];
+            const int code = codes[i] = column[at[i]];
             range.first = std::min(range.first, code);
             range.last = std::max(range.last, code == missing_bin ? -1 : code);
             range.has_missing |= code == missing_bin;
@@ -219,14 +256,14 @@ private:
             count = count_at_most(codes, n, last);
         else
             for (std::size_t i = 0; i < n; ++i) count += codes[i] <= last;
-        return count * weight_[rows_[segment.begin]];
+        return count * unit_weight_;
     }
 
     // best (in/out), if one random threshold on column f is better; NaN go right, then left.
     void consider(const Node& node, Part rows, std::size_t f, RandomSplit& best) {
         const Range range = read_codes(rows, f);
         if (range.first >= range.last) return;
-        const Cut cut = draw_cut(p_.edges, node.key, f, range.first, range.last);
+        const Cut cut = cuts_.draw(node.key, f, range.first, range.last);
         const Segment* segments = segments_.data() + node.segments.begin;
         for (std::size_t s = 0; s < left_.size(); ++s)
             left_[s] = sum_at_most(segments[s], rows.begin, cut.bin);
@@ -299,10 +336,12 @@ private:
 
     const ForestProblem& p_;
     const TreeParams& params_;
+    CutSearch cuts_;
     FeatureOrder features_;
     std::vector<std::uint8_t> is_kept_;
     std::vector<std::uint32_t> rows_, spare_, left_out_;
     std::vector<std::int64_t> weight_, node_weight_;  // of all rows; of the rows of a node
+    std::int64_t unit_weight_ = 0;  // of all rows, unless they are weighted
     bool is_weighted_ = false;
     std::vector<Segment> segments_;  // those of the nodes on the path to the node at hand
     std::vector<Part> bounds_;
@@ -355,12 +394,13 @@ void GrownTrees::finish(std::int32_t root) {
     starts.push_back(static_cast<std::int64_t>(feature.size()));
 }
 
-double to_single(double threshold, double below, double above) {
+double to_single(const Edges& edges, std::size_t f, const Cut& cut) {
+    const double below = edges.high(f, cut.bin), above = edges.low(f, cut.bin + 1);
     const float infinity = std::numeric_limits<float>::infinity();
-    float single = static_cast<float>(threshold);
+    float single = static_cast<float>(cut.threshold);
     if (single < below) single = std::nextafter(single, infinity);
     if (single >= above) single = std::nextafter(single, -infinity);
-    return below <= single && single < above ? single : threshold;
+    return below <= single && single < above ? single : cut.threshold;
 }
 
 GrownTrees grow_trees(const ForestProblem& problem, TreeParams params, const std::uint64_t* seeds,
@@ -382,13 +422,13 @@ void append_tree(GrownTrees& forest, const Tree& tree, const Edges& edges,
             continue;
         }
         const std::size_t f = tree.feature[i];
-        const double below = edges.high(f, tree.bin[i]), above = edges.low(f, tree.bin[i] + 1);
+        const Cut cut = {tree.bin[i], tree.threshold[i]};
         double weight = 0, left_weight = 0;
         for (int k = 0; k < forest.n_classes; ++k) {
             weight += static_cast<double>(totals[k]);
             left_weight += static_cast<double>(tree.total(tree.left[i])[k]);
         }
-        child[i] = forest.add(f, to_single(tree.threshold[i], below, above), tree.missing_left[i],
+        child[i] = forest.add(f, to_single(edges, f, cut), tree.missing_left[i],
                               left_weight / weight);
     }
     for (std::size_t i = 0; i < tree.size(); ++i)
