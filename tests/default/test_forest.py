@@ -84,18 +84,34 @@ def test_rows_with_all_views_are_not_routed_and_rows_without_take_the_shares_of_
     np.testing.assert_allclose(nothing, np.tile(roots, (50, 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize("max_rows", [20, 1000])
 @pytest.mark.parametrize("run", [in_turn, in_threads])
-def test_sparse_columns_give_the_same_forest(monkeypatch, run):
+def test_sparse_columns_give_the_same_forest(monkeypatch, run, max_rows):
     rng = np.random.RandomState(0)
     X = sp.csr_array(np.where(rng.rand(60, 40) < 0.1, rng.randn(60, 40), 0.0))
     X.data[::7], X.data[1] = 0.0, np.nan
     codes, weight = np.arange(60) % 3, rng.uniform(0.5, 2, 60)
     votes = []
+    monkeypatch.setattr(_forest, "TREE_MAX_ROWS", max_rows)
     for cells in (_forest.DENSE_CODES_MAX_CELLS, 0):
         monkeypatch.setattr(_forest, "DENSE_CODES_MAX_CELLS", cells)
         forest, out = grow_forest(X, codes, weight, SEEDS, 3, run)
         votes.append([out, forest.predict(X), forest.predict(X.toarray())])
     np.testing.assert_array_equal(*votes)
+
+
+def test_trees_are_grown_on_samples_of_many_rows(monkeypatch):
+    rng = np.random.RandomState(0)
+    X, codes = rng.randn(400, 5), rng.randint(2, size=400)
+    monkeypatch.setattr(_forest, "TREE_MAX_ROWS", 100)
+    forest, votes = grow_forest(X, codes, np.ones(400), SEEDS, 2, in_turn)
+    # each leaf holds at least one row of about 90, and no two trees have the same sample
+    sizes = np.diff(forest.starts) + 1
+    assert (sizes <= 130).all()
+    assert len(np.unique(forest.predict(X)[:, 0])) > 5
+    np.testing.assert_allclose(votes.sum(axis=1), 1)
+    again, _ = grow_forest(X, codes, np.ones(400), SEEDS, 2, in_threads)
+    np.testing.assert_array_equal(again.predict(X), forest.predict(X))
 
 
 def test_thresholds_of_close_values_are_kept_in_double_precision():

@@ -250,12 +250,15 @@ def grow_trees(
     y: NDArray[int32],
     weight: NDArray[float64],
     folds: NDArray[int32],
+    sample_share: float,
     seeds: NDArray[uint64],
     n_classes: int,
     max_features: int,
     max_depth: int,
 ) -> Arrays:
     """Grow one tree for each seed on columns of bins (d x n); tree t leaves out fold t.
+
+    The other rows take part in a tree with probability sample_share each.
 
     Returns feature, threshold, left, right, missing_left, left_share, starts, roots, the class
     shares of mixed leaves (numbered from n_classes on), and the leaf that each row reaches in the
@@ -276,6 +279,7 @@ def grow_sparse_trees(
     y: NDArray[int32],
     weight: NDArray[float64],
     folds: NDArray[int32],
+    sample_share: float,
     seeds: NDArray[uint64],
     n_classes: int,
     max_features: int,

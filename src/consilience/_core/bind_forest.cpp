@@ -42,15 +42,18 @@ void require_rows(std::size_t n, const Vector<std::int32_t>& y, const Vector<dou
 
 nb::tuple py_grow_trees(Matrix<std::uint8_t> codes, Vector<double> least, Vector<double> greatest,
                         Vector<std::int64_t> start, Vector<std::int32_t> y, Vector<double> weight,
-                        Vector<std::int32_t> folds, Vector<std::uint64_t> seeds, int n_classes,
-                        std::size_t max_features, int max_depth) {
+                        Vector<std::int32_t> folds, double sample_share,
+                        Vector<std::uint64_t> seeds, int n_classes, std::size_t max_features,
+                        int max_depth) {
     const std::size_t d = codes.shape(0), n = codes.shape(1);
     require(start.shape(0) == d + 1, "start must have one entry per column and one more");
     require(n < (std::size_t{1} << 31), "more than 2^31 rows");
     require_rows(n, y, weight, folds, n_classes);
     const TreeParams params = forest_params(max_features, max_depth);
-    const ForestProblem problem = {codes.data(), n, d, {least.data(), greatest.data(), start.data()},
-                                   y.data(), weight.data(), folds.data(), n_classes};
+    const Edges edges = {least.data(), greatest.data(), start.data()};
+    const RowSample sample = {folds.data(), sample_share};
+    const ForestProblem problem = {codes.data(),  n,      d,        edges, y.data(),
+                                   weight.data(), sample, n_classes};
     GrownTrees trees;
     std::vector<std::int32_t> leaves;
     {
@@ -67,13 +70,14 @@ nb::tuple py_grow_sparse_trees(Vector<std::int64_t> indptr, Vector<std::int64_t>
                                std::size_t n, Vector<double> least, Vector<double> greatest,
                                Vector<std::int64_t> start, Vector<std::int32_t> y,
                                Vector<double> weight, Vector<std::int32_t> folds,
-                               Vector<std::uint64_t> seeds, int n_classes, std::size_t max_features,
-                               int max_depth) {
+                               double sample_share, Vector<std::uint64_t> seeds, int n_classes,
+                               std::size_t max_features, int max_depth) {
     const std::size_t d = start.shape(0) - 1;
     require(indptr.shape(0) == d + 1 && middle.shape(0) == d && zero_bin.shape(0) == d,
             "columns do not fit");
     require_rows(n, y, weight, folds, n_classes);
     TreeParams params = forest_params(max_features, max_depth);
+    const RowSample sample = {folds.data(), sample_share};
     const Edges edges = {least.data(), greatest.data(), start.data()};
     const SparseCodes entries = {indptr.data(),      middle.data(),   entry_rows.data(),
                                  entry_codes.data(), zero_bin.data(), outside_in.data()};
@@ -87,8 +91,8 @@ nb::tuple py_grow_sparse_trees(Vector<std::int64_t> indptr, Vector<std::int64_t>
         std::vector<std::int32_t> reached(n), leaf_of_node;
         for (std::size_t t = 0; t < seeds.shape(0); ++t) {
             params.seed = seeds.data()[t];
-            for (std::size_t i = 0; i < n; ++i)
-                is_kept[i] = folds.data()[i] != static_cast<std::int32_t>(t);
+            const int fold = static_cast<int>(t);
+            sample.draw(params.seed, fold, is_kept);
             const Problem problem = weighted_problem(y.data(), weight.data(), is_kept.data(), n,
                                                      n_classes, params);
             const Tree tree = grow_sparse(entries, d, edges, problem, params);
@@ -97,7 +101,7 @@ nb::tuple py_grow_sparse_trees(Vector<std::int64_t> indptr, Vector<std::int64_t>
                                    tree.threshold.data(), tree.bin.data(),  tree.missing_left.data()};
             apply_sparse_bins(view, entries, n, {reached.data(), 1, true});
             for (std::size_t i = 0; i < n; ++i)
-                if (!is_kept[i]) leaves[i] = leaf_of_node[reached[i]];
+                if (folds.data()[i] == fold) leaves[i] = leaf_of_node[reached[i]];
         }
     }
     return forest_to_numpy(std::move(trees), std::move(leaves));
@@ -244,11 +248,12 @@ private:
 void bind_forest(nb::module_& m) {
     using namespace nb::literals;
     m.def("grow_trees", &py_grow_trees, "codes"_a, "least"_a, "greatest"_a, "start"_a, "y"_a,
-          "weight"_a, "folds"_a, "seeds"_a, "n_classes"_a, "max_features"_a, "max_depth"_a);
+          "weight"_a, "folds"_a, "sample_share"_a, "seeds"_a, "n_classes"_a, "max_features"_a,
+          "max_depth"_a);
     m.def("grow_sparse_trees", &py_grow_sparse_trees, "indptr"_a, "middle"_a, "entry_rows"_a,
           "entry_codes"_a, "zero_bin"_a, "outside_in"_a, "n_rows"_a, "least"_a, "greatest"_a,
-          "start"_a, "y"_a, "weight"_a, "folds"_a, "seeds"_a, "n_classes"_a, "max_features"_a,
-          "max_depth"_a);
+          "start"_a, "y"_a, "weight"_a, "folds"_a, "sample_share"_a, "seeds"_a, "n_classes"_a,
+          "max_features"_a, "max_depth"_a);
     nb::class_<ForestPredictor>(m, "ForestPredictor")
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, Vector<std::uint8_t>,
                       Vector<float>, Vector<std::int64_t>, Vector<std::int32_t>, Matrix<float>>(),

@@ -40,15 +40,24 @@ struct GrownTrees {
 // The threshold of a cut in single precision, if there is such a number between the same bins.
 double to_single(const Edges& edges, std::size_t feature, const Cut& cut);
 
-// What a forest is grown for: codes (d x n bins), edges of the d features, classes y, weights and
-// folds (n), all in.
+// Which rows a tree is grown on: those outside its fold, each with probability `share`.
+struct RowSample {
+    const std::int32_t* folds;  // n, in
+    double share;
+
+    // is_kept (n, out)
+    void draw(std::uint64_t seed, int fold, std::vector<std::uint8_t>& is_kept) const;
+};
+
+// What a forest is grown for: codes (d x n bins), edges of the d features, classes y and weights
+// (n), all in.
 struct ForestProblem {
     const std::uint8_t* codes;
     std::size_t n, d;
     Edges edges;
     const std::int32_t* y;
     const double* weight;
-    const std::int32_t* folds;
+    RowSample sample;
     int n_classes;
 };
 

@@ -16,7 +16,8 @@
 namespace consilience {
 namespace {
 
-constexpr std::size_t small_node = 32;  // rows up to which plain loops beat vector code
+constexpr std::uint64_t sampled_rows = 3;  // the stream of draws, beside those of tree.cpp
+constexpr std::size_t small_node = 32;     // rows up to which plain loops beat vector code
 constexpr std::size_t column_work = 50;  // to draw and score a split
 
 struct Range {
@@ -133,11 +134,10 @@ public:
     }
 
     void grow(std::uint64_t seed, int fold) {
+        p_.sample.draw(seed, fold, is_kept_);
         left_out_.clear();
-        for (std::size_t i = 0; i < p_.n; ++i) {
-            is_kept_[i] = p_.folds[i] != fold;
-            if (!is_kept_[i]) left_out_.push_back(static_cast<std::uint32_t>(i));
-        }
+        for (std::size_t i = 0; i < p_.n; ++i)
+            if (p_.sample.folds[i] == fold) left_out_.push_back(static_cast<std::uint32_t>(i));
         Problem problem =
             weighted_problem(p_.y, p_.weight, is_kept_.data(), p_.n, p_.n_classes, params_);
         rows_ = std::move(problem.rows);
@@ -355,6 +355,13 @@ private:
 };
 
 }  // namespace
+
+void RowSample::draw(std::uint64_t seed, int fold, std::vector<std::uint8_t>& is_kept) const {
+    const std::uint64_t key = root_key(seed);
+    for (std::size_t i = 0; i < is_kept.size(); ++i)
+        is_kept[i] = folds[i] != fold &&
+                     (share >= 1 || uniform(consilience::draw(key, i, sampled_rows)) < share);
+}
 
 std::int32_t GrownTrees::leaf(const std::vector<std::int64_t>& totals) {
     const auto held = [](std::int64_t total) { return total > 0; };

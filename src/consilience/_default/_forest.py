@@ -27,6 +27,10 @@ N_FOLDS = 10
 # same trees, faster
 DENSE_CODES_MAX_CELLS = 100_000_000
 
+# rows above which each tree is grown on a random sample of about so many; see
+# docs/results/default.md
+TREE_MAX_ROWS = 50_000
+
 # lighter paths of rows that lack views are not split further; see docs/results/default.md
 MIN_PATH_WEIGHT = 0.2
 
@@ -185,8 +189,8 @@ def make_grower(
     """Return a function that grows one tree for each seed; tree t leaves out fold t."""
     grow_trees = BinnedView(X, weight=weight).forest_grower(DENSE_CODES_MAX_CELLS)
     rows = codes.astype(np.int32), np.asarray(weight, dtype=np.float64), folds.astype(np.int32)
-    max_features = max(1, int(np.sqrt(X.shape[1])))
-    return lambda seeds: Round(*grow_trees(*rows, seeds, n_classes, max_features, MAX_DEPTH))
+    share, max_features = min(1.0, TREE_MAX_ROWS / len(codes)), max(1, int(np.sqrt(X.shape[1])))
+    return lambda seeds: Round(*grow_trees(*rows, share, seeds, n_classes, max_features, MAX_DEPTH))
 
 
 def out_of_fold_votes(rounds: list[Round], n_classes: int) -> np.ndarray:
