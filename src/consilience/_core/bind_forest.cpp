@@ -97,8 +97,9 @@ nb::tuple py_grow_sparse_trees(Vector<std::int64_t> indptr, Vector<std::int64_t>
                                                      n_classes, params);
             const Tree tree = grow_sparse(entries, d, edges, problem, params);
             append_tree(trees, tree, edges, leaf_of_node);
-            const TreeView view = {tree.feature.data(),   tree.left.data(), tree.right.data(),
-                                   tree.threshold.data(), tree.bin.data(),  tree.missing_left.data()};
+            const TreeView view = {
+                tree.feature.data(),   tree.left.data(), tree.right.data(),
+                tree.threshold.data(), tree.bin.data(),  tree.missing_left.data()};
             apply_sparse_bins(view, entries, n, {reached.data(), 1, true});
             for (std::size_t i = 0; i < n; ++i)
                 if (folds.data()[i] == fold) leaves[i] = leaf_of_node[reached[i]];
@@ -160,7 +161,8 @@ public:
     template <typename T>
     nb::object predict_dense(Strided<T> x, const nb::object& present,
                              const nb::object& view_of_column, double min_path_weight) const {
-        return predict(columns(x), x.shape(0), x.shape(1), present, view_of_column, min_path_weight);
+        return predict(columns(x), x.shape(0), x.shape(1), present, view_of_column,
+                       min_path_weight);
     }
 
     nb::object predict_csr(Vector<double> data, Vector<std::int32_t> indices,
@@ -194,8 +196,8 @@ private:
         const ForestView f = view();
         for (std::int64_t i = 0; i < size; ++i) {
             const std::int32_t column = f.feature[begin + i];
-            require(column >= 0 && fits(f.left[begin + i], i + 1) && fits(f.right[begin + i], i + 1) &&
-                        f.missing_left[begin + i] <= 1,
+            require(column >= 0 && fits(f.left[begin + i], i + 1) &&
+                        fits(f.right[begin + i], i + 1) && f.missing_left[begin + i] <= 1,
                     "not a forest");
             n_features_ = std::max(n_features_, static_cast<std::size_t>(column) + 1);
         }

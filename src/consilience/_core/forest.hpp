@@ -20,12 +20,12 @@ namespace consilience {
 struct GrownTrees {
     int n_classes = 0;
     std::vector<std::int32_t> feature, left, right;
-    std::vector<double> threshold;          // in single precision where that separates the same bins
-    std::vector<float> left_share;          // of the training weight of a node
-    std::vector<std::uint8_t> missing_left; // where NaN go
-    std::vector<std::int64_t> starts{0};    // the first inner node of each tree, and their number
-    std::vector<std::int32_t> roots;        // 0, or < 0 for a tree that is a leaf
-    std::vector<double> mixed;              // class shares of the mixed leaves, one row each
+    std::vector<double> threshold;           // in single precision if that separates the same bins
+    std::vector<float> left_share;           // of the training weight of a node
+    std::vector<std::uint8_t> missing_left;  // where NaN go
+    std::vector<std::int64_t> starts{0};     // the first inner node of each tree, and their number
+    std::vector<std::int32_t> roots;         // 0, or < 0 for a tree that is a leaf
+    std::vector<double> mixed;               // class shares of the mixed leaves, one row each
     std::map<std::vector<double>, std::int32_t> mixed_leaves;
 
     // The leaf with these class weights, such as ~2 for a node of class 2 alone.

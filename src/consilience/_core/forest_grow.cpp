@@ -269,7 +269,8 @@ private:
             left_[s] = sum_at_most(segments[s], rows.begin, cut.bin);
         for (int go_left = 0; go_left <= (range.has_missing ? 1 : 0); ++go_left) {
             for (std::size_t s = 0; go_left && s < left_.size(); ++s)
-                left_[s] += segments[s].total - sum_at_most(segments[s], rows.begin, missing_bin - 1);
+                left_[s] +=
+                    segments[s].total - sum_at_most(segments[s], rows.begin, missing_bin - 1);
             const double score = score_of(segments);
             if (!(score > best.score)) continue;
             std::int64_t left = 0;

@@ -1,8 +1,8 @@
 // Rows down the trees of a forest (see forest.hpp).
 //
-// Rows are taken in blocks. Each tree is unpacked into nodes of one cache line's fraction, and eight
-// rows go down at the same time, so that the reads of one do not wait for those of another. A few
-// rows walk the packed arrays themselves: unpacking would cost more than the walk.
+// Rows are taken in blocks. Each tree is unpacked, so that all of a node lies side by side, and
+// eight rows go down at the same time: the reads of one need not wait for those of another. A few
+// rows walk the packed arrays themselves, because unpacking would cost more than the walk.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -77,9 +77,10 @@ void unpack(const ForestView& f, std::size_t tree, std::vector<Node<Threshold>>&
     const auto begin = static_cast<std::size_t>(f.starts[tree]);
     nodes.resize(static_cast<std::size_t>(f.starts[tree + 1]) - begin);
     for (std::size_t i = 0; i < nodes.size(); ++i)
-        nodes[i] = {static_cast<Threshold>(f.threshold[begin + i]),
-                    2 * static_cast<std::uint32_t>(f.feature[begin + i]) + f.missing_left[begin + i],
-                    {f.left[begin + i], f.right[begin + i]}};
+        nodes[i] = {
+            static_cast<Threshold>(f.threshold[begin + i]),
+            2 * static_cast<std::uint32_t>(f.feature[begin + i]) + f.missing_left[begin + i],
+            {f.left[begin + i], f.right[begin + i]}};
 }
 
 // -- all columns present ------------------------------------------------------------------------
@@ -169,7 +170,8 @@ void mix_shares(const ForestView& f, std::size_t tree, const std::vector<Node<Th
         for (int side = 0; side < 2; ++side) {
             const std::int32_t child = nodes[i].child[side];
             if (child >= 0) {
-                const double* of_child = shares.data() + static_cast<std::size_t>(child) * n_classes;
+                const double* of_child =
+                    shares.data() + static_cast<std::size_t>(child) * n_classes;
                 for (int k = 0; k < n_classes; ++k) own[k] += weights[side] * of_child[k];
             } else if (~child < n_classes) {
                 own[~child] += weights[side];
@@ -261,7 +263,7 @@ void add_block(const ForestView& f, const Block& x, std::size_t d, const RowView
     walk_unpacked<float>(f, x, may_be_nan, sums, signals);
 }
 
-// fill(first, n, buffer) returns the rows first … first + n − 1, copied to the buffer if need be.
+// fill(first, n) returns the rows first ... first + n - 1.
 template <typename Fill>
 void in_blocks(const ForestView& f, std::size_t n, std::size_t d, const RowViews* views,
                std::size_t rows, double* votes, Fill fill) {
