@@ -10,10 +10,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _forest, _kernel, _linear, _routing
+from consilience._default import _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
-from consilience._default._forest import N_FOLDS, assign_folds, grow_forest
 from consilience._default._kernel import choose_landmarks, fit_kernel_member
 from consilience._default._reference_set import (
     N_DONORS,
@@ -29,10 +28,6 @@ from consilience._solvers import eigen
 from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_kernel_ridge
 from consilience._solvers.nystrom import nystrom_ridge
 from reference import default as slow
-
-
-def in_turn(function, items):
-    return [function(item) for item in items]
 
 
 @given(seed=st.integers(0, 10_000))
@@ -164,45 +159,6 @@ def test_components(shape, convert):
     np.testing.assert_allclose(np.abs(gram), np.abs(expected), atol=1e-6)
 
 
-def test_out_of_fold_votes_are_those_of_trees_that_left_the_fold_out():
-    rng = np.random.RandomState(0)
-    X, codes = rng.randn(50, 4), np.arange(50) % 3
-    weight, seeds = rng.uniform(0.5, 2, 50), np.arange(2 * N_FOLDS)
-    forest, votes = grow_forest(X, codes, weight, seeds, 3, in_turn)
-    folds = assign_folds(codes, N_FOLDS)
-    for fold in range(N_FOLDS):
-        rows = folds == fold
-        trees = [forest._tree(t) for t in range(len(forest)) if t % N_FOLDS == fold]
-        starts = [forest.starts[t] for t in range(len(forest)) if t % N_FOLDS == fold]
-        answers = [
-            forest.shares[s + tree.apply(X[rows])] for s, tree in zip(starts, trees, strict=True)
-        ]
-        np.testing.assert_allclose(votes[rows], np.mean(answers, axis=0))
-
-
-def test_a_dense_copy_gives_the_same_forest(monkeypatch):
-    rng = np.random.RandomState(0)
-    X = sp.csr_array(np.where(rng.rand(60, 40) < 0.1, rng.randn(60, 40), 0.0))
-    X.data[::7], X.data[1] = 0.0, np.nan
-    codes, weight = np.arange(60) % 3, rng.uniform(0.5, 2, 60)
-    forests, votes = [], []
-    for cells in (_forest.DENSE_COPY_MAX_CELLS, 0):
-        monkeypatch.setattr(_forest, "DENSE_COPY_MAX_CELLS", cells)
-        forest, out = grow_forest(X, codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
-        forests.append(forest.predict(X))
-        votes.append(out)
-    np.testing.assert_array_equal(*votes)
-    np.testing.assert_array_equal(*forests)
-
-
-def test_folds_share_out_every_class():
-    codes = np.random.RandomState(0).randint(3, size=97)
-    folds = assign_folds(codes, N_FOLDS)
-    for k in range(3):
-        counts = np.bincount(folds[codes == k], minlength=N_FOLDS)
-        assert counts.max() - counts.min() <= 1
-
-
 def test_rows_are_merged_in_any_order():
     rng = np.random.RandomState(0)
     A, B = rng.randint(3, size=(30, 2)).astype(float), rng.randint(2, size=(30, 1)) - 0.5
@@ -323,37 +279,6 @@ def test_linear_member_without_columns_or_variation():
     args = np.arange(10) % 2, np.ones(10), np.array([0.5, 0.5]), np.ones(1)
     assert _linear.fit_linear_member(data, {"a": np.ones((10, 2))}, *args) is None
     assert _linear.fit_linear_member(data, {}, *args) is None
-
-
-@pytest.mark.parametrize("absent", [[0], [1, 2], [0, 1, 2, 3]])
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-def test_routing_past_absent_columns(monkeypatch, absent, convert):
-    rng = np.random.RandomState(0)
-    X, codes = np.where(rng.rand(60, 4) < 0.3, 0.0, rng.randn(60, 4)), np.arange(60) % 3
-    X[::9, 3] = np.nan
-    weight = rng.uniform(0.5, 2, 60)
-    forest, _ = grow_forest(convert(X), codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
-    is_absent = np.isin(np.arange(4), absent)
-    # the numbers of trees and rows that are routed at once make no difference
-    monkeypatch.setattr(_routing, "GROUP_NODES", 300)
-    monkeypatch.setattr(_routing, "CHUNK_CELLS", 28)
-    for min_weight in (0.0, 0.05):
-        monkeypatch.setattr(_routing, "MIN_PATH_WEIGHT", min_weight)
-        expected = slow.route_forest(forest, X, is_absent, min_weight)
-        votes = _routing.predict_without_columns(forest, convert(X), is_absent)
-        np.testing.assert_allclose(votes, expected, rtol=1e-6)
-    np.testing.assert_allclose(votes.sum(axis=1), 1, rtol=1e-6)
-
-
-def test_routing_without_absent_columns_is_the_plain_prediction():
-    rng = np.random.RandomState(0)
-    X, codes = rng.randn(50, 4), np.arange(50) % 3
-    forest, _ = grow_forest(X, codes, np.ones(50), np.arange(N_FOLDS), 3, in_turn)
-    routed = _routing.predict_without_columns(forest, X, np.zeros(4, dtype=bool))
-    np.testing.assert_allclose(routed, forest.predict(X), atol=1e-12)
-    nothing = _routing.predict_without_columns(forest, X, np.ones(4, dtype=bool))
-    roots = forest.shares[forest.starts[:-1]].mean(axis=0)
-    np.testing.assert_allclose(nothing, np.tile(roots, (50, 1)), atol=1e-6)
 
 
 def test_votes_of_single_views_are_pooled_by_their_logarithms():

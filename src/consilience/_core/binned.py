@@ -7,7 +7,9 @@ raw data, dense or sparse, exactly as it predicts the binned rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,6 +141,28 @@ class BinnedView:
     def n_bins(self) -> np.ndarray:
         """Number of bins of each feature, not counting NaN."""
         return np.diff(self._limits[2])
+
+    def forest_grower(self, max_cells: int) -> Callable[..., tuple[np.ndarray, ...]]:
+        """Return ``_core.grow_trees`` on dense columns of bins, if these have at most so many cells
+        or the view is dense, else ``_core.grow_sparse_trees`` on the entries.
+
+        The arguments that describe the columns are bound. The view need not be kept.
+        """
+        if self.sparse and self.n_rows * self.n_features > max_cells:
+            return partial(_core.grow_sparse_trees, *self._codes, *self._limits)
+        return partial(_core.grow_trees, self._column_codes(), *self._limits)
+
+    def _column_codes(self) -> np.ndarray:
+        """Bins (n_features x n_rows, uint8) of the columns; 255 is that of NaN."""
+        if not self.sparse:
+            (blocks,) = self._codes
+            columns = np.ascontiguousarray(blocks.transpose(0, 2, 1))
+            return columns.reshape(-1, self.n_rows)[: self.n_features]
+        indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
+        columns = np.repeat(zero_bin[:, None], self.n_rows, axis=1)
+        features = np.repeat(np.arange(self.n_features), np.diff(indptr))
+        columns[features, rows] = entry_codes
+        return columns
 
     def grow(
         self,
