@@ -199,7 +199,7 @@ def test_time_budget():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_estimators": 5}, r"'n_estimators' parameter .* \[10, inf\)\. Got 5"),
+        ({"n_estimators": 5}, r"'n_estimators' parameter .* \[10, 1000000\]\. Got 5"),
         ({"n_estimators": 20.0}, r"'n_estimators' parameter .* Got 20.0"),
         ({"time_budget": 0}, r"'time_budget' parameter .* \(0\.0, inf\)\. Got 0"),
         ({"time_budget": "long"}, r"'time_budget' parameter .* Got 'long'"),

@@ -54,34 +54,49 @@ def check_core_tree(tree: Any) -> None:
 
 
 def check_default_forest(forest: Any) -> None:
-    """Check a forest of the default: the trees one after the other in the same arrays."""
-    starts, nodes = forest.starts, forest.nodes
-    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype.kind == "i"
-    require(is_vector and len(starts) > 1, "a forest has no trees")
-    require(starts[0] == 0 and (np.diff(starts) > 0).all(), "the trees of a forest overlap")
+    """Check a forest of the default: the inner nodes of its trees one after the other."""
+    starts, roots = forest.starts, forest.roots
+    is_vector = isinstance(roots, np.ndarray) and roots.ndim == 1 and roots.dtype == np.int32
+    require(is_vector and len(roots) > 0, "a forest has no trees")
+    check_starts(starts, len(roots))
     n_nodes = int(starts[-1])
-    dtypes = {
-        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "bin": "u1",
-        "missing_left": "u1",
+    kinds = {
+        "feature": "iu", "threshold": "f", "left": "i", "right": "i", "missing_left": "u",
+        "left_share": "f",
     }  # fmt: skip
-    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "a forest lacks arrays")
-    for name, dtype in dtypes.items():
-        check_length(nodes[name], n_nodes, name)
-        require(nodes[name].dtype == np.dtype(dtype), f"{name} of a forest must be {dtype}")
-    check_length(forest.left_shares, n_nodes, "left_shares")
-    is_share = (forest.left_shares >= 0) & (forest.left_shares <= 1)
-    require(is_share.all(), "left_shares must be shares")
-    shares = forest.shares
-    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype.kind == "f"
-    require(is_table and len(shares) == n_nodes, "a forest must have class shares of its nodes")
-    # children are numbered within their tree
-    offsets = np.repeat(starts[:-1], np.diff(starts))
-    is_split = nodes["feature"] >= 0
-    ends = np.repeat(starts[1:], np.diff(starts))
+    for name, kind in kinds.items():
+        check_length(getattr(forest, name), n_nodes, name)
+        require(getattr(forest, name).dtype.kind in kind, f"{name} of a forest has a wrong dtype")
+    require(forest.missing_left.dtype == np.uint8, "missing_left must be uint8")
+    is_share = (forest.left_share >= 0) & (forest.left_share <= 1)
+    require(is_share.all() and forest.left_share.dtype == np.float32, "left_share must be shares")
+    shares = forest.leaf_shares
+    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype == np.float32
+    require(is_table and len(shares) > 0, "a forest must have the class shares of its leaves")
+    require((forest.feature >= 0).all(), "columns must not be negative")
+    sizes = np.diff(starts)
+    position, size = numbers_in_trees(starts)
     for name in ("left", "right"):
-        child = nodes[name].astype(np.int64) + offsets
-        is_after = (child > np.arange(n_nodes)) & (child < ends)
-        require(is_after[is_split].all(), "children in a tree must follow their parents")
+        child = getattr(forest, name).astype(np.int64)
+        is_leaf = child < 0
+        require((-1 - child[is_leaf] < len(shares)).all(), "a tree has an unknown leaf")
+        is_after = (child > position) & (child < size)
+        require(is_after[~is_leaf].all(), "children in a tree must follow their parents")
+    is_root = np.where(sizes > 0, roots == 0, (roots < 0) & (-1 - roots < len(shares)))
+    require(is_root.all(), "the roots of a forest do not fit its trees")
+
+
+def check_starts(starts: Any, n_trees: int) -> None:
+    """Check where the trees of a forest begin in its arrays."""
+    require(isinstance(starts, np.ndarray) and starts.dtype == np.int64, "starts must be int64")
+    require(starts.shape == (n_trees + 1,), "starts must have an entry for each tree")
+    require(starts[0] == 0 and (np.diff(starts) >= 0).all(), "the trees of a forest overlap")
+
+
+def numbers_in_trees(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of each node within its tree, and the number of nodes of that tree."""
+    sizes = np.diff(starts)
+    return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes), np.repeat(sizes, sizes)
 
 
 def check_table_view(view: Any) -> None:
