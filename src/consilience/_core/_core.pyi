@@ -325,3 +325,27 @@ class ForestPredictor:
         min_path_weight: float,
     ) -> NDArray[float64]:
         """The same for a canonical CSR matrix."""
+# Boosted trees, used through consilience._default._boosted.
+#   Boosted  feature, threshold, left, right, missing_left, value, starts of all trees
+Boosted = tuple[NDArray[Any], ...]
+
+def boost(
+    bins: NDArray[uint8],
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    codes: NDArray[int32],
+    weight: NDArray[float64],
+    left_out: NDArray[bool_],
+    base: NDArray[float64],
+    n_classes: int,
+    params: tuple[float, ...],
+) -> tuple[Boosted, NDArray[float64], NDArray[float64]]:
+    """Trees, scores of the rows left out (scores x rows, flat), and their loss by round.
+
+    params: max_rounds, patience, max_leaves, max_depth, learning_rate, l2, min_hessian, row_share,
+    max_features, seed.
+    """
+
+def boosted_scores(trees: Boosted, x: NDArray[T], n_scores: int) -> NDArray[float64]:
+    """Sums (n x n_scores) of the leaves that the rows reach; tree t adds to score t % n_scores."""

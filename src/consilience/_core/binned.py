@@ -21,6 +21,7 @@ from consilience._model_types import model_type
 __all__ = ["MAX_DEPTH", "BinnedView", "Tree"]
 
 MAX_DEPTH = 30
+MISSING_BIN = 255
 
 
 @model_type("core.Tree")
@@ -136,6 +137,26 @@ class BinnedView:
             bins, limits = _core.bin_dense(as_floats(X), row_masses(weight), self.present, max_bins)
             self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
         self._limits = limits
+
+    @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Minimum and maximum of every bin, and the first bin of each feature."""
+        return self._limits
+
+    def dense_codes(self) -> np.ndarray:
+        """Bins of all cells (blocks x n_rows x 8 features); 255 where values are missing."""
+        if not self.sparse:
+            codes = self._codes[0]
+        else:
+            indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
+            codes = np.zeros((-(-self.n_features // 8), self.n_rows, 8), dtype=np.uint8)
+            features = np.arange(self.n_features)
+            codes[features // 8, :, features % 8] = zero_bin[:, None]
+            column = np.repeat(features, np.diff(indptr))
+            codes[column // 8, rows, column % 8] = entry_codes
+        if self.present is not None and not self.present.all():
+            codes[:, ~self.present] = MISSING_BIN
+        return codes
 
     @property
     def n_bins(self) -> np.ndarray:
