@@ -25,6 +25,7 @@ PARAMS = {
     "max_features": 1000,
     "seed": 0,
 }
+MANY_ROWS = 300  # more than walk down the trees one by one
 NODE_ARRAYS = ("feature", "threshold", "left", "right", "missing_left", "value")
 
 
@@ -94,8 +95,11 @@ def test_kernel_equals_the_reference(problem, max_bins):
         rows = X.astype(dtype)
         predicted = _core.boosted_scores(trees, rows, len(base)) + base
         np.testing.assert_allclose(predicted, twin.predict(expected, rows, base), atol=1e-12)
-    np.testing.assert_allclose(
-        _core.boosted_scores(trees, X, len(base))[left_out] + base, scores, atol=1e-12
+    predicted = _core.boosted_scores(trees, X, len(base))
+    np.testing.assert_allclose(predicted[left_out] + base, scores, atol=1e-12)
+    many = np.resize(X, (MANY_ROWS, X.shape[1]))
+    np.testing.assert_array_equal(
+        _core.boosted_scores(trees, many, len(base)), np.resize(predicted, (MANY_ROWS, len(base)))
     )
 
 
@@ -179,6 +183,7 @@ def test_damaged_trees():
         ("left", lambda a: a.__setitem__(0, 0), "not a tree"),
         ("right", lambda a: a.__setitem__(0, 10_000), "not a tree"),
         ("feature", lambda a: a.__setitem__(0, 1000), "fewer features"),
+        ("threshold", lambda a: a.__setitem__(0, np.nan), "not a tree"),
         ("starts", lambda a: a.__setitem__(1, 0), "must increase"),
         ("starts", lambda a: a.__setitem__(-1, 10**6), "starts"),
     ]
@@ -187,3 +192,14 @@ def test_damaged_trees():
             _core.boosted_scores(damaged(name, change), X, 3)
     with pytest.raises(ValueError, match="same length"):
         _core.boosted_scores((trees[0][:-1], *trees[1:]), X, 3)
+
+
+@pytest.mark.parametrize("max_leaves", [16, 17, 40])
+def test_many_rows_are_predicted_like_few(max_leaves):
+    X, *rest = make_problem(n=1000)
+    params = {"max_leaves": max_leaves, "max_depth": 30, "min_hessian": 0.01}
+    trees, *_ = boost(BinnedView(X[:, :5]), *rest, **params)
+    X[::7, 2] = np.nan
+    few = [_core.boosted_scores(trees, X[i : i + 100], 3) for i in range(0, 1000, 100)]
+    for many in (X, np.asfortranarray(X)):
+        np.testing.assert_array_equal(_core.boosted_scores(trees, many, 3), np.vstack(few))

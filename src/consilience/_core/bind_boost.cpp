@@ -113,7 +113,8 @@ struct TreeArrays {
                 const std::int64_t f = feature.data()[i];
                 if (f < 0) continue;
                 const std::int64_t l = first + left.data()[i], r = first + right.data()[i];
-                require(l > i && l < last && r > i && r < last, "not a tree");
+                require(l > i && l < last && r > i && r < last && !std::isnan(threshold.data()[i]),
+                        "not a tree");
                 require(f < static_cast<std::int64_t>(d),
                         "the data have fewer features than the trees were grown on");
             }

@@ -146,15 +146,15 @@ class BinnedView:
     def dense_codes(self) -> np.ndarray:
         """Bins of all cells (blocks x n_rows x 8 features); 255 where values are missing."""
         if not self.sparse:
-            codes = self._codes[0]
-        else:
-            indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
-            codes = np.zeros((-(-self.n_features // 8), self.n_rows, 8), dtype=np.uint8)
-            features = np.arange(self.n_features)
-            codes[features // 8, :, features % 8] = zero_bin[:, None]
-            column = np.repeat(features, np.diff(indptr))
-            codes[column // 8, rows, column % 8] = entry_codes
-        if self.present is not None and not self.present.all():
+            return self._codes[0]
+        indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
+        shape = (-(-self.n_features // 8), self.n_rows, 8)
+        codes = np.full(shape, MISSING_BIN, dtype=np.uint8)
+        features = np.arange(self.n_features)
+        codes[features // 8, :, features % 8] = zero_bin[:, None]
+        column = np.repeat(features, np.diff(indptr))
+        codes[column // 8, rows, column % 8] = entry_codes
+        if self.present is not None:
             codes[:, ~self.present] = MISSING_BIN
         return codes
 

@@ -1,4 +1,5 @@
 // The inner loops of boosted trees (see boost_tree.hpp).
+#include <algorithm>
 #include <cstring>
 
 #include "boost_tree.hpp"
@@ -8,6 +9,7 @@
 namespace consilience {
 namespace {
 
+constexpr std::size_t prefetch_distance = 16;  // rows
 constexpr double no_split = -1;  // scores are sums of squares
 
 #if defined(__GNUC__)
@@ -80,6 +82,9 @@ void add_pairs(const std::uint8_t* block, const std::uint32_t* rows, std::size_t
                const std::int64_t* pairs, std::int64_t* hist) {
     for (std::size_t p = 0; p < n_rows; ++p) {
         const std::size_t row = rows[p];
+#if defined(__GNUC__)
+        __builtin_prefetch(block + rows[std::min(p + prefetch_distance, n_rows - 1)] * lanes);
+#endif
         const std::int64_t pair = pairs[row];
         std::uint64_t packed;
         std::memcpy(&packed, block + row * lanes, sizeof packed);

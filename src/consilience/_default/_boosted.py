@@ -9,7 +9,6 @@ go each way where training rows lack nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
