@@ -27,12 +27,13 @@ MAX_ROUNDS = 300
 PATIENCE = 10  # rounds without progress after which a model is complete
 MAX_LEAVES = 16
 MAX_DEPTH = 8
-LEARNING_RATE = 0.1
+LEARNING_RATE = 0.15
 L2 = 1.0
-MIN_HESSIAN = 1.0
-ROW_SHARE = 0.6  # rows drawn for each round
+MIN_HESSIAN = 0.3  # of a leaf
+ROW_SHARE = 0.8  # rows drawn for each round
+MAX_DRAWN_ROWS = 20_000
 COLUMN_SHARE = 0.3  # columns drawn for each tree
-MIN_COLUMNS = 32  # unless there are fewer
+MIN_COLUMNS, MAX_COLUMNS = 32, 128  # bounds on their number
 MAX_CELLS = 200_000_000  # bins are kept in a byte for each cell, also those of sparse views
 
 PREDICT_CHUNK_CELLS = 4_000_000  # cells of the dense copies in which rows are predicted
@@ -122,9 +123,9 @@ def bin_columns(blocks: ViewColumns, present: np.ndarray, weight: np.ndarray) ->
     return Bins(np.concatenate(codes), limits, np.concatenate(columns).astype(np.int32))
 
 
-def boost_params(n_columns: int, seed: int) -> tuple[float, ...]:
+def boost_params(n_rows: int, n_columns: int, seed: int) -> tuple[float, ...]:
     """Parameters in the order that the compiled code expects."""
-    max_features = max(min(MIN_COLUMNS, n_columns), round(COLUMN_SHARE * n_columns))
+    max_features = int(np.clip(COLUMN_SHARE * n_columns, MIN_COLUMNS, MAX_COLUMNS))
     return (
         MAX_ROUNDS,
         PATIENCE,
@@ -133,7 +134,7 @@ def boost_params(n_columns: int, seed: int) -> tuple[float, ...]:
         LEARNING_RATE,
         L2,
         MIN_HESSIAN,
-        ROW_SHARE,
+        min(ROW_SHARE, MAX_DRAWN_ROWS / n_rows),
         max_features,
         seed,
     )
@@ -189,7 +190,7 @@ def fit_boosted_member(
             folds == fold,
             base,
             len(prior),
-            boost_params(n_columns, seed + int(fold)),
+            boost_params(len(codes), n_columns, seed + int(fold)),
         )
         return trees, scores.reshape(len(base), -1).T
 
