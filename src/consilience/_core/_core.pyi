@@ -325,6 +325,7 @@ class ForestPredictor:
         min_path_weight: float,
     ) -> NDArray[float64]:
         """The same for a canonical CSR matrix."""
+
 # Boosted trees, used through consilience._default._boosted.
 #   Boosted  feature, threshold, left, right, missing_left, value, starts of all trees
 Boosted = tuple[NDArray[Any], ...]

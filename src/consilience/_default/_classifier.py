@@ -22,6 +22,8 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
+from consilience._default._boosted import fit_boosted_member, is_boostable
 from consilience._default._columns import Mapped, fit_columns
 from consilience._default._combine import (
     cross_fitted_logits,
@@ -67,16 +69,19 @@ MIN_TREES, MAX_TREES = 10, 1_000_000
 # votes are close where rows are few, so that more trees are worth their time
 SMALL_DATA_ROWS = 2000
 SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
+BOOSTED_MIN_ROWS = 1000  # with fewer rows boosting is no better than the forests
+LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
 
 @model_type("ConsilienceClassifier")
 class ConsilienceClassifier(MultiViewClassifier):
     """The classifier to start with: it needs no tuning, and few labels are enough.
 
-    Four members look at all views in different ways: kernel ridge regression on a kernel that
+    Its members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a linear regression for each view, a forest on the
-    columns of all views, and a forest on the principal components of each. Their scores
-    are pooled so that the log loss on training rows left out is minimal.
+    columns of all views, a forest on the principal components of each, and, from 1000 rows on,
+    gradient-boosted trees on the columns of all views. Their scores are pooled so that the log loss
+    on training rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
     accepted. Rows may lack views, in training and in prediction: each is predicted from the views
@@ -87,7 +92,8 @@ class ConsilienceClassifier(MultiViewClassifier):
     n_estimators : int or None, default=None
         Number of trees in each forest, at least 10. None means 500, or 300 for more than 2000 rows.
     time_budget : float or None, default=None
-        Number of seconds after which no more trees are grown; each forest has at least 10. Results
+        Number of seconds after which no more trees are grown; each forest has at least 10, and
+        boosting is left out. Results
         then depend on the machine. None means no limit.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
@@ -107,8 +113,9 @@ class ConsilienceClassifier(MultiViewClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     member_names_ : list of str
-        "kernel", "linear", "columns" (forest on the columns), "components" (forest on components);
-        "linear" and "columns" are left out if all views are kernels or distances.
+        "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
+        and "boosted" (from 1000 rows on); if all views are kernels or distances, only "kernel" and
+        "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
@@ -299,7 +306,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         return SMALL_DATA_TREES if n_rows <= SMALL_DATA_ROWS else LARGE_DATA_TREES
 
     def _n_tasks(self, n_rows: int) -> int:
-        return 1 + 2 * -(-self._n_trees(n_rows) // MIN_TREES)
+        n_boosted = N_BOOSTED_FOLDS if n_rows >= BOOSTED_MIN_ROWS else 0
+        return 1 + 2 * -(-self._n_trees(n_rows) // MIN_TREES) + n_boosted
 
     def _fit_rows(
         self,
@@ -384,6 +392,21 @@ class ConsilienceClassifier(MultiViewClassifier):
             self._members.append(member)
             oof_scores.append(votes[tested])
             self.member_names_.append(name)
+        has_time = has_time_left is None or has_time_left()
+        if len(codes) >= BOOSTED_MIN_ROWS and is_boostable(mapped.raw) and has_time:
+            boosted, log_odds = fit_boosted_member(
+                mapped.raw,
+                data.present,
+                codes,
+                weight,
+                prior,
+                int(seeds[0, 0, 0]),
+                lambda function, items: progress.map(function, items, "boost trees"),
+                folds,
+            )
+            self._members.append(boosted)
+            oof_scores.append(log_odds[tested] / LOG_ODDS_SCALE)
+            self.member_names_.append("boosted")
         return np.stack(oof_scores), tested
 
     def _in_name_order(self, data: MultiViewData) -> MultiViewData:
@@ -409,6 +432,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         for name, member in zip(self.member_names_, self._members, strict=True):
             if name in blocks:
                 out.append(member.predict(blocks[name], data.present))
+            elif name == "boosted":
+                out.append(member.predict(mapped.raw, data.present) / LOG_ODDS_SCALE)
             else:
                 out.append(member.predict(data, mapped.filled))
         return np.stack(out)
