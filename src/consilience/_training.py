@@ -77,16 +77,21 @@ def check_magnitudes(data: MultiViewData) -> None:
     for name, is_present in zip(data.view_names, data.present.T, strict=True):
         X = data[name]
         values = X.data if sp.issparse(X) else X
-        if values.size == 0 or max(np.nanmax(values), -np.nanmin(values)) <= MAX_MAGNITUDE:
+        if values.size == 0 or _largest(values) <= MAX_MAGNITUDE:
             continue
         size = abs(X).max(axis=1)
         size = size.toarray().ravel() if sp.issparse(size) else size
-        is_large = (size > MAX_MAGNITUDE) & np.isfinite(size)
+        is_large = (size.astype(np.float64) > MAX_MAGNITUDE) & np.isfinite(size)
         for row in np.flatnonzero(is_present & is_large)[:1]:
             raise ValueError(
                 f"view {name!r} has values too large, up to {size[row]:.1e} in row {row}; scale "
                 "them, e.g. by ViewTransformer(MaxAbsScaler())"
             )
+
+
+def _largest(values: np.ndarray) -> float:
+    """Largest absolute value; Python numbers compare without overflow, whatever the dtype."""
+    return max(float(np.nanmax(values)), -float(np.nanmin(values)))
 
 
 @contextmanager

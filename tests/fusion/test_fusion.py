@@ -136,7 +136,7 @@ def test_weights_of_the_votes():
     for bad in ([1, 2], [-1, 1, 1], [np.nan, 1, 1]):
         with pytest.raises(ValueError, match="weights must be 3 finite numbers"):
             LateFusionClassifier(weights=bad).fit(data, y)
-    with pytest.raises(ValueError, match="no view with a positive weight"):
+    with pytest.raises(ValueError, match=r"weights must be 3 finite numbers .* not all 0"):
         LateFusionClassifier(weights=[0, 0, 0]).fit(data, y)
 
 

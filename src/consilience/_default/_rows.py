@@ -50,9 +50,15 @@ def project_rows(data: MultiViewData) -> np.ndarray:
         if data.kinds[name] == "features":
             v = data.view_names.index(name)
             directions = np.random.RandomState(zlib.crc32(name.encode()))
-            part = _project(data[name], directions.standard_normal(data[name].shape[1]))
-            out += np.where(data.present[:, v], part, 0.0)
+            rows = np.flatnonzero(data.present[:, v])
+            view = data[name] if len(rows) == len(data) else _take_rows(data[name], rows)
+            if len(rows):
+                out[rows] += _project(view, directions.standard_normal(view.shape[1]))
     return out
+
+
+def _take_rows(X: Any, rows: np.ndarray) -> Any:
+    return sp.csr_array(X)[rows] if sp.issparse(X) else X[rows]
 
 
 def _project(X: Any, direction: np.ndarray) -> np.ndarray:

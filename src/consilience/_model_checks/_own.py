@@ -13,6 +13,7 @@ __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 
 # attributes of our types in which NaN or infinity have a meaning; all others must be finite
 NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills"}
+MAX_DIMENSIONS = 32
 KINDS = ("features", "kernel", "distance")
 
 
@@ -26,11 +27,16 @@ def check_layout(layout: Any) -> None:
     require(len(set(names)) == len(names) > 0, "names of views must be different")
     for kind, width, columns in zip(layout.kinds, layout.widths, layout.columns, strict=True):
         require(isinstance(kind, str) and kind in KINDS, f"a view cannot be a {kind!r} view")
-        is_count = type(width) is int and width > 0
-        require(is_count if kind == "features" else width is None, f"a view is {width!r} wide")
+        is_size = all(type(n) is int and n > 0 for n in _shape(width))
+        require(is_size if kind == "features" else width is None, f"a view is {width!r} wide")
         if columns is not None:
             require(isinstance(columns, tuple), "columns must be a tuple")
             require(len(columns) == width, "a view must have a name for each column")
+
+
+def _shape(width: Any) -> tuple[Any, ...]:
+    """The number of columns, or the shape of the samples of a view with more dimensions."""
+    return width if isinstance(width, tuple) and 1 < len(width) <= MAX_DIMENSIONS else (width,)
 
 
 def check_core_tree(tree: Any) -> None:
