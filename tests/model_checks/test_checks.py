@@ -218,8 +218,8 @@ def test_forests_of_the_default_are_checked():
     for name, value in [
         ("starts", forest.starts[::-1]), ("starts", forest.starts[:-1]),
         ("starts", np.zeros((9, 0), int)),
-        ("left_shares", forest.left_shares + 2), ("shares", forest.shares[:-1]),
-        ("nodes", {**forest.nodes, "left": forest.nodes["left"] * 0}),
+        ("left_share", forest.left_share + 2), ("leaf_shares", forest.leaf_shares[:-2]),
+        ("left", forest.left * 0), ("right", forest.right.astype(float)), ("roots", None),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=r"joint: "):
             check_model(changed(model, forest, **{name: value}))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._core import _core
 from consilience._model_checks._arrays import check_binary_tree, check_length, require
 
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
@@ -54,34 +55,22 @@ def check_core_tree(tree: Any) -> None:
 
 
 def check_default_forest(forest: Any) -> None:
-    """Check a forest of the default: the trees one after the other in the same arrays."""
-    starts, nodes = forest.starts, forest.nodes
-    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype.kind == "i"
-    require(is_vector and len(starts) > 1, "a forest has no trees")
-    require(starts[0] == 0 and (np.diff(starts) > 0).all(), "the trees of a forest overlap")
-    n_nodes = int(starts[-1])
+    """Check a forest of the default; the predictor checks lengths, children and leaves."""
     dtypes = {
-        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "bin": "u1",
-        "missing_left": "u1",
+        "feature": ("u2", "i4"), "threshold": ("f4", "f8"), "left": ("i2", "i4"),
+        "right": ("i2", "i4"), "missing_left": ("u1",), "left_share": ("f4",), "starts": ("i8",),
+        "roots": ("i4",), "leaf_shares": ("f4",),
     }  # fmt: skip
-    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "a forest lacks arrays")
-    for name, dtype in dtypes.items():
-        check_length(nodes[name], n_nodes, name)
-        require(nodes[name].dtype == np.dtype(dtype), f"{name} of a forest must be {dtype}")
-    check_length(forest.left_shares, n_nodes, "left_shares")
-    is_share = (forest.left_shares >= 0) & (forest.left_shares <= 1)
-    require(is_share.all(), "left_shares must be shares")
-    shares = forest.shares
-    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype.kind == "f"
-    require(is_table and len(shares) == n_nodes, "a forest must have class shares of its nodes")
-    # children are numbered within their tree
-    offsets = np.repeat(starts[:-1], np.diff(starts))
-    is_split = nodes["feature"] >= 0
-    ends = np.repeat(starts[1:], np.diff(starts))
-    for name in ("left", "right"):
-        child = nodes[name].astype(np.int64) + offsets
-        is_after = (child > np.arange(n_nodes)) & (child < ends)
-        require(is_after[is_split].all(), "children in a tree must follow their parents")
+    arrays = {name: getattr(forest, name) for name in dtypes}
+    for name, allowed in dtypes.items():
+        array = arrays[name]
+        is_table = isinstance(array, np.ndarray) and array.ndim == 1 + (name == "leaf_shares")
+        is_valid = is_table and array.dtype.str[1:] in allowed and array.flags.c_contiguous
+        require(is_valid, f"{name} of a forest must be an array of {' or '.join(allowed)}")
+    is_share = (forest.left_share >= 0) & (forest.left_share <= 1)
+    require(is_share.all(), "left_share must be shares")
+    require(len(forest.starts) > 1, "a forest has no trees")
+    _core.ForestPredictor(**arrays)
 
 
 def check_table_view(view: Any) -> None:
