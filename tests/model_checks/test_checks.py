@@ -212,6 +212,7 @@ def test_our_own_trees_are_checked():
 
 def test_forests_of_the_default_are_checked():
     model = ConsilienceClassifier(random_state=0).fit({"a": X, "b": X**2}, y)
+    model.predict({"a": X, "b": X**2})
     check_model(model)
     forest = next(m for m in model._members if hasattr(m, "joint")).joint
     honest = dict(vars(forest))
@@ -220,6 +221,8 @@ def test_forests_of_the_default_are_checked():
         ("starts", np.zeros((9, 0), int)),
         ("left_share", forest.left_share + 2), ("leaf_shares", forest.leaf_shares[:-2]),
         ("left", forest.left * 0), ("right", forest.right.astype(float)), ("roots", None),
+        ("left", forest.left * 0 - 99), ("roots", forest.roots + 1),
+        ("feature", forest.feature[1:]), ("missing_left", forest.missing_left + 2),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=r"joint: "):
             check_model(changed(model, forest, **{name: value}))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from consilience._core import _core
 from consilience._model_checks._arrays import check_binary_tree, check_length, require
 
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
@@ -55,7 +54,7 @@ def check_core_tree(tree: Any) -> None:
 
 
 def check_default_forest(forest: Any) -> None:
-    """Check a forest of the default; the predictor checks lengths, children and leaves."""
+    """Check a forest of the default: the inner nodes of its trees, one tree after the other."""
     dtypes = {
         "feature": ("u2", "i4"), "threshold": ("f4", "f8"), "left": ("i2", "i4"),
         "right": ("i2", "i4"), "missing_left": ("u1",), "left_share": ("f4",), "starts": ("i8",),
@@ -69,8 +68,26 @@ def check_default_forest(forest: Any) -> None:
         require(is_valid, f"{name} of a forest must be an array of {' or '.join(allowed)}")
     is_share = (forest.left_share >= 0) & (forest.left_share <= 1)
     require(is_share.all(), "left_share must be shares")
-    require(len(forest.starts) > 1, "a forest has no trees")
-    _core.ForestPredictor(**arrays)
+    starts, sizes = forest.starts, np.diff(forest.starts)
+    n_nodes = len(forest.feature)
+    require(len(starts) > 1, "a forest has no trees")
+    is_partition = starts[0] == 0 and (sizes >= 0).all() and starts[-1] == n_nodes
+    require(is_partition, "the trees of a forest overlap")
+    for name in ("threshold", "left", "right", "missing_left", "left_share"):
+        check_length(arrays[name], n_nodes, name)
+    check_length(forest.roots, len(sizes), "roots")
+    require((forest.feature >= 0).all(), "a forest splits on an unknown column")
+    require((forest.missing_left <= 1).all(), "missing_left must be 0 or 1")
+    n_leaves = len(forest.leaf_shares)
+    require((forest.roots <= 0).all(), "a tree must begin with its root")
+    require((sizes[forest.roots == 0] > 0).all(), "a tree has no nodes")
+    # children are numbered within their tree; those below 0 are leaves
+    number = np.arange(n_nodes) - np.repeat(starts[:-1], sizes)
+    for child in (forest.left, forest.right):
+        is_after = (child > number) & (child < np.repeat(sizes, sizes))
+        require((is_after | (child < 0)).all(), "children in a tree must follow their parents")
+    for child in (forest.left, forest.right, forest.roots):
+        require((child >= -n_leaves).all(), "a tree ends in an unknown leaf")
 
 
 def check_table_view(view: Any) -> None:
