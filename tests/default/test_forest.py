@@ -1,7 +1,7 @@
 """Forests of the default classifier against slow twins."""
 
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -149,6 +149,7 @@ def test_forests_are_small_and_survive_pickling():
     assert len(unused) < 16 * len(forest.feature) + 3000
     np.testing.assert_array_equal(pickle.loads(unused).predict(X), forest.predict(X))
     assert pickle.dumps(forest) == unused  # predictions leave nothing behind in the model
+    assert set(vars(forest)) == {field.name for field in fields(forest)}
 
 
 @pytest.mark.parametrize(

@@ -393,9 +393,10 @@ class ConsilienceClassifier(MultiViewClassifier):
             oof_scores.append(votes[tested])
             self.member_names_.append(name)
         has_time = has_time_left is None or has_time_left()
-        if len(codes) >= BOOSTED_MIN_ROWS and is_boostable(mapped.raw) and has_time:
+        given = columns_as_given(data)
+        if len(codes) >= BOOSTED_MIN_ROWS and is_boostable(given) and has_time:
             boosted, log_odds = fit_boosted_member(
-                mapped.raw,
+                given,
                 data.present,
                 codes,
                 weight,
@@ -433,7 +434,8 @@ class ConsilienceClassifier(MultiViewClassifier):
             if name in blocks:
                 out.append(member.predict(blocks[name], data.present))
             elif name == "boosted":
-                out.append(member.predict(mapped.raw, data.present) / LOG_ODDS_SCALE)
+                log_odds = member.predict(columns_as_given(data), data.present)
+                out.append(log_odds / LOG_ODDS_SCALE)
             else:
                 out.append(member.predict(data, mapped.filled))
         return np.stack(out)
@@ -451,6 +453,18 @@ class ConsilienceClassifier(MultiViewClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def columns_as_given(data: MultiViewData) -> list[Any]:
+    """Columns of each feature view without any map, None for kernels and distances.
+
+    Boosted trees choose the best thresholds, for which the maps of the other members do nothing but
+    blur columns of different meaning.
+    """
+    return [
+        view if data.kinds[name] == "features" and view.shape[1] else None
+        for name, view in data.items()
+    ]
 
 
 def make_deadline(seconds: float | None) -> Callable[[], bool] | None:

@@ -8,9 +8,9 @@ seen its fold. Growing and predicting are compiled (``_core/forest.hpp``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,13 +82,6 @@ class Forest:
     def __len__(self) -> int:
         return len(self.roots)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @cached_property
-    def _predictor(self) -> _core.ForestPredictor:
-        return _core.ForestPredictor(**self.__getstate__())
-
     def predict(
         self,
         X: Any,
@@ -117,8 +110,20 @@ class Forest:
         views = present, view_of_column, MIN_PATH_WEIGHT
         if sp.issparse(X):
             rows = sparse_arrays(canonical(X, "csr"))
-            return self._predictor.predict_csr(*rows, X.shape[1], *views)
-        return self._predictor.predict_dense(as_floats(X), *views)
+            return predictor_of(self).predict_csr(*rows, X.shape[1], *views)
+        return predictor_of(self).predict_dense(as_floats(X), *views)
+
+
+# the arrays of a forest are checked once; what is kept here is not part of the model
+_PREDICTORS: WeakKeyDictionary[Forest, _core.ForestPredictor] = WeakKeyDictionary()
+
+
+def predictor_of(forest: Forest) -> _core.ForestPredictor:
+    """Compiled predictor of a forest, made when it predicts for the first time."""
+    predictor = _PREDICTORS.get(forest)
+    if predictor is None:
+        predictor = _PREDICTORS[forest] = _core.ForestPredictor(**vars(forest))
+    return predictor
 
 
 def grow_forest(

@@ -60,49 +60,67 @@ def check_core_tree(tree: Any) -> None:
 
 
 def check_default_forest(forest: Any) -> None:
-    """Check a forest of the default: the inner nodes of its trees one after the other."""
-    starts, roots = forest.starts, forest.roots
-    is_vector = isinstance(roots, np.ndarray) and roots.ndim == 1 and roots.dtype == np.int32
-    require(is_vector and len(roots) > 0, "a forest has no trees")
-    check_starts(starts, len(roots))
-    n_nodes = int(starts[-1])
-    kinds = {
-        "feature": "iu", "threshold": "f", "left": "i", "right": "i", "missing_left": "u",
-        "left_share": "f",
+    """Check a forest of the default: the inner nodes of its trees, one tree after the other."""
+    dtypes = {
+        "feature": ("u2", "i4"), "threshold": ("f4", "f8"), "left": ("i2", "i4"),
+        "right": ("i2", "i4"), "missing_left": ("u1",), "left_share": ("f4",), "starts": ("i8",),
+        "roots": ("i4",), "leaf_shares": ("f4",),
     }  # fmt: skip
-    for name, kind in kinds.items():
-        check_length(getattr(forest, name), n_nodes, name)
-        require(getattr(forest, name).dtype.kind in kind, f"{name} of a forest has a wrong dtype")
-    require(forest.missing_left.dtype == np.uint8, "missing_left must be uint8")
+    arrays = {name: getattr(forest, name) for name in dtypes}
+    for name, allowed in dtypes.items():
+        array = arrays[name]
+        is_table = isinstance(array, np.ndarray) and array.ndim == 1 + (name == "leaf_shares")
+        is_valid = is_table and array.dtype.str[1:] in allowed and array.flags.c_contiguous
+        require(is_valid, f"{name} of a forest must be an array of {' or '.join(allowed)}")
     is_share = (forest.left_share >= 0) & (forest.left_share <= 1)
-    require(is_share.all() and forest.left_share.dtype == np.float32, "left_share must be shares")
-    shares = forest.leaf_shares
-    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype == np.float32
-    require(is_table and len(shares) > 0, "a forest must have the class shares of its leaves")
-    require((forest.feature >= 0).all(), "columns must not be negative")
+    require(is_share.all(), "left_share must be shares")
+    starts, sizes = forest.starts, np.diff(forest.starts)
+    n_nodes = len(forest.feature)
+    require(len(starts) > 1, "a forest has no trees")
+    is_partition = starts[0] == 0 and (sizes >= 0).all() and starts[-1] == n_nodes
+    require(is_partition, "the trees of a forest overlap")
+    for name in ("threshold", "left", "right", "missing_left", "left_share"):
+        check_length(arrays[name], n_nodes, name)
+    check_length(forest.roots, len(sizes), "roots")
+    require((forest.feature >= 0).all(), "a forest splits on an unknown column")
+    require((forest.missing_left <= 1).all(), "missing_left must be 0 or 1")
+    n_leaves = len(forest.leaf_shares)
+    require((forest.roots <= 0).all(), "a tree must begin with its root")
+    require((sizes[forest.roots == 0] > 0).all(), "a tree has no nodes")
+    # children are numbered within their tree; those below 0 are leaves
+    number = np.arange(n_nodes) - np.repeat(starts[:-1], sizes)
+    for child in (forest.left, forest.right):
+        is_after = (child > number) & (child < np.repeat(sizes, sizes))
+        require((is_after | (child < 0)).all(), "children in a tree must follow their parents")
+    for child in (forest.left, forest.right, forest.roots):
+        require((child >= -n_leaves).all(), "a tree ends in an unknown leaf")
+
+
+def check_boosted_member(member: Any) -> None:
+    """Check boosted trees: all nodes of one tree after the other."""
+    dtypes = {
+        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "missing_left": "f4",
+        "value": "f4",
+    }  # fmt: skip
+    nodes, starts = member.nodes, member.starts
+    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype == np.int64
+    require(is_vector and len(starts) > 0 and starts[0] == 0, "boosted trees lack their starts")
     sizes = np.diff(starts)
-    position, size = numbers_in_trees(starts)
+    require((sizes > 0).all(), "boosted trees overlap")
+    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "boosted trees lack arrays")
+    for name, dtype in dtypes.items():
+        check_length(nodes[name], int(starts[-1]), name)
+        require(nodes[name].dtype == np.dtype(dtype), f"{name} of boosted trees must be {dtype}")
+    is_base = isinstance(member.base, np.ndarray) and member.base.ndim == 1 and len(member.base)
+    require(is_base and member.base.dtype == np.float64, "boosted trees lack their base scores")
+    require(len(sizes) % len(member.base) == 0, "boosted trees must be complete rounds")
+    is_share = (nodes["missing_left"] >= 0) & (nodes["missing_left"] <= 1)
+    require(is_share.all(), "missing_left must be shares")
+    number = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    is_split = nodes["feature"] >= 0
     for name in ("left", "right"):
-        child = getattr(forest, name).astype(np.int64)
-        is_leaf = child < 0
-        require((-1 - child[is_leaf] < len(shares)).all(), "a tree has an unknown leaf")
-        is_after = (child > position) & (child < size)
-        require(is_after[~is_leaf].all(), "children in a tree must follow their parents")
-    is_root = np.where(sizes > 0, roots == 0, (roots < 0) & (-1 - roots < len(shares)))
-    require(is_root.all(), "the roots of a forest do not fit its trees")
-
-
-def check_starts(starts: Any, n_trees: int) -> None:
-    """Check where the trees of a forest begin in its arrays."""
-    require(isinstance(starts, np.ndarray) and starts.dtype == np.int64, "starts must be int64")
-    require(starts.shape == (n_trees + 1,), "starts must have an entry for each tree")
-    require(starts[0] == 0 and (np.diff(starts) >= 0).all(), "the trees of a forest overlap")
-
-
-def numbers_in_trees(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number of each node within its tree, and the number of nodes of that tree."""
-    sizes = np.diff(starts)
-    return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes), np.repeat(sizes, sizes)
+        is_after = (nodes[name] > number) & (nodes[name] < np.repeat(sizes, sizes))
+        require(is_after[is_split].all(), "children in a tree must follow their parents")
 
 
 def check_table_view(view: Any) -> None:
@@ -120,6 +138,7 @@ def check_table_view(view: Any) -> None:
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
+    "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
