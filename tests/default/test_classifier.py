@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
-from consilience import ConsilienceClassifier, MultiViewData
+from consilience import ConsilienceClassifier, MultiViewData, io
 from consilience._default import _columns, _kernel
 from consilience.datasets import make_multiview_classification
 
@@ -228,3 +228,24 @@ def test_odd_data():
     assert set(model().fit(frozen, single).predict(frozen)) <= {0, 1}
     two = model().fit(frozen[:2], y[:2])
     assert len(two.predict(frozen)) == 40
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_boosting_takes_part_where_rows_suffice(monkeypatch, rate, dtype, tmp_path):
+    monkeypatch.setattr("consilience._default._classifier.BOOSTED_MIN_ROWS", 200)
+    data, y = problem(400, missing_rate=rate)
+    views = {name: (10 * np.nan_to_num(X)).astype(dtype) for name, X in data.items()}
+    data = MultiViewData(views, present=data.present)
+    fitted = model().fit(data[:250], y[:250])
+    assert fitted.member_names_ == ["kernel", "linear", "columns", "components", "boosted"]
+    assert fitted.member_scores_[-1] > 0.6
+    assert fitted.score(data[250:], y[250:]) > 0.75
+    again = model(n_jobs=2).fit(data[:250], y[:250])
+    np.testing.assert_array_equal(again.predict_proba(data[250:]), fitted.predict_proba(data[250:]))
+    io.save(fitted, tmp_path / "model.skops")
+    loaded = io.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(data[250:]), fitted.predict_proba(data[250:])
+    )
+    assert len(model().fit(data[:150], y[:150]).member_names_) == 4

@@ -462,7 +462,9 @@ def columns_as_given(data: MultiViewData) -> list[Any]:
     blur columns of different meaning.
     """
     return [
-        view if data.kinds[name] == "features" and view.shape[1] else None
+        (view if view.dtype in (np.float32, np.float64) else view.astype(np.float64))
+        if data.kinds[name] == "features" and view.shape[1]
+        else None
         for name, view in data.items()
     ]
 
