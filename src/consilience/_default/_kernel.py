@@ -44,13 +44,16 @@ from consilience.views import MultiViewData
 
 __all__ = ["KernelMember", "fit_kernel_member"]
 
-EIGEN_MAX_ROWS = 2000  # rows up to which all penalties are tried on the whole kernel matrix
+EIGEN_MAX_ROWS = 1000  # rows up to which all penalties are tried on the whole kernel matrix
 EXACT_MAX_ROWS = 5000  # rows up to which the whole kernel matrix is used
 N_LANDMARKS = 4000  # landmarks that represent all rows where there are more
-# the same where rows lack views or views are kernels, which need matrices between the references
+# the same, and rows up to which the whole kernel matrix is used, where rows lack views or views are
+# kernels: matrices between the reference rows are needed there, and they may be indefinite
 N_IMPUTED_LANDMARKS = 2000
 MAX_FIT_ROWS = 50_000  # rows from which coefficients of landmarks are estimated
 N_TESTED_ROWS = 5000  # rows predicted by the others where there are landmarks
+SINGLE_PRECISION_MIN_ROWS = 500  # reference rows above which they are kept in single precision
+PREDICT_CHUNK_ROWS = 256  # rows compared with the reference rows at once in predictions
 PATTERN_ROWS = 2000  # reference rows for rows that lack views
 TUNING_ROWS = 1000  # rows on which view weights, width and penalties of views are tuned
 CHUNK_ROWS = 1024  # rows compared with the reference set at once
@@ -127,8 +130,8 @@ class KernelMember:
             if not pattern.any():
                 continue
             reference_set, coef, intercept = self._solution(pattern)
-            for start in range(0, len(rows), CHUNK_ROWS):
-                block = rows[start : start + CHUNK_ROWS]
+            for start in range(0, len(rows), PREDICT_CHUNK_ROWS):
+                block = rows[start : start + PREDICT_CHUNK_ROWS]
                 held = _take_mapped_rows(mapped, block)
                 K = self._kernel(reference_set, data[block], held, pattern)
                 out[block] = K @ coef + intercept
@@ -196,7 +199,7 @@ def fit_kernel_member(
     # otherwise matrices between the reference rows are needed for imputation and look-up
     is_plain = bool(data.present.all()) and len(mapped) == data.n_views
     chosen = choose_references(codes, is_plain)
-    is_small = len(codes) <= EIGEN_MAX_ROWS
+    is_small = len(codes) <= (EIGEN_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS)
     if is_plain and not is_small:
         mapped = {name: X.astype(np.float32) for name, X in mapped.items()}
     part, targets, part_weight = data[chosen], Y[chosen], weight[chosen]
@@ -250,6 +253,9 @@ def fit_kernel_member(
         else:
             K = combine(imputed, weights, width, linear)
         coef, left_out, tested = fit_many_rows(K, kernel_blocks, chosen, Y, weight, penalty, folds)
+    if len(chosen) > SINGLE_PRECISION_MIN_ROWS:
+        # twice as fast and half the size
+        reference_set = reference_set.in_single_precision()
     member = KernelMember(
         reference_set=reference_set,
         view_scores=explained,
@@ -287,7 +293,7 @@ def count_copies(Ds: Sequence[np.ndarray], linear: Sequence[bool] | np.ndarray) 
 
 def choose_references(codes: np.ndarray, is_plain: bool) -> np.ndarray:
     """Indices of the rows that new ones will be compared with."""
-    exact_limit = EXACT_MAX_ROWS if is_plain else EIGEN_MAX_ROWS
+    exact_limit = EXACT_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS
     if len(codes) <= exact_limit:
         return np.arange(len(codes))
     return choose_landmarks(codes, N_LANDMARKS if is_plain else N_IMPUTED_LANDMARKS)

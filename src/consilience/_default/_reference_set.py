@@ -53,6 +53,13 @@ class ReferenceView:
         assert self.norms is not None  # set together with the rows
         return replace(self, rows=self.rows[:n_rows], norms=self.norms[:n_rows])
 
+    def in_single_precision(self) -> ReferenceView:
+        """The same view with mapped rows in single precision; kernels and distances as they are."""
+        if self.rows is None:
+            return self
+        rows = self.rows.astype(np.float32)
+        return replace(self, rows=rows, norms=square_norms(rows))
+
     def own_distances(self) -> np.ndarray:
         """Distances between the reference rows that have the view."""
         if self.own is None:
@@ -100,6 +107,10 @@ class ReferenceSet:
             return self
         views = [view.head(n_rows) for view in self.views]
         return ReferenceSet(views, self.present[:n_rows], self.means, self.offsets)
+
+    def in_single_precision(self) -> ReferenceSet:
+        """The same set with the mapped rows of feature views in single precision."""
+        return replace(self, views=[view.in_single_precision() for view in self.views])
 
     def impute_distances(self, v: int, distances: np.ndarray) -> np.ndarray:
         """Distances to all rows from those (n x m_v) to the rows that have view v."""
