@@ -6,6 +6,7 @@
     python benchmarks/default.py hidden      # the same in test rows only, training rows complete
     python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
     python benchmarks/default.py speed       # time and memory
+    python benchmarks/default.py prediction  # its time, that of one row, and the size of the model
     python benchmarks/default.py             # all of them
     python benchmarks/default.py --quick     # those without real data, in a small size
 
@@ -15,6 +16,7 @@ all views side by side. What is printed is Markdown, as it stands in docs/result
 
 import csv
 import os
+import pickle
 import resource
 import sys
 import time
@@ -277,6 +279,31 @@ def speed():
     many_rows()
 
 
+def prediction(sizes=(2000, 20_000), n_new=10_000, repeat=3):
+    """Prediction, the same with 30 % of the views missing, one row, and the size of the model."""
+    for n in sizes:
+        data, y = make_multiview_classification(
+            n + n_new, n_views=4, n_features=50, n_classes=4, strength=2, random_state=0
+        )
+        new, X = data[n:], np.hstack([view for _, view in data.items()])
+        anchor = ExtraTreesClassifier(300, random_state=0).fit(X[:n], y[:n])
+        model = ConsilienceClassifier(random_state=0).fit(data[:n], y[:n])
+        anchor_time = least(lambda anchor=anchor, X=X[n:]: anchor.predict_proba(X), repeat)
+        lacking = hide_by_chance(new, 0.3, np.random.RandomState(0))
+        times = [
+            least(lambda model=model, rows=rows: model.predict_proba(rows), repeat)
+            for rows in (new, lacking[:500])
+        ]
+        rows = [new[i : i + 1] for i in range(20)]
+        one = least(lambda model=model, rows=rows: list(map(model.predict_proba, rows)), repeat)
+        ours, theirs = (len(pickle.dumps(each)) / 2**20 for each in (model, anchor))
+        print(f"- trained on {n} rows, 4 views x 50: {n_new} rows {times[0]:.2f} s,", end=" ")
+        print(f"{times[0] / anchor_time:.2f} x ET(300) ({anchor_time:.2f} s);", end=" ")
+        print(f"one row {one / 20 * 1000:.1f} ms;", end=" ")
+        print(f"500 rows with 30 % of the views missing {times[1]:.2f} s;", end=" ")
+        print(f"model {ours:.0f} MiB, {ours / theirs:.2f} x ET(300) ({theirs:.0f} MiB)", flush=True)
+
+
 def quick():
     """The parts that need no real data, in a small size."""
     summary()
@@ -284,6 +311,7 @@ def quick():
     few_rows([76, 216, 64, 240, 47, 6], repeat=1)
     few_rows([2000] * 5, sparsity=0.98, repeat=1)
     many_rows(2000)
+    prediction([200], n_new=500, repeat=1)
     available(quick=True)
 
 
@@ -294,6 +322,7 @@ PARTS = {
     "hidden": hidden,
     "unlabelled": unlabelled,
     "speed": speed,
+    "prediction": prediction,
 }
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ MODULES = {
     **{package: (package,) for package in PUBLIC_PACKAGES},
     "": ("_binned_tree", "_default"),
     "core": ("_core.binned",),
-    "default": ("_default",),
+    "default": ("_default", "_default._boosted"),
     "estimators": ("_estimators",),
     "kernel_views": ("_kernel_views",),
     "solvers": ("_solvers.kernels",),

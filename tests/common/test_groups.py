@@ -165,7 +165,8 @@ def test_groups_of_fit_come_before_those_of_the_data():
 
 
 def test_landmarks_leave_groups_out(monkeypatch):
-    monkeypatch.setattr("consilience._default._kernel.EXACT_MAX_ROWS", 100)
+    for name in ("EIGEN_MAX_ROWS", "EXACT_MAX_ROWS"):
+        monkeypatch.setattr(f"consilience._default._kernel.{name}", 100)
     monkeypatch.setattr("consilience._default._kernel.N_LANDMARKS", 80)
     data, y = draw_patients(0)
     assert ConsilienceClassifier(10, random_state=0).fit(data, y).member_scores_[0] < 0.8

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
-from consilience import ConsilienceClassifier, MultiViewData
+from consilience import ConsilienceClassifier, MultiViewData, io
 from consilience._default import _columns, _kernel
 from consilience.datasets import make_multiview_classification
 
@@ -26,7 +26,7 @@ def problem(n=160, **params):
 def test_attributes_and_explanation():
     data, y = problem()
     fitted = model().fit(data[:100], y[:100])
-    assert fitted.member_names_ == ["kernel", "columns", "components"]
+    assert fitted.member_names_ == ["kernel", "linear", "columns", "components"]
     assert fitted.member_weights_.sum() == pytest.approx(1)
     assert (fitted.member_scores_ > 0.6).all()
     assert fitted.score(data[100:], y[100:]) > 0.8
@@ -35,7 +35,7 @@ def test_attributes_and_explanation():
     assert all(row["adds"] < row["alone"] for row in explanation.views)
     assert str(explanation).startswith("member ")
     alone = fitted.member_decision_function(data[100:])
-    assert alone.shape == (3, 60, 3)
+    assert alone.shape == (4, 60, 3)
     np.testing.assert_allclose(alone.sum(axis=2), 1)
 
 
@@ -144,7 +144,7 @@ def test_kernel_and_distance_views(rate):
     kinds = {"k": "kernel", "d": "distance"}
     present = np.column_stack([data.present, data.present[:, 0]])
     both = MultiViewData(views, kinds=kinds, present=present)
-    for names, members in ((["k", "d"], 2), (["k", "d", "f"], 3)):
+    for names, members in ((["k", "d"], 2), (["k", "d", "f"], 4)):
         part = both.select(names)
         known = np.flatnonzero(part.present.any(axis=1))
         part, labels = part[known], y[known]
@@ -171,8 +171,10 @@ def test_sparse_views_stay_sparse():
 def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
     data, y = problem(500, missing_rate=rate)
     exact = model().fit(data[:300], y[:300])
-    monkeypatch.setattr(_kernel, "EXACT_MAX_ROWS", 200)
-    monkeypatch.setattr(_kernel, "N_LANDMARKS", 100)
+    for name in ("EIGEN_MAX_ROWS", "EXACT_MAX_ROWS"):
+        monkeypatch.setattr(_kernel, name, 200)
+    for name in ("N_LANDMARKS", "N_IMPUTED_LANDMARKS"):
+        monkeypatch.setattr(_kernel, name, 100)
     monkeypatch.setattr(_kernel, "TUNING_ROWS", 60)
     monkeypatch.setattr(_kernel, "CHUNK_ROWS", 64)
     monkeypatch.setattr(_columns, "FLOAT64_MAX_CELLS", 100)
@@ -186,7 +188,7 @@ def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
 def test_time_budget():
     data, y = problem(100)
     hasty = ConsilienceClassifier(1000, random_state=0, time_budget=1e-9).fit(data, y)
-    assert len(hasty._members[1].joint) == 10
+    assert len(hasty._members[2].joint) == 10
     patient = ConsilienceClassifier(20, random_state=0, time_budget=1e9).fit(data, y)
     np.testing.assert_array_equal(
         patient.decision_function(data),
@@ -226,3 +228,24 @@ def test_odd_data():
     assert set(model().fit(frozen, single).predict(frozen)) <= {0, 1}
     two = model().fit(frozen[:2], y[:2])
     assert len(two.predict(frozen)) == 40
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_boosting_takes_part_where_rows_suffice(monkeypatch, rate, dtype, tmp_path):
+    monkeypatch.setattr("consilience._default._classifier.BOOSTED_MIN_ROWS", 200)
+    data, y = problem(400, missing_rate=rate)
+    views = {name: (10 * np.nan_to_num(X)).astype(dtype) for name, X in data.items()}
+    data = MultiViewData(views, present=data.present)
+    fitted = model().fit(data[:250], y[:250])
+    assert fitted.member_names_ == ["kernel", "linear", "columns", "components", "boosted"]
+    assert fitted.member_scores_[-1] > 0.6
+    assert fitted.score(data[250:], y[250:]) > 0.75
+    again = model(n_jobs=2).fit(data[:250], y[:250])
+    np.testing.assert_array_equal(again.predict_proba(data[250:]), fitted.predict_proba(data[250:]))
+    io.save(fitted, tmp_path / "model.skops")
+    loaded = io.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(data[250:]), fitted.predict_proba(data[250:])
+    )
+    assert len(model().fit(data[:150], y[:150]).member_names_) == 4

@@ -19,7 +19,7 @@ PATH = Path(__file__).parents[2] / "benchmarks" / "_families.py"
 HARDEST = ["rules in wide views", "twelve views", "tables, balanced"]
 # a narrow strong view beside a wide mixed one, with a rare class
 FAILURE = ["strong bands beside wide", "strong shift beside wide", "strong counts beside wide"]
-DRAWS = 5 if FULL else 2
+DRAWS = 5 if FULL else 3
 
 if not PATH.exists():
     pytest.skip("the benchmarks are not part of this distribution", allow_module_level=True)

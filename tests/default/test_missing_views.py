@@ -10,21 +10,25 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import consilience.io
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _classifier, _kernel, _routing, _trees
+from consilience._default import _classifier, _kernel, _linear, _trees
 from consilience.datasets import make_multiview_classification
 
 # what fit calls; (module, name) as predict would look it up
 TRAINING = [
     (_trees, "grow_forest"),
     (_kernel, "kernel_ridge"),
-    (_kernel, "feature_ridge"),
+    (_kernel, "exact_ridge"),
+    (_kernel, "nystrom_ridge"),
+    (_linear, "feature_ridge"),
+    (_linear, "kernel_ridge"),
     (_classifier, "fit_columns"),
     (_classifier, "fit_kernel_member"),
+    (_classifier, "fit_linear_member"),
     (_classifier, "fit_tree_member"),
     (_classifier, "fit_stacking_weights"),
 ]
 # what predict may call for a pattern of views, each time alike
-CLOSED_FORM = [(_kernel, "solve_kernel_ridge"), (_trees, "predict_without_columns")]
+CLOSED_FORM = [(_kernel, "solve_kernel_ridge"), (_trees, "side_by_side")]
 
 
 def problem(missing_rate, n=260):
@@ -72,7 +76,8 @@ def test_predict_trains_nothing_and_always_does_the_same_work(monkeypatch, tmp_p
     first = fitted.decision_function(test[150:])
     expected = dict(work)
     assert expected["solve_kernel_ridge"] == 6
-    assert expected["predict_without_columns"] == (0 if rate else 12)
+    # each forest is walked by the complete rows and by the others, or there is one for each view
+    assert expected["side_by_side"] == (0 if rate else 4)
     copies = [fitted, pickle.loads(unused), pickle.loads(pickle.dumps(fitted))]
     for again in [*copies, consilience.io.load(tmp_path / "model.skops")]:
         work.update(dict.fromkeys(work, 0))
@@ -128,22 +133,6 @@ def test_every_pattern_of_kernels_distances_and_features():
         present[100:] = pattern
         test = MultiViewData(views, kinds=kinds, present=present)[100:]
         assert fitted.score(test, y[100:]) > 0.45
-
-
-def test_the_number_of_paths_is_bounded(monkeypatch):
-    train, complete, y = problem(0.0)
-    fitted = model().fit(train[:150], y[:150])
-    longest = []
-    join = _routing._join
-
-    def watched(*parts):
-        longest.append(sum(map(len, parts)))
-        return join(*parts)
-
-    monkeypatch.setattr(_routing, "_join", watched)
-    fitted.predict(complete.select(["view0"])[150:])
-    # every path that is split weighs at least MIN_PATH_WEIGHT, and those of a row and tree sum to 1
-    assert max(longest) <= 110 * 40 * 2 / _routing.MIN_PATH_WEIGHT
 
 
 def test_a_table_with_categories_may_be_missing_in_all_new_rows():

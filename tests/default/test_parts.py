@@ -7,12 +7,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _forest, _kernel, _routing
+from consilience._default import _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
-from consilience._default._forest import N_FOLDS, assign_folds, grow_forest
 from consilience._default._kernel import choose_landmarks, fit_kernel_member
 from consilience._default._reference_set import (
     N_DONORS,
@@ -25,12 +25,9 @@ from consilience._default._reference_set import (
 from consilience._default._rows import merge_rows, row_keys
 from consilience._default._trees import PRIOR_WEIGHT, pool_votes
 from consilience._solvers import eigen
-from consilience._solvers.kernel_ridge import kernel_ridge, solve_kernel_ridge
+from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_kernel_ridge
+from consilience._solvers.nystrom import nystrom_ridge
 from reference import default as slow
-
-
-def in_turn(function, items):
-    return [function(item) for item in items]
 
 
 @given(seed=st.integers(0, 10_000))
@@ -162,45 +159,6 @@ def test_components(shape, convert):
     np.testing.assert_allclose(np.abs(gram), np.abs(expected), atol=1e-6)
 
 
-def test_out_of_fold_votes_are_those_of_trees_that_left_the_fold_out():
-    rng = np.random.RandomState(0)
-    X, codes = rng.randn(50, 4), np.arange(50) % 3
-    weight, seeds = rng.uniform(0.5, 2, 50), np.arange(2 * N_FOLDS)
-    forest, votes = grow_forest(X, codes, weight, seeds, 3, in_turn)
-    folds = assign_folds(codes, N_FOLDS)
-    for fold in range(N_FOLDS):
-        rows = folds == fold
-        trees = [forest._tree(t) for t in range(len(forest)) if t % N_FOLDS == fold]
-        starts = [forest.starts[t] for t in range(len(forest)) if t % N_FOLDS == fold]
-        answers = [
-            forest.shares[s + tree.apply(X[rows])] for s, tree in zip(starts, trees, strict=True)
-        ]
-        np.testing.assert_allclose(votes[rows], np.mean(answers, axis=0))
-
-
-def test_a_dense_copy_gives_the_same_forest(monkeypatch):
-    rng = np.random.RandomState(0)
-    X = sp.csr_array(np.where(rng.rand(60, 40) < 0.1, rng.randn(60, 40), 0.0))
-    X.data[::7], X.data[1] = 0.0, np.nan
-    codes, weight = np.arange(60) % 3, rng.uniform(0.5, 2, 60)
-    forests, votes = [], []
-    for cells in (_forest.DENSE_COPY_MAX_CELLS, 0):
-        monkeypatch.setattr(_forest, "DENSE_COPY_MAX_CELLS", cells)
-        forest, out = grow_forest(X, codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
-        forests.append(forest.predict(X))
-        votes.append(out)
-    np.testing.assert_array_equal(*votes)
-    np.testing.assert_array_equal(*forests)
-
-
-def test_folds_share_out_every_class():
-    codes = np.random.RandomState(0).randint(3, size=97)
-    folds = assign_folds(codes, N_FOLDS)
-    for k in range(3):
-        counts = np.bincount(folds[codes == k], minlength=N_FOLDS)
-        assert counts.max() - counts.min() <= 1
-
-
 def test_rows_are_merged_in_any_order():
     rng = np.random.RandomState(0)
     A, B = rng.randint(3, size=(30, 2)).astype(float), rng.randint(2, size=(30, 1)) - 0.5
@@ -241,49 +199,86 @@ def test_landmarks_keep_the_shares_of_the_classes():
     np.testing.assert_allclose(np.bincount(codes[chosen]), [80, 15, 5], atol=1)
 
 
-def test_landmarks_of_all_rows_are_exact(monkeypatch):
-    """With every row a landmark, Nyström regression is kernel ridge."""
+@pytest.mark.parametrize("grouped", [False, True])
+def test_kernels_of_many_rows_by_other_solvers(monkeypatch, grouped):
+    """Eigendecomposition, Cholesky factorisation, and landmarks that are most of the rows."""
     rng = np.random.RandomState(0)
-    data = MultiViewData({"a": rng.randn(60, 3), "b": rng.randn(60, 4)})
+    y = np.arange(120) % 2
+    data = MultiViewData({"a": rng.randn(120, 3) + y[:, None], "b": rng.randn(120, 4)})
     mapped = dict(data.items())
-    codes, weight, prior = np.arange(60) % 2, np.ones(60), np.array([0.5, 0.5])
-    exact, left_out = fit_kernel_member(data, mapped, codes, weight, prior)
-    monkeypatch.setattr(_kernel, "EXACT_MAX_ROWS", 10)
-    monkeypatch.setattr(_kernel, "choose_landmarks", lambda codes, limit: np.arange(60))
-    near, near_left_out = fit_kernel_member(data, mapped, codes, weight, prior)
-    np.testing.assert_allclose(near.predict(data, mapped), exact.predict(data, mapped), atol=0.1)
-    assert np.abs(near_left_out - left_out).mean() < 0.05
+    weight, prior = rng.uniform(0.5, 1.5, 120), np.array([0.5, 0.5])
+    folds = np.arange(120) % 4 if grouped else None
+    monkeypatch.setattr(_kernel, "PENALTIES", np.array([0.1]))
+    fits = []
+    for limits in ({}, {"EIGEN_MAX_ROWS": 10}, {"EIGEN_MAX_ROWS": 10, "EXACT_MAX_ROWS": 20}):
+        for name, value in {**limits, "N_LANDMARKS": 100}.items():
+            monkeypatch.setattr(_kernel, name, value)
+        member, left_out, tested = fit_kernel_member(data, mapped, y, weight, prior, folds)
+        fits.append((member.predict(data, mapped), left_out, tested))
+    assert [len(tested) for *_, tested in fits] == [120, 120, 20]
+    for scores, left_out, tested in fits[1:]:
+        atol = 1e-5 if len(tested) == 120 else 0.1
+        np.testing.assert_allclose(scores, fits[0][0], atol=atol)
+        np.testing.assert_allclose(left_out, fits[0][1][tested], atol=atol)
 
 
-@pytest.mark.parametrize("absent", [[0], [1, 2], [0, 1, 2, 3]])
+def test_landmarks_of_all_rows_are_exact():
+    """With every row a landmark, Nyström regression is kernel ridge regression."""
+    rng = np.random.RandomState(0)
+    X, Y, weight = rng.randn(80, 6), rng.randn(80, 2), rng.uniform(0.5, 2, 80)
+    K = rbf_kernel(X, gamma=0.3)
+    for folds in (None, np.arange(80) % 5):
+        expected = kernel_ridge(K, Y, weight, [0.3], folds)
+        exact = exact_ridge(K, Y, weight, 0.3, folds)
+        np.testing.assert_allclose(exact.coef, expected.coef, atol=1e-10)
+        np.testing.assert_allclose(exact.left_out, expected.left_out, atol=1e-10)
+        near = nystrom_ridge(
+            K + 1,
+            lambda: ((K + 1)[start : start + 30] for start in range(0, 80, 30)),
+            Y,
+            weight,
+            0.3,
+            np.arange(5, 70),
+            folds,
+        )
+        fitted = (K + 1) @ expected.coef
+        np.testing.assert_allclose((K + 1) @ near.coef, fitted, atol=1e-3)
+        np.testing.assert_allclose(near.left_out, expected.left_out[5:70], atol=5e-3)
+
+
+@pytest.mark.parametrize("width", [4, 40])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-def test_routing_past_absent_columns(monkeypatch, absent, convert):
+@pytest.mark.parametrize("grouped", [False, True])
+def test_linear_member(width, convert, grouped):
+    """Each row's scores are those of a regression on the other rows (or folds)."""
     rng = np.random.RandomState(0)
-    X, codes = np.where(rng.rand(60, 4) < 0.3, 0.0, rng.randn(60, 4)), np.arange(60) % 3
-    X[::9, 3] = np.nan
-    weight = rng.uniform(0.5, 2, 60)
-    forest, _ = grow_forest(convert(X), codes, weight, np.arange(2 * N_FOLDS), 3, in_turn)
-    is_absent = np.isin(np.arange(4), absent)
-    # the numbers of trees and rows that are routed at once make no difference
-    monkeypatch.setattr(_routing, "GROUP_NODES", 300)
-    monkeypatch.setattr(_routing, "CHUNK_CELLS", 28)
-    for min_weight in (0.0, 0.05):
-        monkeypatch.setattr(_routing, "MIN_PATH_WEIGHT", min_weight)
-        expected = slow.route_forest(forest, X, is_absent, min_weight)
-        votes = _routing.predict_without_columns(forest, convert(X), is_absent)
-        np.testing.assert_allclose(votes, expected, rtol=1e-6)
-    np.testing.assert_allclose(votes.sum(axis=1), 1, rtol=1e-6)
+    codes = np.arange(30) % 3
+    X = rng.randn(30, width) * (rng.rand(30, width) < 0.7) + np.eye(3, width)[codes]
+    targets, weight = np.eye(3)[codes] - 1 / 3, np.ones(30)
+    folds = np.arange(30) % 5 if grouped else None
+    coef, intercept, left_out = _linear.fit_view(convert(X), targets, weight, folds)
+    centred = X - X.mean(axis=0)
+    scale = (centred**2).sum() / 30
+
+    def refit(rows, penalty):
+        Z = np.column_stack([centred[rows] / np.sqrt(scale), np.ones(len(rows))])
+        beta = np.linalg.solve(Z.T @ Z + penalty * np.eye(width + 1), Z.T @ targets[rows])
+        return np.column_stack([centred / np.sqrt(scale), np.ones(30)]) @ beta
+
+    fitted = X @ coef + intercept
+    penalty = min(_linear.PENALTIES, key=lambda p: np.abs(refit(np.arange(30), p) - fitted).max())
+    np.testing.assert_allclose(fitted, refit(np.arange(30), penalty), atol=1e-8)
+    if not grouped:
+        for row in range(3):
+            others = refit(np.delete(np.arange(30), row), penalty)
+            np.testing.assert_allclose(left_out[row], others[row], atol=1e-8)
 
 
-def test_routing_without_absent_columns_is_the_plain_prediction():
-    rng = np.random.RandomState(0)
-    X, codes = rng.randn(50, 4), np.arange(50) % 3
-    forest, _ = grow_forest(X, codes, np.ones(50), np.arange(N_FOLDS), 3, in_turn)
-    routed = _routing.predict_without_columns(forest, X, np.zeros(4, dtype=bool))
-    np.testing.assert_allclose(routed, forest.predict(X), atol=1e-12)
-    nothing = _routing.predict_without_columns(forest, X, np.ones(4, dtype=bool))
-    roots = forest.shares[forest.starts[:-1]].mean(axis=0)
-    np.testing.assert_allclose(nothing, np.tile(roots, (50, 1)), atol=1e-6)
+def test_linear_member_without_columns_or_variation():
+    data = MultiViewData({"a": np.ones((10, 2))})
+    args = np.arange(10) % 2, np.ones(10), np.array([0.5, 0.5]), np.ones(1)
+    assert _linear.fit_linear_member(data, {"a": np.ones((10, 2))}, *args) is None
+    assert _linear.fit_linear_member(data, {}, *args) is None
 
 
 def test_votes_of_single_views_are_pooled_by_their_logarithms():

@@ -212,14 +212,17 @@ def test_our_own_trees_are_checked():
 
 def test_forests_of_the_default_are_checked():
     model = ConsilienceClassifier(random_state=0).fit({"a": X, "b": X**2}, y)
+    model.predict({"a": X, "b": X**2})
     check_model(model)
     forest = next(m for m in model._members if hasattr(m, "joint")).joint
     honest = dict(vars(forest))
     for name, value in [
         ("starts", forest.starts[::-1]), ("starts", forest.starts[:-1]),
         ("starts", np.zeros((9, 0), int)),
-        ("left_shares", forest.left_shares + 2), ("shares", forest.shares[:-1]),
-        ("nodes", {**forest.nodes, "left": forest.nodes["left"] * 0}),
+        ("left_share", forest.left_share + 2), ("leaf_shares", forest.leaf_shares[:-2]),
+        ("left", forest.left * 0), ("right", forest.right.astype(float)), ("roots", None),
+        ("left", forest.left * 0 - 99), ("roots", forest.roots + 1),
+        ("feature", forest.feature[1:]), ("missing_left", forest.missing_left + 2),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=r"joint: "):
             check_model(changed(model, forest, **{name: value}))

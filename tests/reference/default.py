@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from consilience._core.binned import MAX_DEPTH, BinnedView
+
 
 def ridge(K, Y, weight, penalty):
     """Coefficients of kernel ridge with a constant in the kernel, by the normal equations."""
@@ -52,29 +54,75 @@ def principal_components(X, k):
     return centred @ right[:k].T
 
 
-def route(tree, shares, left_shares, x, is_absent, min_weight, node=0, weight=1.0):
+def route(forest, tree, x, is_absent, min_weight, node, weight=1.0):
     """Class shares for one row that descends both sides of splits on absent columns."""
-    feature = tree.feature[node]
-    if feature < 0 or (is_absent[feature] and weight < min_weight):
-        return weight * shares[node].astype(float)
+    if node < 0:
+        return weight * forest.leaf_shares[~node].astype(float)
+    at = forest.starts[tree] + node
+    feature = forest.feature[at]
 
     def below(child, part):
-        return route(tree, shares, left_shares, x, is_absent, min_weight, child, part)
+        return route(forest, tree, x, is_absent, min_weight, child, part)
 
     if is_absent[feature]:
-        left = weight * left_shares[node]
-        return below(tree.left[node], left) + below(tree.right[node], weight - left)
-    goes_left = x[feature] <= tree.threshold[node]
+        if weight < min_weight:
+            return weight * node_shares(forest, tree, node)
+        left = weight * float(forest.left_share[at])
+        return below(forest.left[at], left) + below(forest.right[at], weight - left)
+    goes_left = x[feature] <= forest.threshold[at]
     if np.isnan(x[feature]):
-        goes_left = tree.missing_left[node]
-    return below(tree.left[node] if goes_left else tree.right[node], weight)
+        goes_left = forest.missing_left[at]
+    return below(forest.left[at] if goes_left else forest.right[at], weight)
+
+
+def node_shares(forest, tree, node):
+    """Class shares of a node: those of its children, weighted."""
+    if node < 0:
+        return forest.leaf_shares[~node].astype(float)
+    at = forest.starts[tree] + node
+    left = float(forest.left_share[at])
+    return left * node_shares(forest, tree, forest.left[at]) + (1 - left) * node_shares(
+        forest, tree, forest.right[at]
+    )
 
 
 def route_forest(forest, X, is_absent, min_weight):
-    """Mean over the trees of a forest, row by row."""
-    out = np.zeros((len(X), forest.shares.shape[1]))
-    for t in range(len(forest)):
-        tree, start = forest._tree(t), forest.starts[t]
-        shares, left_shares = forest.shares[start:], forest.left_shares[start:]
-        out += [route(tree, shares, left_shares, x, is_absent, min_weight) for x in X]
+    """Mean over the trees of a forest, row by row; ``is_absent`` is n x d."""
+    out = np.zeros((len(X), forest.leaf_shares.shape[1]))
+    for t, root in enumerate(forest.roots):
+        out += [
+            route(forest, t, x, lacks, min_weight, root)
+            for x, lacks in zip(X, is_absent, strict=True)
+        ]
     return out / len(forest)
+
+
+def grow_forest(X, codes, weight, seeds, n_classes, folds):
+    """Class shares of the trees of a forest: votes for the rows left out, and a predict function.
+
+    One tree after the other on the binned view, where every node keeps its class weights.
+    """
+    view = BinnedView(X, weight=weight)
+    n_folds, trees = folds.max() + 1, []
+    votes, n_votes = np.zeros((len(codes), n_classes)), np.zeros((len(codes), 1))
+    for t, seed in enumerate(seeds):
+        left_out = folds == t % n_folds
+        tree = view.grow(
+            codes,
+            weight,
+            n_classes=n_classes,
+            rows=~left_out,
+            max_depth=MAX_DEPTH,
+            max_features=max(1, int(np.sqrt(X.shape[1]))),
+            splitter="random",
+            seed=int(seed),
+        )
+        shares = tree.value / tree.value.sum(axis=1, keepdims=True)
+        votes[left_out] += shares[view.apply(tree)[left_out]]
+        n_votes[left_out] += 1
+        trees.append((tree, shares))
+
+    def predict(rows):
+        return np.mean([shares[tree.apply(rows)] for tree, shares in trees], axis=0)
+
+    return votes / n_votes, predict

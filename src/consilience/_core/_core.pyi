@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from numpy import bool_, float32, float64, int32, int64, uint8, uint32
+from numpy import bool_, float32, float64, int16, int32, int64, uint8, uint16, uint32, uint64
 from numpy.typing import NDArray
 
 T = TypeVar("T", float32, float64)
@@ -239,3 +239,114 @@ def apply_sparse_bins(
     n_depths: int,
 ) -> NDArray[int32]:
     """The same for binned sparse rows."""
+
+# Forests (forest.hpp): arrays over the inner nodes of all trees. A child >= 0 is an inner node of
+# the same tree, counted from its first one; a child < 0 is leaf −1 − child.
+def grow_trees(
+    codes: NDArray[uint8],
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    y: NDArray[int32],
+    weight: NDArray[float64],
+    folds: NDArray[int32],
+    sample_share: float,
+    seeds: NDArray[uint64],
+    n_classes: int,
+    max_features: int,
+    max_depth: int,
+) -> Arrays:
+    """Grow one tree for each seed on columns of bins (d x n); tree t leaves out fold t.
+
+    The other rows take part in a tree with probability sample_share each.
+
+    Returns feature, threshold, left, right, missing_left, left_share, starts, roots, the class
+    shares of mixed leaves (numbered from n_classes on), and the leaf that each row reaches in the
+    tree that leaves it out (−1 if there is none).
+    """
+
+def grow_sparse_trees(
+    indptr: NDArray[int64],
+    middle: NDArray[int64],
+    entry_rows: NDArray[int32],
+    entry_codes: NDArray[uint8],
+    zero_bin: NDArray[uint8],
+    outside_in: NDArray[uint32],
+    n_rows: int,
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    y: NDArray[int32],
+    weight: NDArray[float64],
+    folds: NDArray[int32],
+    sample_share: float,
+    seeds: NDArray[uint64],
+    n_classes: int,
+    max_features: int,
+    max_depth: int,
+) -> Arrays:
+    """The same on sparse entries."""
+
+class ForestPredictor:
+    """The arrays of a forest, checked once."""
+
+    def __init__(
+        self,
+        feature: NDArray[uint16] | NDArray[int32],
+        threshold: NDArray[float32] | NDArray[float64],
+        left: NDArray[int16] | NDArray[int32],
+        right: NDArray[int16] | NDArray[int32],
+        missing_left: NDArray[uint8],
+        left_share: NDArray[float32],
+        starts: NDArray[int64],
+        roots: NDArray[int32],
+        leaf_shares: NDArray[float32],
+    ) -> None: ...
+    def predict_dense(
+        self,
+        x: NDArray[T],
+        present: NDArray[bool_] | None,
+        view_of_column: NDArray[int32] | None,
+        min_path_weight: float,
+    ) -> NDArray[float64]:
+        """Mean class shares (n x K) of the leaves that the rows reach.
+
+        present (n x V) says which view a row has; it descends to both children of a node that
+        splits on a column of another view, unless its path is lighter than min_path_weight.
+        """
+    def predict_csr(
+        self,
+        data: NDArray[float64],
+        indices: NDArray[int32],
+        indptr: NDArray[int64],
+        n_columns: int,
+        present: NDArray[bool_] | None,
+        view_of_column: NDArray[int32] | None,
+        min_path_weight: float,
+    ) -> NDArray[float64]:
+        """The same for a canonical CSR matrix."""
+
+# Boosted trees, used through consilience._default._boosted.
+#   Boosted  feature, threshold, left, right, missing_left, value, starts of all trees
+Boosted = tuple[NDArray[Any], ...]
+
+def boost(
+    bins: NDArray[uint8],
+    least: NDArray[float64],
+    greatest: NDArray[float64],
+    start: NDArray[int64],
+    codes: NDArray[int32],
+    weight: NDArray[float64],
+    left_out: NDArray[bool_],
+    base: NDArray[float64],
+    n_classes: int,
+    params: tuple[float, ...],
+) -> tuple[Boosted, NDArray[float64], NDArray[float64]]:
+    """Trees, scores of the rows left out (scores x rows, flat), and their loss by round.
+
+    params: max_rounds, patience, max_leaves, max_depth, learning_rate, l2, min_hessian, row_share,
+    max_features, seed.
+    """
+
+def boosted_scores(trees: Boosted, x: NDArray[T], n_scores: int) -> NDArray[float64]:
+    """Sums (n x n_scores) of the leaves that the rows reach; tree t adds to score t % n_scores."""

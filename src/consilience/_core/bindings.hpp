@@ -60,5 +60,7 @@ void bind_smo(nb::module_& m);
 void bind_sparse_gram(nb::module_& m);
 void bind_margin_rows(nb::module_& m);
 void bind_signals(nb::module_& m);
+void bind_forest(nb::module_& m);
+void bind_boost(nb::module_& m);
 
 }  // namespace consilience

@@ -7,7 +7,9 @@ raw data, dense or sparse, exactly as it predicts the binned rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from consilience._model_types import model_type
 __all__ = ["MAX_DEPTH", "BinnedView", "Tree"]
 
 MAX_DEPTH = 30
+MISSING_BIN = 255
 
 
 @model_type("core.Tree")
@@ -136,9 +139,51 @@ class BinnedView:
         self._limits = limits
 
     @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Minimum and maximum of every bin, and the first bin of each feature."""
+        return self._limits
+
+    def dense_codes(self) -> np.ndarray:
+        """Bins of all cells (blocks x n_rows x 8 features); 255 where values are missing."""
+        if not self.sparse:
+            return self._codes[0]
+        indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
+        shape = (-(-self.n_features // 8), self.n_rows, 8)
+        codes = np.full(shape, MISSING_BIN, dtype=np.uint8)
+        features = np.arange(self.n_features)
+        codes[features // 8, :, features % 8] = zero_bin[:, None]
+        column = np.repeat(features, np.diff(indptr))
+        codes[column // 8, rows, column % 8] = entry_codes
+        if self.present is not None:
+            codes[:, ~self.present] = MISSING_BIN
+        return codes
+
+    @property
     def n_bins(self) -> np.ndarray:
         """Number of bins of each feature, not counting NaN."""
         return np.diff(self._limits[2])
+
+    def forest_grower(self, max_cells: int) -> Callable[..., tuple[np.ndarray, ...]]:
+        """Return ``_core.grow_trees`` on dense columns of bins, if these have at most so many cells
+        or the view is dense, else ``_core.grow_sparse_trees`` on the entries.
+
+        The arguments that describe the columns are bound. The view need not be kept.
+        """
+        if self.sparse and self.n_rows * self.n_features > max_cells:
+            return partial(_core.grow_sparse_trees, *self._codes, *self._limits)
+        return partial(_core.grow_trees, self._column_codes(), *self._limits)
+
+    def _column_codes(self) -> np.ndarray:
+        """Bins (n_features x n_rows, uint8) of the columns; 255 is that of NaN."""
+        if not self.sparse:
+            (blocks,) = self._codes
+            columns = np.ascontiguousarray(blocks.transpose(0, 2, 1))
+            return columns.reshape(-1, self.n_rows)[: self.n_features]
+        indptr, _, rows, entry_codes, zero_bin, *_ = self._codes
+        columns = np.repeat(zero_bin[:, None], self.n_rows, axis=1)
+        features = np.repeat(np.arange(self.n_features), np.diff(indptr))
+        columns[features, rows] = entry_codes
+        return columns
 
     def grow(
         self,

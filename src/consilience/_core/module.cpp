@@ -44,4 +44,6 @@ NB_MODULE(_core, m) {
     consilience::bind_sparse_gram(m);
     consilience::bind_margin_rows(m);
     consilience::bind_signals(m);
+    consilience::bind_forest(m);
+    consilience::bind_boost(m);
 }

@@ -92,13 +92,21 @@ void place_threshold(const Edges& edges, int next_bin, Split& split) {
     split.threshold = settle(edges, split.feature, middle, split.bin);
 }
 
-Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t f, int first, int last) {
+double draw_threshold(const Edges& edges, std::uint64_t key, std::size_t f, int first, int last) {
     const double u = uniform(draw(key, f, thresholds));
-    const double drawn = edges.low(f, first) * (1 - u) + edges.high(f, last) * u;
-    int bin = first;
-    while (bin + 1 < last && edges.high(f, bin + 1) <= drawn) ++bin;
+    return edges.low(f, first) * (1 - u) + edges.high(f, last) * u;
+}
+
+Cut place_cut(const Edges& edges, std::size_t f, double drawn, int bin) {
     const double below = edges.high(f, bin), above = edges.low(f, bin + 1);
     return {bin, below <= drawn && drawn < above ? drawn : midpoint(below, above)};
+}
+
+Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t f, int first, int last) {
+    const double drawn = draw_threshold(edges, key, f, first, last);
+    int bin = first;
+    while (bin + 1 < last && edges.high(f, bin + 1) <= drawn) ++bin;
+    return place_cut(edges, f, drawn, bin);
 }
 
 FeatureOrder::FeatureOrder(std::size_t d) : order_(d) {

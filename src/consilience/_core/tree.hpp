@@ -57,7 +57,14 @@ struct Cut {
     double threshold;
 };
 
-// A cut drawn between the least and the greatest value of the bins first < last.
+// A number drawn between the least and the greatest value of the bins first < last.
+double draw_threshold(const Edges& edges, std::uint64_t key, std::size_t feature, int first,
+                      int last);
+
+// The cut after a bin, at the number drawn unless that would cut through a bin.
+Cut place_cut(const Edges& edges, std::size_t feature, double drawn, int bin);
+
+// A cut drawn between the bins first < last.
 Cut draw_cut(const Edges& edges, std::uint64_t key, std::size_t feature, int first, int last);
 
 // The features in a random order of each node, worked out only as far as it is asked: a shuffle

@@ -1,11 +1,12 @@
 """ConsilienceClassifier: the classifier to start with.
 
 A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
-the kernel member (``_kernel``, ``_reference_set``) and the two tree members on mapped columns and
-on principal components (``_trees``, ``_forest``, ``_components``), and weighs them by their
-predictions for training rows left out (``_combine``). Unlabelled rows take part in a second fit
-(``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
-solves one linear system per pattern and the forests are routed past absent columns (``_routing``).
+the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
+members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
+and weighs them by their predictions for training rows left out (``_combine``). Unlabelled rows take
+part in a second fit (``_pseudo_labels``). A prediction trains nothing: for rows that lack views,
+the kernel member solves one linear system per pattern and the forests are routed past absent
+columns (``_routing``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
+from consilience._default._boosted import fit_boosted_member, is_boostable
 from consilience._default._columns import Mapped, fit_columns
 from consilience._default._combine import (
     cross_fitted_logits,
@@ -30,6 +33,7 @@ from consilience._default._combine import (
 from consilience._default._explain import Explanation, explain_views
 from consilience._default._forest import N_FOLDS
 from consilience._default._kernel import fit_kernel_member
+from consilience._default._linear import fit_linear_member
 from consilience._default._pseudo_labels import (
     add_pseudo_labels,
     is_unlabelled,
@@ -62,19 +66,20 @@ __all__ = ["ConsilienceClassifier"]
 
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
-# votes are close where rows are few, so that more trees are worth their time
-SMALL_DATA_ROWS = 2000
-SMALL_DATA_TREES, LARGE_DATA_TREES = 500, 300
+N_TREES = 300
+BOOSTED_MIN_ROWS = 1000  # with fewer rows boosting is no better than the forests
+LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
 
 @model_type("ConsilienceClassifier")
 class ConsilienceClassifier(MultiViewClassifier):
     """The classifier to start with: it needs no tuning, and few labels are enough.
 
-    Three members look at all views in different ways: kernel ridge regression on a kernel that
-    weighs each view by what it explains alone, a forest on the columns of all views, and a forest
-    on the principal components of each. Their scores are pooled so that the log loss on training
-    rows left out is minimal.
+    Its members look at all views in different ways: kernel ridge regression on a kernel that
+    weighs each view by what it explains alone, a linear regression for each view, a forest on the
+    columns of all views, a forest on the principal components of each, and, from 1000 rows on,
+    gradient-boosted trees on the columns of all views. Their scores are pooled so that the log loss
+    on training rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
     accepted. Rows may lack views, in training and in prediction: each is predicted from the views
@@ -83,9 +88,10 @@ class ConsilienceClassifier(MultiViewClassifier):
     Parameters
     ----------
     n_estimators : int or None, default=None
-        Number of trees in each forest, at least 10. None means 500, or 300 for more than 2000 rows.
+        Number of trees in each forest, at least 10. None means 300.
     time_budget : float or None, default=None
-        Number of seconds after which no more trees are grown; each forest has at least 10. Results
+        Number of seconds after which no more trees are grown; each forest has at least 10, and
+        boosting is left out. Results
         then depend on the machine. None means no limit.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
@@ -105,8 +111,9 @@ class ConsilienceClassifier(MultiViewClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     member_names_ : list of str
-        "kernel", "columns" (forest on the columns), "components" (forest on components); there is
-        no "columns" if all views are kernels or distances.
+        "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
+        and "boosted" (from 1000 rows on); if all views are kernels or distances, only "kernel" and
+        "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
@@ -136,9 +143,9 @@ class ConsilienceClassifier(MultiViewClassifier):
     Notes
     -----
     The evidence is in ``docs/results/default.md``. Equal rows with equal labels count as one row of
-    their summed weight, so a row is never predicted by its copy. Above 2000 rows the kernel is
-    approximated on 1000 landmarks. The model keeps at most 2000 training rows, with which the
-    kernel member compares new ones.
+    their summed weight, so a row is never predicted by its copy. Above 5000 rows the kernel is
+    approximated on 4000 landmarks (2000 if rows lack views, or views are kernels). The model keeps
+    at most 5000 training rows, with which the kernel member compares new ones.
 
     ``predict`` trains nothing, also for rows that lack views: the kernel member solves a linear
     system for each pattern of present views, and a row descends both sides of a split on a column
@@ -291,13 +298,12 @@ class ConsilienceClassifier(MultiViewClassifier):
         self._factors, self._bias = factor * self._factors, factor * self._bias
         self.member_scores_, self.out_of_fold_score_ = scores
 
-    def _n_trees(self, n_rows: int) -> int:
-        if self.n_estimators is not None:
-            return self.n_estimators
-        return SMALL_DATA_TREES if n_rows <= SMALL_DATA_ROWS else LARGE_DATA_TREES
+    def _n_trees(self) -> int:
+        return N_TREES if self.n_estimators is None else self.n_estimators
 
     def _n_tasks(self, n_rows: int) -> int:
-        return 1 + 2 * -(-self._n_trees(n_rows) // MIN_TREES)
+        n_boosted = N_BOOSTED_FOLDS if n_rows >= BOOSTED_MIN_ROWS else 0
+        return 1 + 2 * -(-self._n_trees() // MIN_TREES) + n_boosted
 
     def _fit_rows(
         self,
@@ -309,15 +315,16 @@ class ConsilienceClassifier(MultiViewClassifier):
         has_time_left: Callable[[], bool] | None,
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fit on rows that have a class; return the rows kept and their left-out logits."""
+        """Fit on rows that have a class; return rows and their logits when left out."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
-        size = (2, data.n_views + 1, self._n_trees(len(data)))
+        size = (2, data.n_views + 1, self._n_trees())
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
         folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
-        oof_scores = self._fit_members(
+        oof_scores, tested = self._fit_members(
             data, codes, weight, prior, folds, seeds, has_time_left, progress
         )
+        rows, codes, weight = rows[tested], codes[tested], weight[tested]
         self._factors, self._bias = fit_stacking_weights(oof_scores, codes, weight, prior)
         self.member_weights_ = self._factors / self._factors.sum()
         self.member_scores_ = np.array(
@@ -326,7 +333,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         logits = np.tensordot(self._factors, oof_scores, axes=1) + self._bias
         pooled = logits
         if folds is not None:
-            pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds)
+            pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds[tested])
         self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
         return rows, logits
 
@@ -340,20 +347,27 @@ class ConsilienceClassifier(MultiViewClassifier):
         seeds: np.ndarray,
         has_time_left: Callable[[], bool] | None,
         progress: Progress,
-    ) -> np.ndarray:
-        """Fit the members; return their scores (M x n x K) for training rows left out."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
         columns, mapped = fit_columns(data, weight)
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],
             "fit kernel",
         )
-        kernel, scores = fitted
+        kernel, scores, tested = fitted
         position = [data.view_names.index(name) for name in self.view_names_]
         self.view_scores_ = kernel.view_scores[position]
         self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
+        linear = fit_linear_member(
+            data, mapped.filled, codes, weight, prior, kernel.n_copies, folds
+        )
+        if linear is not None:
+            self._members.append(linear[0])
+            oof_scores.append(linear[1][tested])
+            self.member_names_.append("linear")
         for (name, blocks), own_seeds in zip(
             self._tree_columns(mapped, data).items(), seeds, strict=True
         ):
@@ -372,9 +386,25 @@ class ConsilienceClassifier(MultiViewClassifier):
                 folds,
             )
             self._members.append(member)
-            oof_scores.append(votes)
+            oof_scores.append(votes[tested])
             self.member_names_.append(name)
-        return np.stack(oof_scores)
+        has_time = has_time_left is None or has_time_left()
+        given = columns_as_given(data)
+        if len(codes) >= BOOSTED_MIN_ROWS and is_boostable(given) and has_time:
+            boosted, log_odds = fit_boosted_member(
+                given,
+                data.present,
+                codes,
+                weight,
+                prior,
+                int(seeds[0, 0, 0]),
+                lambda function, items: progress.map(function, items, "boost trees"),
+                folds,
+            )
+            self._members.append(boosted)
+            oof_scores.append(log_odds[tested] / LOG_ODDS_SCALE)
+            self.member_names_.append("boosted")
+        return np.stack(oof_scores), tested
 
     def _in_name_order(self, data: MultiViewData) -> MultiViewData:
         """The views ordered by name, so that results do not depend on their order in the input."""
@@ -395,9 +425,15 @@ class ConsilienceClassifier(MultiViewClassifier):
         data = self._in_name_order(data)
         mapped = self._columns.apply(data)
         blocks = self._tree_columns(mapped, data)
-        out = [self._members[0].predict(data, mapped.filled)]
-        for name, member in zip(self.member_names_[1:], self._members[1:], strict=True):
-            out.append(member.predict(blocks[name], data.present))
+        out = []
+        for name, member in zip(self.member_names_, self._members, strict=True):
+            if name in blocks:
+                out.append(member.predict(blocks[name], data.present))
+            elif name == "boosted":
+                log_odds = member.predict(columns_as_given(data), data.present)
+                out.append(log_odds / LOG_ODDS_SCALE)
+            else:
+                out.append(member.predict(data, mapped.filled))
         return np.stack(out)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
@@ -413,6 +449,20 @@ class ConsilienceClassifier(MultiViewClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def columns_as_given(data: MultiViewData) -> list[Any]:
+    """Columns of each feature view without any map, None for kernels and distances.
+
+    Boosted trees choose the best thresholds, for which the maps of the other members do nothing but
+    blur columns of different meaning.
+    """
+    return [
+        (view if view.dtype in (np.float32, np.float64) else view.astype(np.float64))
+        if data.kinds[name] == "features" and view.shape[1]
+        else None
+        for name, view in data.items()
+    ]
 
 
 def make_deadline(seconds: float | None) -> Callable[[], bool] | None:

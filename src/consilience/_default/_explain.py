@@ -31,7 +31,8 @@ def explain_views(kernel: KernelMember) -> list[dict[str, Any]]:
     "alone" and "adds" are shares of the labels' variance that the kernel member explains in rows
     left out, computed on at most 1000 rows.
     """
-    reference_set, used = kernel.reference_set, np.flatnonzero(kernel.view_weights).tolist()
+    reference_set = kernel.reference_set.head(TUNING_ROWS)
+    used = np.flatnonzero(kernel.view_weights).tolist()
     Ds = {
         v: imputed_distances(reference_set, v, reference_set.views[v].own_distances()) for v in used
     }

@@ -2,7 +2,7 @@
 
 Trees are randomised (one random threshold for each of √d columns per node) and grow to the end on
 binned columns. All trees predict new rows; a training row is predicted by the trees that have not
-seen its fold.
+seen its fold. Growing and predicting are compiled (``_core/forest.hpp``).
 """
 
 from __future__ import annotations
@@ -10,23 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
+from consilience._core import _core
+from consilience._core.binned import MAX_DEPTH, BinnedView, as_floats, canonical, sparse_arrays
 from consilience._model_types import model_type
 
 __all__ = ["N_FOLDS", "Forest", "RunTasks", "grow_forest"]
 
 N_FOLDS = 10
 
-# cells up to which trees on a sparse matrix are grown on a dense copy: the same trees, faster
-DENSE_COPY_MAX_CELLS = 5_000_000
+# cells up to which trees on a sparse matrix are grown on dense columns of bins, one byte each: the
+# same trees, faster
+DENSE_CODES_MAX_CELLS = 100_000_000
 
-# forests predict this many rows at once, which bounds the memory for their votes
-PREDICT_CHUNK_ROWS = 20_000
-NODE_ARRAYS = ("feature", "threshold", "left", "right", "bin", "missing_left")
+# rows above which each tree is grown on a random sample of about so many; see
+# docs/results/default.md
+TREE_MAX_ROWS = 50_000
+
+# lighter paths of rows that lack views are not split further; see docs/results/default.md
+MIN_PATH_WEIGHT = 0.2
 
 # run(function, items) returns the list of results, whatever the number of threads
 RunTasks = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
@@ -43,36 +49,81 @@ def assign_folds(codes: np.ndarray, n_folds: int) -> np.ndarray:
 @model_type("default.Forest")
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees as arrays over the nodes of all of them, and where each tree begins.
+    """Trees as arrays over the inner nodes of all of them, each in the narrowest dtype that fits.
 
-    ``shares`` (n_nodes x K) are the class shares of the nodes, ``left_shares`` (n_nodes) the share
-    of a node's training weight that goes to its left child (0 in leaves).
+    Attributes
+    ----------
+    feature, threshold : arrays of shape (n_nodes,)
+        Column that a node splits on; values at or below the threshold go left.
+    left, right : int arrays of shape (n_nodes,)
+        Children: an inner node, counted from the first one of its tree, or −1 − leaf.
+    missing_left : uint8 array of shape (n_nodes,)
+        1 where NaN goes left.
+    left_share : float32 array of shape (n_nodes,)
+        Share of a node's training weight that goes left.
+    starts : int64 array of shape (n_trees + 1,)
+        Where the nodes of each tree begin.
+    roots : int32 array of shape (n_trees,)
+        0, or −1 − leaf for a tree without inner nodes.
+    leaf_shares : float32 array of shape (n_leaves, K)
+        Class shares of the distinct leaves: one for each class alone, then mixed ones.
     """
 
-    nodes: dict[str, np.ndarray]
-    shares: np.ndarray
-    left_shares: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    left_share: np.ndarray
     starts: np.ndarray
+    roots: np.ndarray
+    leaf_shares: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return len(self.roots)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Mean share of the classes (n x K) in the leaves that the rows of X reach."""
-        X = sp.csr_array(X) if sp.issparse(X) else X
-        out = np.zeros((X.shape[0], self.shares.shape[1]))
-        for start in range(0, X.shape[0], PREDICT_CHUNK_ROWS):
-            rows = slice(start, start + PREDICT_CHUNK_ROWS)
-            block = X[rows]
-            for tree in range(len(self)):
-                out[rows] += self.shares[self.starts[tree] + self._tree(tree).apply(block)]
-        return out / len(self)
+    def predict(
+        self,
+        X: Any,
+        present: np.ndarray | None = None,
+        view_of_column: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Mean class shares (n x K) of the leaves that the rows reach.
 
-    def _tree(self, tree: int) -> Tree:
-        where = slice(self.starts[tree], self.starts[tree + 1])
-        nodes = {name: values[where] for name, values in self.nodes.items()}
-        unused = np.empty(0)
-        return Tree(**nodes, depth=unused, decision=unused, gain=unused, value=unused)
+        At a split on a column that it lacks, a row descends to both children, with the shares of
+        the training weight that went there (as in C4.5). A path of small weight ends at such a
+        split and takes the class shares of that node, which bounds the number of paths whatever the
+        size of the trees.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Rows; the values of views that they lack are not used.
+        present : bool array of shape (n, V), optional
+            Which row has which view; by default all.
+        view_of_column : int array of shape (d,), optional
+            View that each column belongs to; needed with ``present``.
+        """
+        if present is not None:
+            present = np.ascontiguousarray(present, dtype=bool)
+            view_of_column = np.ascontiguousarray(view_of_column, dtype=np.int32)
+        views = present, view_of_column, MIN_PATH_WEIGHT
+        if sp.issparse(X):
+            rows = sparse_arrays(canonical(X, "csr"))
+            return predictor_of(self).predict_csr(*rows, X.shape[1], *views)
+        return predictor_of(self).predict_dense(as_floats(X), *views)
+
+
+# the arrays of a forest are checked once; what is kept here is not part of the model
+_PREDICTORS: WeakKeyDictionary[Forest, _core.ForestPredictor] = WeakKeyDictionary()
+
+
+def predictor_of(forest: Forest) -> _core.ForestPredictor:
+    """Compiled predictor of a forest, made when it predicts for the first time."""
+    predictor = _PREDICTORS.get(forest)
+    if predictor is None:
+        predictor = _PREDICTORS[forest] = _core.ForestPredictor(**vars(forest))
+    return predictor
 
 
 def grow_forest(
@@ -104,66 +155,101 @@ def grow_forest(
     folds : int array of shape (n,), optional
         Fold of each row; by default ``N_FOLDS`` folds stratified by class.
     """
-    is_small = sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_COPY_MAX_CELLS
-    view = BinnedView(X.toarray() if is_small else X, weight=weight)
     n_folds = N_FOLDS if folds is None else int(folds.max()) + 1
     folds = assign_folds(codes, N_FOLDS) if folds is None else folds
-    max_features = max(1, int(np.sqrt(X.shape[1])))
-
-    def grow_round(first: int) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
-        trees, votes = [], np.zeros((len(codes), n_classes))
-        for fold, seed in enumerate(seeds[first : first + n_folds]):
-            left_out = folds == fold
-            tree = view.grow(
-                codes,
-                weight,
-                n_classes=n_classes,
-                rows=~left_out,
-                max_depth=MAX_DEPTH,
-                max_features=max_features,
-                splitter="random",
-                seed=int(seed),
-            )
-            shares = tree.value / tree.value.sum(axis=1, keepdims=True)
-            votes[left_out] = shares[view.apply(tree)[left_out]]
-            # the rest of a tree would take as much memory again until all are grown; leaves are
-            # pure as a rule, so that single precision loses nothing
-            kept = {name: getattr(tree, name) for name in NODE_ARRAYS}
-            kept["shares"] = shares.astype(np.float32)
-            kept["left_shares"] = _left_shares(tree)
-            trees.append(kept)
-        return trees, votes
-
-    starts = list(range(0, len(seeds), n_folds))
-    rounds = []
-    for batch in [starts] if has_time_left is None else [[start] for start in starts]:
-        rounds += run(grow_round, batch)
+    grow = make_grower(X, codes, weight, folds, n_classes)
+    rounds: list[Round] = []
+    batches = np.split(seeds.astype(np.uint64), np.arange(n_folds, len(seeds), n_folds))
+    for batch in [batches] if has_time_left is None else [[seeds] for seeds in batches]:
+        rounds += run(grow, batch)
         if has_time_left is not None and not has_time_left():
             break
-    trees = [tree for grown, _ in rounds for tree in grown]
-    counts = np.bincount(np.arange(len(trees)) % n_folds, minlength=n_folds)[folds]
-    votes = sum(votes for _, votes in rounds) / counts[:, None]
-    return _assemble(trees), votes
+    votes = out_of_fold_votes(rounds, n_classes)
+    return assemble(rounds, n_classes), votes
 
 
-def _left_shares(tree: Tree) -> np.ndarray:
-    total = tree.value.sum(axis=1)
-    return np.where(tree.left >= 0, total[tree.left] / total, 0.0).astype(np.float32)
+@dataclass(eq=False)
+class Round:
+    """Trees that leave out one fold each: the arrays of a forest, and the leaves of the rows.
 
-
-def _assemble(trees: list[dict[str, np.ndarray]]) -> Forest:
-    """Forest with the arrays of all trees one after the other.
-
-    The trees give up each array once it is copied, so that the forest is never in memory twice.
+    Leaves are numbered as in ``Forest``; ``mixed`` are the class shares of the mixed ones.
+    ``leaves`` is the leaf of each row in the tree that leaves it out, −1 if there is none.
     """
-    starts = np.concatenate([[0], np.cumsum([len(tree["shares"]) for tree in trees])])
-    arrays = {
-        name: np.concatenate([tree.pop(name) for tree in trees])
-        for name in (*NODE_ARRAYS, "shares", "left_shares")
-    }
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    left_share: np.ndarray
+    starts: np.ndarray
+    roots: np.ndarray
+    mixed: np.ndarray
+    leaves: np.ndarray
+
+
+def make_grower(
+    X: Any, codes: np.ndarray, weight: np.ndarray, folds: np.ndarray, n_classes: int
+) -> Callable[[np.ndarray], Round]:
+    """Return a function that grows one tree for each seed; tree t leaves out fold t."""
+    grow_trees = BinnedView(X, weight=weight).forest_grower(DENSE_CODES_MAX_CELLS)
+    rows = codes.astype(np.int32), np.asarray(weight, dtype=np.float64), folds.astype(np.int32)
+    share, max_features = min(1.0, TREE_MAX_ROWS / len(codes)), max(1, int(np.sqrt(X.shape[1])))
+    return lambda seeds: Round(*grow_trees(*rows, share, seeds, n_classes, max_features, MAX_DEPTH))
+
+
+def out_of_fold_votes(rounds: list[Round], n_classes: int) -> np.ndarray:
+    """Mean class shares (n x K) of the leaves that the rows reach in trees that left them out."""
+    n = len(rounds[0].leaves)
+    votes, n_votes = np.zeros((n, n_classes)), np.zeros(n, dtype=np.intp)
+    for each in rounds:
+        rows = np.flatnonzero(each.leaves >= 0)
+        votes[rows] += np.vstack([np.eye(n_classes), each.mixed])[each.leaves[rows]]
+        n_votes[rows] += 1
+    return votes / n_votes[:, None]
+
+
+def assemble(rounds: list[Round], n_classes: int) -> Forest:
+    """Forest with the arrays of all rounds one after the other, where equal leaves are one.
+
+    The rounds give up each array once it is copied, so that the forest is never in memory twice.
+    """
+    mixed = np.concatenate([each.mixed for each in rounds]).astype(np.float32)
+    distinct, number = np.unique(mixed, axis=0, return_inverse=True)
+    ends = np.cumsum([len(each.mixed) for each in rounds])
+    for each, own in zip(rounds, np.split(number.ravel(), ends[:-1]), strict=True):
+        leaf_number = np.concatenate([np.arange(n_classes), n_classes + own]).astype(np.int32)
+        each.left, each.right, each.roots = (
+            renumber_leaves(child, leaf_number) for child in (each.left, each.right, each.roots)
+        )
+    sizes = np.concatenate([np.diff(each.starts) for each in rounds])
+
+    def collect(name: str, dtype: Any = None) -> np.ndarray:
+        return np.concatenate([narrow(each.__dict__.pop(name), dtype) for each in rounds])
+
     return Forest(
-        shares=arrays.pop("shares"),
-        left_shares=arrays.pop("left_shares"),
-        nodes=arrays,
-        starts=starts,
+        feature=collect("feature", np.uint16),
+        threshold=collect("threshold", np.float32),
+        left=collect("left", np.int16),
+        right=collect("right", np.int16),
+        missing_left=collect("missing_left"),
+        left_share=collect("left_share"),
+        starts=np.concatenate([[0], np.cumsum(sizes)]),
+        roots=collect("roots"),
+        leaf_shares=np.vstack([np.eye(n_classes, dtype=np.float32), distinct]),
     )
+
+
+def renumber_leaves(child: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Children (−1 − leaf where they are leaves) with leaf l called ``number[l]``."""
+    is_leaf = child < 0
+    child[is_leaf] = ~number[~child[is_leaf]]
+    return child
+
+
+def narrow(values: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """The values in a narrower dtype, if it holds all of them exactly."""
+    if dtype is None:
+        return values
+    narrowed = values.astype(dtype)
+    return narrowed if (narrowed == values).all() else values

@@ -7,8 +7,8 @@ share of the labels' variance that kernel ridge on exp(−D_v) explains in rows 
 
 one kernel in which views are alternatives and one in which they must agree. The width f and the
 penalty are those of least leave-one-out error; where the samples have groups, whole folds of groups
-are left out instead. Above ``EXACT_MAX_ROWS`` rows, K is replaced by its
-Nyström approximation on ``N_LANDMARKS`` of them.
+are left out instead. Above ``EIGEN_MAX_ROWS`` rows the penalty is tuned on a sample, and above
+``EXACT_MAX_ROWS`` of them K is replaced by its Nyström approximation on ``N_LANDMARKS`` rows.
 
 Rows that lack views are predicted by the same regression on the views they have: one positive
 definite system for each pattern of views. Nothing is tuned for a pattern; its penalty is the
@@ -33,25 +33,35 @@ from consilience._default._reference_set import (
 )
 from consilience._default._rows import group_by_pattern
 from consilience._model_types import model_type
-from consilience._solvers.eigen import symmetric_eigh
 from consilience._solvers.kernel_ridge import (
     RidgeFit,
-    feature_ridge,
+    exact_ridge,
     kernel_ridge,
     solve_kernel_ridge,
 )
+from consilience._solvers.nystrom import nystrom_ridge
 from consilience.views import MultiViewData
 
 __all__ = ["KernelMember", "fit_kernel_member"]
 
-EXACT_MAX_ROWS = 2000  # rows up to which the whole kernel matrix is used
-N_LANDMARKS = 1000  # landmarks that represent all rows where there are more
+EIGEN_MAX_ROWS = 1000  # rows up to which all penalties are tried on the whole kernel matrix
+EXACT_MAX_ROWS = 5000  # rows up to which the whole kernel matrix is used
+N_LANDMARKS = 4000  # landmarks that represent all rows where there are more
+# the same, and rows up to which the whole kernel matrix is used, where rows lack views or views are
+# kernels: matrices between the reference rows are needed there, and they may be indefinite
+N_IMPUTED_LANDMARKS = 2000
+MAX_FIT_ROWS = 50_000  # rows from which coefficients of landmarks are estimated
+N_TESTED_ROWS = 5000  # rows predicted by the others where there are landmarks
+SINGLE_PRECISION_MIN_ROWS = 500  # reference rows above which they are kept in single precision
+PREDICT_CHUNK_ROWS = 256  # rows compared with the reference rows at once in predictions
+PATTERN_ROWS = 2000  # reference rows for rows that lack views
 TUNING_ROWS = 1000  # rows on which view weights, width and penalties of views are tuned
 CHUNK_ROWS = 1024  # rows compared with the reference set at once
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
+MIN_SINGLE_PENALTY = 1e-3  # of kernels in single precision
 WIDTHS = (0.5, 1.0, 2.0)
+MIN_COPY_ALIGNMENT = 0.95  # alignment of kernels above which views count as copies
 MIN_VIEW_WEIGHT = 0.01  # weight of a view that explains nothing alone: it may still help others
-MIN_EIGENVALUE = 1e-10  # of the largest one; Nyström features of smaller ones are left out
 
 MappedViews = dict[str, Any]  # view -> mapped rows (n x d), dense or sparse, without NaN
 
@@ -67,14 +77,22 @@ def combine(
     Where ``linear`` says that a view came as a kernel, which is 1 − D_v, that kernel takes the
     place of exp(−f D_v) and has no part in the second kernel.
     """
-    kernel, total, share = np.zeros(()), np.zeros(()), 0.0
-    for D, weight, is_kernel in zip(Ds, weights, linear, strict=True):
-        kernel = kernel + weight * (1.0 - D if is_kernel else np.exp(-width * D))
+    kernel: Any = None
+    total: Any = None
+    share = 0.0
+    for D, weight, is_kernel in zip(Ds, map(float, weights), linear, strict=True):
+        part = 1.0 - D if is_kernel else np.exp(-width * D)
+        part *= weight
+        kernel = part if kernel is None else np.add(kernel, part, out=kernel)
         if not is_kernel:
-            total, share = total + weight * D, share + weight
-    if share == 0:
+            part, share = weight * D, share + weight
+            total = part if total is None else np.add(total, part, out=total)
+    if total is None:
         return kernel
-    return 0.5 * (kernel + np.exp(-width / share * total))
+    total *= -width / share
+    kernel += np.exp(total, out=total)
+    kernel *= 0.5
+    return kernel
 
 
 @model_type("default.KernelMember")
@@ -82,7 +100,8 @@ def combine(
 class KernelMember:
     """A fitted kernel regression: coefficients on the rows of the reference set.
 
-    ``view_scores`` are the shares of the labels' variance that the views explain alone. ``coef``
+    ``view_scores`` are the shares of the labels' variance that the views explain alone;
+    ``n_copies`` counts the views that are the same as each view, including itself. ``coef``
     and ``intercept`` are for rows that have all views; ``targets`` and ``weight`` are
     those of the reference rows, from which the coefficients for other patterns follow. ``folds``
     are those by which they were left out, None for one row at a time.
@@ -91,6 +110,7 @@ class KernelMember:
     reference_set: ReferenceSet
     view_scores: np.ndarray
     view_weights: np.ndarray
+    n_copies: np.ndarray
     view_penalties: np.ndarray
     width: float
     coef: np.ndarray
@@ -109,38 +129,47 @@ class KernelMember:
         for pattern, rows in group_by_pattern(data.present & (self.view_weights > 0)):
             if not pattern.any():
                 continue
-            coef, intercept = self._solution(pattern)
-            for start in range(0, len(rows), CHUNK_ROWS):
-                block = rows[start : start + CHUNK_ROWS]
-                K = self._kernel(data[block], _take_mapped_rows(mapped, block), pattern)
+            reference_set, coef, intercept = self._solution(pattern)
+            for start in range(0, len(rows), PREDICT_CHUNK_ROWS):
+                block = rows[start : start + PREDICT_CHUNK_ROWS]
+                held = _take_mapped_rows(mapped, block)
+                K = self._kernel(reference_set, data[block], held, pattern)
                 out[block] = K @ coef + intercept
         return out
 
-    def _kernel(self, data: MultiViewData, mapped: MappedViews, pattern: np.ndarray) -> np.ndarray:
+    def _kernel(
+        self,
+        reference_set: ReferenceSet,
+        data: MultiViewData,
+        mapped: MappedViews,
+        pattern: np.ndarray,
+    ) -> np.ndarray:
         """Kernel (n x m) between samples and reference rows on the views of the pattern."""
         Ds = []
         for v in np.flatnonzero(pattern).tolist():
-            view = self.reference_set.views[v]
+            view = reference_set.views[v]
             D = view.distances(data, mapped.get(view.name))
-            Ds.append(self.reference_set.impute_distances(v, D))
+            Ds.append(reference_set.impute_distances(v, D))
         return self._combine(Ds, pattern)
 
     def _combine(self, Ds: Sequence[np.ndarray], pattern: np.ndarray) -> np.ndarray:
         weights, linear = self.view_weights[pattern], self.reference_set.linear[pattern]
         return combine(Ds, weights / weights.sum(), self.width, linear)
 
-    def _solution(self, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercept (with the prior) for rows with this pattern of views."""
+    def _solution(self, pattern: np.ndarray) -> tuple[ReferenceSet, np.ndarray, np.ndarray]:
+        """Reference rows, coefficients and intercept (with the prior) for a pattern of views."""
         if (pattern == (self.view_weights > 0)).all():
-            return self.coef, self.intercept + self.prior
+            return self.reference_set, self.coef, self.intercept + self.prior
+        references = self.reference_set.head(PATTERN_ROWS)
         Ds = [
-            imputed_distances(self.reference_set, v, self.reference_set.views[v].own_distances())
+            imputed_distances(references, v, references.views[v].own_distances())
             for v in np.flatnonzero(pattern).tolist()
         ]
-        weights = self.view_weights[pattern]
+        weights, n = self.view_weights[pattern], len(references)
         penalty = np.exp(weights @ np.log(self.view_penalties[pattern]) / weights.sum())
-        coef = solve_kernel_ridge(self._combine(Ds, pattern), self.targets, self.weight, penalty)
-        return coef, coef.sum(axis=0) + self.prior
+        K = self._combine(Ds, pattern)
+        coef = solve_kernel_ridge(K, self.targets[:n], self.weight[:n], penalty)
+        return references, coef, coef.sum(axis=0) + self.prior
 
 
 def fit_kernel_member(
@@ -150,8 +179,8 @@ def fit_kernel_member(
     weight: np.ndarray,
     prior: np.ndarray,
     folds: np.ndarray | None = None,
-) -> tuple[KernelMember, np.ndarray]:
-    """Return the member and its left-out scores (n x K).
+) -> tuple[KernelMember, np.ndarray, np.ndarray]:
+    """Return the member, and the scores (t x K) of t rows when left out with the row numbers.
 
     Parameters
     ----------
@@ -167,12 +196,18 @@ def fit_kernel_member(
         Fold of each row, with which it is left out; by default alone.
     """
     Y = np.eye(len(prior))[codes] - prior
-    is_exact = len(codes) <= EXACT_MAX_ROWS
-    chosen = np.arange(len(codes)) if is_exact else choose_landmarks(codes, N_LANDMARKS)
+    # otherwise matrices between the reference rows are needed for imputation and look-up
+    is_plain = bool(data.present.all()) and len(mapped) == data.n_views
+    chosen = choose_references(codes, is_plain)
+    is_small = len(codes) <= (EIGEN_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS)
+    if is_plain and not is_small:
+        mapped = {name: X.astype(np.float32) for name, X in mapped.items()}
     part, targets, part_weight = data[chosen], Y[chosen], weight[chosen]
     part_folds = None if folds is None else folds[chosen]
+    n_compared = TUNING_ROWS if is_plain and not is_small else len(chosen)
     views, Ds = zip(
-        *(make_reference_view(part, name, mapped, chosen) for name in data.view_names), strict=True
+        *(make_reference_view(part, name, mapped, chosen, n_compared) for name in data.view_names),
+        strict=True,
     )
     explained, penalties = fit_views_alone(
         views, Ds, part.present, targets, part_weight, part_folds
@@ -180,8 +215,13 @@ def fit_kernel_member(
     view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
     reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
     used = np.flatnonzero(view_weights).tolist()
-    weights, linear = view_weights[used] / view_weights.sum(), reference_set.linear[used]
+    linear = reference_set.linear[used]
     imputed = [imputed_distances(reference_set, v, Ds[v]) for v in used]
+    # a view that was given several times counts once
+    n_copies = np.ones(len(view_weights))
+    n_copies[used] = count_copies(imputed, linear)
+    view_weights = view_weights / n_copies
+    weights = view_weights[used] / view_weights.sum()
     width = best_width(imputed, weights, linear, targets, part_weight, part_folds)
     for v, D in zip(used, imputed, strict=True):
         # rows with an imputed view are noisier than those that have it
@@ -189,35 +229,104 @@ def fit_kernel_member(
             penalties[v] = fit_on_tuning_rows(
                 [D], [1.0], width, [reference_set.linear[v]], targets, part_weight, part_folds
             ).penalty
-    K = combine(imputed, weights, width, linear)
-    if is_exact:
+
+    def kernel_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Rows of the kernel against the reference rows, block by block."""
+        for start in range(0, len(rows), CHUNK_ROWS):
+            block = rows[start : start + CHUNK_ROWS]
+            Es = distances_to_references(
+                reference_set, Ds, view_weights, data[block], _take_mapped_rows(mapped, block)
+            )
+            yield combine([Es[v] for v in used], weights, width, linear)
+
+    if is_small:
+        K = combine(imputed, weights, width, linear)
         fit = kernel_ridge(K, Y, weight, PENALTIES, folds)
-        coef, intercept = fit.coef, fit.coef.sum(axis=0)
+        coef, left_out, tested = fit.coef, fit.left_out, np.arange(len(codes))
     else:
-
-        def kernel_blocks() -> Iterator[np.ndarray]:
-            for start in range(0, len(data), CHUNK_ROWS):
-                block = slice(start, start + CHUNK_ROWS)
-                Es = distances_to_references(
-                    reference_set, Ds, view_weights, data[block], _take_mapped_rows(mapped, block)
-                )
-                yield combine([Es[v] for v in used], weights, width, linear)
-
-        fit, coef, intercept = nystrom_ridge(K, kernel_blocks, Y, weight, folds)
+        penalty = fit_on_tuning_rows(
+            imputed, weights, width, linear, targets, part_weight, part_folds
+        ).penalty
+        penalty = max(penalty, MIN_SINGLE_PENALTY)
+        if is_plain:
+            K = np.vstack(list(kernel_blocks(chosen)))
+        else:
+            K = combine(imputed, weights, width, linear)
+        coef, left_out, tested = fit_many_rows(K, kernel_blocks, chosen, Y, weight, penalty, folds)
+    if len(chosen) > SINGLE_PRECISION_MIN_ROWS:
+        # twice as fast and half the size
+        reference_set = reference_set.in_single_precision()
     member = KernelMember(
         reference_set=reference_set,
         view_scores=explained,
         view_weights=view_weights,
+        n_copies=n_copies,
         view_penalties=penalties,
         width=width,
         coef=coef,
-        intercept=intercept,
+        intercept=coef.sum(axis=0),
         prior=prior,
         targets=targets,
         weight=part_weight,
         folds=part_folds,
     )
-    return member, fit.left_out + prior
+    return member, left_out + prior, tested
+
+
+def count_copies(Ds: Sequence[np.ndarray], linear: Sequence[bool] | np.ndarray) -> np.ndarray:
+    """Number of views whose kernels are (nearly) the same as that of each view.
+
+    The alignment of two centred kernels is the cosine of their entries; it counts from
+    ``MIN_COPY_ALIGNMENT``, where nothing is left of a view's own, to 1.
+    """
+    kernels = []
+    for D, is_linear in zip(Ds, linear, strict=True):
+        K = combine([D[:TUNING_ROWS, :TUNING_ROWS]], [1.0], 1.0, [is_linear])
+        mean = K.mean(axis=0)
+        K = (K - mean - mean[:, None] + mean.mean()).ravel()
+        kernels.append(K / max(float(np.linalg.norm(K)), 1e-300))
+    alignment = np.array([[float(K @ L) for L in kernels] for K in kernels])
+    np.fill_diagonal(alignment, 1.0)
+    above = (alignment - MIN_COPY_ALIGNMENT) / (1.0 - MIN_COPY_ALIGNMENT)
+    return np.clip(above, 0.0, 1.0).sum(axis=1)
+
+
+def choose_references(codes: np.ndarray, is_plain: bool) -> np.ndarray:
+    """Indices of the rows that new ones will be compared with."""
+    exact_limit = EXACT_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS
+    if len(codes) <= exact_limit:
+        return np.arange(len(codes))
+    return choose_landmarks(codes, N_LANDMARKS if is_plain else N_IMPUTED_LANDMARKS)
+
+
+def fit_many_rows(
+    K: np.ndarray,
+    kernel_blocks: Callable[[np.ndarray], Iterable[np.ndarray]],
+    chosen: np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+    penalty: float,
+    folds: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients of the reference rows, predictions of rows by the others, and these rows.
+
+    ``K`` is the kernel between the chosen rows.
+    """
+    if len(chosen) == len(Y):
+        exact = exact_ridge(K, Y, weight, penalty, folds)
+        return exact.coef, exact.left_out, chosen
+    rows = np.arange(min(len(Y), MAX_FIT_ROWS))
+    tested = np.setdiff1d(rows, chosen)[:N_TESTED_ROWS]
+    landmark_fit = nystrom_ridge(
+        K + 1.0,
+        lambda: (block + 1.0 for block in kernel_blocks(rows)),
+        Y[rows],
+        weight[rows],
+        penalty,
+        tested,
+        None if folds is None else folds[rows],
+    )
+    return landmark_fit.coef, landmark_fit.left_out, tested
 
 
 def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:
@@ -280,26 +389,6 @@ def best_width(
         return fit_on_tuning_rows(Ds, weights, width, linear, Y, weight, folds).error
 
     return min(WIDTHS, key=error)
-
-
-def nystrom_ridge(
-    K: np.ndarray,
-    kernel_blocks: Callable[[], Iterable[np.ndarray]],
-    Y: np.ndarray,
-    weight: np.ndarray,
-    folds: np.ndarray | None = None,
-) -> tuple[RidgeFit, np.ndarray, np.ndarray]:
-    """Ridge on the features K_nm K_mm^(−½) and a constant; coefficients on the landmarks."""
-    values, Q = symmetric_eigh(K)
-    kept = values > MIN_EIGENVALUE * values[-1]
-    root = Q[:, kept] / np.sqrt(values[kept])
-
-    def blocks() -> Iterator[np.ndarray]:
-        for block in kernel_blocks():
-            yield np.column_stack([block @ root, np.ones(len(block))])
-
-    fit = feature_ridge(blocks, Y, weight, PENALTIES, folds)
-    return fit, root @ fit.coef[:-1], fit.coef[-1]
 
 
 def _take_mapped_rows(mapped: MappedViews, rows: Any) -> MappedViews:

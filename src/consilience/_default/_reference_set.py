@@ -9,7 +9,7 @@ such a mean follow from distances alone, so this works for every kind of view.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,18 @@ class ReferenceView:
     reference: Reference | None = None
     own: np.ndarray | None = None
 
+    def head(self, n_rows: int) -> ReferenceView:
+        """The first mapped rows."""
+        assert self.norms is not None  # set together with the rows
+        return replace(self, rows=self.rows[:n_rows], norms=self.norms[:n_rows])
+
+    def in_single_precision(self) -> ReferenceView:
+        """The same view with mapped rows in single precision; kernels and distances as they are."""
+        if self.rows is None:
+            return self
+        rows = self.rows.astype(np.float32)
+        return replace(self, rows=rows, norms=square_norms(rows))
+
     def own_distances(self) -> np.ndarray:
         """Distances between the reference rows that have the view."""
         if self.own is None:
@@ -60,7 +72,10 @@ class ReferenceView:
         ``mapped`` are the mapped rows of a feature view.
         """
         if self.reference is None:
-            return square_distances(mapped, self.rows, self.norms) / self.scale
+            mapped = mapped.astype(self.rows.dtype, copy=False)
+            D = square_distances(mapped, self.rows, self.norms)
+            D /= self.scale
+            return D
         return self._scaled(read_pairwise(data, self.name, self.reference))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
@@ -85,6 +100,18 @@ class ReferenceSet:
         """True for the views that came as kernels."""
         return np.array([view.kind == "kernel" for view in self.views])
 
+    def head(self, n_rows: int) -> ReferenceSet:
+        """The set of the first rows, unless missing views are imputed or looked up."""
+        is_plain = all(view.rows is not None for view in self.views) and self.present.all()
+        if len(self) <= n_rows or not is_plain:
+            return self
+        views = [view.head(n_rows) for view in self.views]
+        return ReferenceSet(views, self.present[:n_rows], self.means, self.offsets)
+
+    def in_single_precision(self) -> ReferenceSet:
+        """The same set with the mapped rows of feature views in single precision."""
+        return replace(self, views=[view.in_single_precision() for view in self.views])
+
     def impute_distances(self, v: int, distances: np.ndarray) -> np.ndarray:
         """Distances to all rows from those (n x m_v) to the rows that have view v."""
         if self.means[v] is None:
@@ -93,14 +120,21 @@ class ReferenceSet:
 
 
 def make_reference_view(
-    part: MultiViewData, name: str, mapped: dict[str, Any], chosen: np.ndarray
+    part: MultiViewData,
+    name: str,
+    mapped: dict[str, Any],
+    chosen: np.ndarray,
+    n_compared: int,
 ) -> tuple[ReferenceView, np.ndarray]:
-    """View of the reference set, and the distances between the rows that have it."""
+    """View of the reference set, and the distances between rows that have it.
+
+    Only the first ``n_compared`` rows of a feature view are compared with each other.
+    """
     is_present = part.present[:, part.view_names.index(name)]
     rows, kind = np.flatnonzero(is_present), part.kinds[name]
     if name in mapped:
         X = mapped[name][chosen[rows]]
-        D = square_distances(X, X)
+        D = square_distances(X[:n_compared], X[:n_compared])
         scale = distance_scale(D)
         return ReferenceView(name, kind, scale, X, square_norms(X)), D / scale
     if len(rows) == 0:

@@ -1,9 +1,9 @@
 """The tree members: a cross-fitted forest on the columns of all views side by side.
 
-A row that lacks views is routed past the splits on their columns (``_routing``). Where training
-rows lack views there is one forest for each view instead, grown on the rows that have it. The votes
-of the views that a row has are pooled by their logarithms, weighted by the view weights; a view
-that it lacks votes for the class prior.
+A row that lacks views is routed past the splits on their columns (``Forest.predict``). Where
+training rows lack views there is one forest for each view instead, grown on the rows that have it.
+The votes of the views that a row has are pooled by their logarithms, weighted by the view weights;
+a view that it lacks votes for the class prior.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from consilience._default._forest import N_FOLDS, Forest, RunTasks, grow_forest
-from consilience._default._routing import predict_without_columns
-from consilience._default._rows import group_by_pattern
 from consilience._model_types import model_type
 
 __all__ = ["TreeMember", "fit_tree_member", "side_by_side"]
@@ -63,16 +61,19 @@ class TreeMember:
             }
             return pool_votes(votes, present, self.view_weights, self.prior)
         used = views_with_columns(blocks)
-        widths = [blocks[v].shape[1] for v in used]
+        present = present[:, used]
+        if present.all():
+            return self.joint.predict(side_by_side([blocks[v] for v in used]))
+        view_of_column = np.repeat(np.arange(len(used)), [blocks[v].shape[1] for v in used])
+        is_complete, has_some = present.all(axis=1), present.any(axis=1)
         out = np.tile(self.prior, (len(present), 1))
-        for pattern, rows in group_by_pattern(present[:, used]):
-            if not pattern.any():
-                continue
-            X = side_by_side([blocks[v][rows] for v in used])
-            if pattern.all():
-                out[rows] = self.joint.predict(X)
-            else:
-                out[rows] = predict_without_columns(self.joint, X, np.repeat(~pattern, widths))
+        for rows, views in (
+            (is_complete, ()),
+            (has_some & ~is_complete, (present[has_some & ~is_complete], view_of_column)),
+        ):
+            if rows.any():
+                X = side_by_side([blocks[v][np.flatnonzero(rows)] for v in used])
+                out[rows] = self.joint.predict(X, *views)
         return out
 
 

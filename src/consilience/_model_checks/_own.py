@@ -60,33 +60,66 @@ def check_core_tree(tree: Any) -> None:
 
 
 def check_default_forest(forest: Any) -> None:
-    """Check a forest of the default: the trees one after the other in the same arrays."""
-    starts, nodes = forest.starts, forest.nodes
-    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype.kind == "i"
-    require(is_vector and len(starts) > 1, "a forest has no trees")
-    require(starts[0] == 0 and (np.diff(starts) > 0).all(), "the trees of a forest overlap")
-    n_nodes = int(starts[-1])
+    """Check a forest of the default: the inner nodes of its trees, one tree after the other."""
     dtypes = {
-        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "bin": "u1",
-        "missing_left": "u1",
+        "feature": ("u2", "i4"), "threshold": ("f4", "f8"), "left": ("i2", "i4"),
+        "right": ("i2", "i4"), "missing_left": ("u1",), "left_share": ("f4",), "starts": ("i8",),
+        "roots": ("i4",), "leaf_shares": ("f4",),
     }  # fmt: skip
-    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "a forest lacks arrays")
+    arrays = {name: getattr(forest, name) for name in dtypes}
+    for name, allowed in dtypes.items():
+        array = arrays[name]
+        is_table = isinstance(array, np.ndarray) and array.ndim == 1 + (name == "leaf_shares")
+        is_valid = is_table and array.dtype.str[1:] in allowed and array.flags.c_contiguous
+        require(is_valid, f"{name} of a forest must be an array of {' or '.join(allowed)}")
+    is_share = (forest.left_share >= 0) & (forest.left_share <= 1)
+    require(is_share.all(), "left_share must be shares")
+    starts, sizes = forest.starts, np.diff(forest.starts)
+    n_nodes = len(forest.feature)
+    require(len(starts) > 1, "a forest has no trees")
+    is_partition = starts[0] == 0 and (sizes >= 0).all() and starts[-1] == n_nodes
+    require(is_partition, "the trees of a forest overlap")
+    for name in ("threshold", "left", "right", "missing_left", "left_share"):
+        check_length(arrays[name], n_nodes, name)
+    check_length(forest.roots, len(sizes), "roots")
+    require((forest.feature >= 0).all(), "a forest splits on an unknown column")
+    require((forest.missing_left <= 1).all(), "missing_left must be 0 or 1")
+    n_leaves = len(forest.leaf_shares)
+    require((forest.roots <= 0).all(), "a tree must begin with its root")
+    require((sizes[forest.roots == 0] > 0).all(), "a tree has no nodes")
+    # children are numbered within their tree; those below 0 are leaves
+    number = np.arange(n_nodes) - np.repeat(starts[:-1], sizes)
+    for child in (forest.left, forest.right):
+        is_after = (child > number) & (child < np.repeat(sizes, sizes))
+        require((is_after | (child < 0)).all(), "children in a tree must follow their parents")
+    for child in (forest.left, forest.right, forest.roots):
+        require((child >= -n_leaves).all(), "a tree ends in an unknown leaf")
+
+
+def check_boosted_member(member: Any) -> None:
+    """Check boosted trees: all nodes of one tree after the other."""
+    dtypes = {
+        "feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "missing_left": "f4",
+        "value": "f4",
+    }  # fmt: skip
+    nodes, starts = member.nodes, member.starts
+    is_vector = isinstance(starts, np.ndarray) and starts.ndim == 1 and starts.dtype == np.int64
+    require(is_vector and len(starts) > 0 and starts[0] == 0, "boosted trees lack their starts")
+    sizes = np.diff(starts)
+    require((sizes > 0).all(), "boosted trees overlap")
+    require(isinstance(nodes, dict) and set(nodes) == set(dtypes), "boosted trees lack arrays")
     for name, dtype in dtypes.items():
-        check_length(nodes[name], n_nodes, name)
-        require(nodes[name].dtype == np.dtype(dtype), f"{name} of a forest must be {dtype}")
-    check_length(forest.left_shares, n_nodes, "left_shares")
-    is_share = (forest.left_shares >= 0) & (forest.left_shares <= 1)
-    require(is_share.all(), "left_shares must be shares")
-    shares = forest.shares
-    is_table = isinstance(shares, np.ndarray) and shares.ndim == 2 and shares.dtype.kind == "f"
-    require(is_table and len(shares) == n_nodes, "a forest must have class shares of its nodes")
-    # children are numbered within their tree
-    offsets = np.repeat(starts[:-1], np.diff(starts))
+        check_length(nodes[name], int(starts[-1]), name)
+        require(nodes[name].dtype == np.dtype(dtype), f"{name} of boosted trees must be {dtype}")
+    is_base = isinstance(member.base, np.ndarray) and member.base.ndim == 1 and len(member.base)
+    require(is_base and member.base.dtype == np.float64, "boosted trees lack their base scores")
+    require(len(sizes) % len(member.base) == 0, "boosted trees must be complete rounds")
+    is_share = (nodes["missing_left"] >= 0) & (nodes["missing_left"] <= 1)
+    require(is_share.all(), "missing_left must be shares")
+    number = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
     is_split = nodes["feature"] >= 0
-    ends = np.repeat(starts[1:], np.diff(starts))
     for name in ("left", "right"):
-        child = nodes[name].astype(np.int64) + offsets
-        is_after = (child > np.arange(n_nodes)) & (child < ends)
+        is_after = (nodes[name] > number) & (nodes[name] < np.repeat(sizes, sizes))
         require(is_after[is_split].all(), "children in a tree must follow their parents")
 
 
@@ -105,6 +138,7 @@ def check_table_view(view: Any) -> None:
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
+    "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
