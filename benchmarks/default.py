@@ -5,6 +5,8 @@
     python benchmarks/default.py missing     # 30 % of the views hidden by chance
     python benchmarks/default.py hidden      # the same in test rows only, training rows complete
     python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
+    python benchmarks/default.py more        # nine further sets beside five peers, natural shares
+    python benchmarks/default.py growing     # accuracy as rows are added
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py prediction  # its time, that of one row, and the size of the model
     python benchmarks/default.py             # all of them
@@ -32,6 +34,7 @@ from _timing import least
 from msgspec.structs import replace
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import train_test_split
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience.benchmark import load_suite, plan
@@ -41,6 +44,7 @@ from consilience.benchmark.tasks import Condition
 from consilience.benchmark.work import execute, prepare_task_data
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import EarlyFusionClassifier
+from consilience.methods import METHODS
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "default-bench.csv"
 OURS = "Consilience"
@@ -117,7 +121,8 @@ def print_means(scores):
 
 def accuracy_and_log_loss(model, data, target):
     p = model.predict_proba(data)
-    return [accuracy_score(target, model.classes_[p.argmax(axis=1)]), log_loss(target, p)]
+    y_pred = model.classes_[p.argmax(axis=1)]
+    return [accuracy_score(target, y_pred), log_loss(target, p, labels=model.classes_)]
 
 
 def unlabelled(most=500):
@@ -304,6 +309,92 @@ def prediction(sizes=(2000, 20_000), n_new=10_000, repeat=3):
         print(f"model {ours:.0f} MiB, {ours / theirs:.2f} x ET(300) ({theirs:.0f} MiB)", flush=True)
 
 
+# -- further sets ----------------------------------------------------------------------------
+
+MORE = (
+    "acm",
+    "adult",
+    "basicmotions",
+    "landuse21",
+    "ngs",
+    "prokaryotic",
+    "rosmap",
+    "threesources",
+    "webkb203",
+)
+PEERS = ("Early fusion", "Late fusion", "RandomForest", "ExtraTrees", "Early+SVM")
+MAX_TEST_ROWS = 1000
+
+
+def read_more(name):
+    """A set of the mirror's folder ``more``: dense views v0, v1 … or the parts of CSR matrices."""
+    arrays = np.load(MIRROR / "more" / f"{name}.npz")
+    views = {}
+    for key in arrays.files:
+        view = key.split("_")[0]
+        if key == view and view[0] == "v":
+            views[view] = arrays[view]
+        elif key.endswith("_data"):
+            parts = (arrays[f"{view}_{part}"] for part in ("data", "indices", "indptr"))
+            views[view] = sp.csr_array(tuple(parts), shape=tuple(arrays[f"{view}_shape"]))
+    return MultiViewData(views), arrays["y"]
+
+
+def more(sizes=(50, 100, 500), n_splits=5, names=MORE):
+    """Accuracy and log loss with m training rows in the classes' own shares."""
+    if not available():
+        return
+    for m in sizes:
+        print(f"\n| m = {m} | {OURS} | {' | '.join(PEERS)} |\n|---|{'---|' * (len(PEERS) + 1)}")
+        means = []
+        for name in names:
+            data, y = read_more(name)
+            if len(y) < 1.25 * m:
+                continue
+            scores = [
+                [fit_and_score(method, data, y, m, seed) for method in (OURS, *PEERS)]
+                for seed in range(n_splits)
+            ]
+            means.append(np.mean(scores, axis=0))
+            print_scores(name, means[-1])
+        print_scores("mean", np.mean(means, axis=0))
+
+
+def fit_and_score(method, data, y, m, seed):
+    train, test = train_test_split(np.arange(len(y)), train_size=m, stratify=y, random_state=seed)
+    model = METHODS[method].make_estimator(seed).fit(data[train], y[train])
+    test = test[:MAX_TEST_ROWS]
+    if not hasattr(model, "predict_proba"):
+        return model.score(data[test], y[test]), np.nan
+    return accuracy_and_log_loss(model, data[test], y[test])
+
+
+def print_scores(name, scores):
+    cells = (f"{accuracy:.4f} ({loss:.3f})" for accuracy, loss in scores)
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def growing(sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000), n_draws=2):
+    """Accuracy on the same test rows as rows are added."""
+    if not available():
+        return
+    print(f"\n| set | {' | '.join(map(str, sizes))} |\n|---|{'---|' * len(sizes)}")
+    for name in ("adult", "acm", "landuse21"):
+        data, y = read_more(name)
+        cells = []
+        for n in sizes:
+            if n + 600 > len(y):
+                continue
+            scores = []
+            for seed in range(n_draws):
+                order = np.random.RandomState(seed).permutation(len(y))
+                rows, test = order[:n], order[-min(3000, len(y) // 4) :]
+                model = ConsilienceClassifier(random_state=seed).fit(data[rows], y[rows])
+                scores.append(model.score(data[test], y[test]))
+            cells.append(f"{np.mean(scores):.4f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 def quick():
     """The parts that need no real data, in a small size."""
     summary()
@@ -321,6 +412,8 @@ PARTS = {
     "missing": missing,
     "hidden": hidden,
     "unlabelled": unlabelled,
+    "more": more,
+    "growing": growing,
     "speed": speed,
     "prediction": prediction,
 }
