@@ -25,7 +25,7 @@ JITTER = 1e-6  # of the mean diagonal of K_mm, which single precision can resolv
 MAX_ATTEMPTS = 6
 MAX_LEVERAGE = 1.0 - 1e-6
 
-Blocks = Callable[[], Iterable[np.ndarray]]
+KernelBlocks = Callable[[], Iterable[np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class NystromFit:
 
 def nystrom_ridge(
     landmarks: np.ndarray,
-    blocks: Blocks,
+    blocks: KernelBlocks,
     Y: np.ndarray,
     weight: np.ndarray,
     penalty: float,
