@@ -3,10 +3,10 @@
 A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
 the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
 members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
-and weighs them by their predictions for training rows left out (``_combine``). Unlabelled rows take
-part in a second fit (``_pseudo_labels``). A prediction trains nothing: for rows that lack views,
-the kernel member solves one linear system per pattern and the forests are routed past absent
-columns (``_routing``).
+from 1000 rows on boosted trees (``_boosted``), and weighs them by their predictions for training
+rows left out (``_combine``). Unlabelled rows take part in a second fit (``_pseudo_labels``). A
+prediction trains nothing: for rows that lack views, the kernel member solves one linear system per
+pattern, and rows descend the forests past absent columns.
 """
 
 from __future__ import annotations
