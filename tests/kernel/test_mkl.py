@@ -19,8 +19,15 @@ from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.kernel import LaplacianCompletion, MKLClassifier, MVMLClassifier
 from consilience.kernel._mkl_steps import (
+    FINAL_TOL,
+    Machines,
+    alternate,
     curvature,
+    drop_tiny_weights,
+    dual_norm,
+    initial_weights,
     learn_weights,
+    newton_step,
     solve_machines,
     solve_positive,
 )
@@ -108,6 +115,106 @@ def test_curvature_is_the_derivative_of_the_slope():
         np.testing.assert_allclose(
             (here.squares - moved.squares) / (2 * step), H[v], rtol=1e-3, atol=1e-3
         )
+
+
+def machines(mu, primal=1.0, dual=1.0, bound=0.0, squares=None):
+    mu = np.asarray(mu, dtype=float)
+    squares = np.ones(len(mu)) if squares is None else np.asarray(squares, dtype=float)
+    nothing = np.empty(0)
+    return Machines(mu, nothing, nothing, squares, primal, dual, bound, nothing, [])
+
+
+def test_gap_is_relative_and_never_negative():
+    assert machines([1.0], primal=4.0, bound=3.0).gap == 0.25
+    assert machines([1.0], primal=4.0, bound=5.0).gap == 0.0
+    assert machines([1.0], primal=0.0, bound=0.0).gap == 0.0
+
+
+@pytest.mark.parametrize(("p", "weight"), [(1, 0.25), (2, 0.5), (None, 0.25)])
+def test_initial_weights(p, weight):
+    np.testing.assert_allclose(initial_weights(4, p), np.full(4, weight))
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 4])
+def test_alternation_and_dual_norm(p):
+    q = np.array([4.0, 1.0, 0.0])
+    conjugate = np.inf if p == 1 else p / (p - 1)
+    assert dual_norm(q, p) == pytest.approx(np.linalg.norm(q, conjugate))
+    assert dual_norm(np.zeros(3), p) == 0
+    mu = alternate(machines([0.5, 0.25, 0.25], squares=q), p)
+    assert np.linalg.norm(mu, p) == pytest.approx(1)
+    np.testing.assert_allclose(mu / mu[0], np.array([1.0, 0.25, 0.0]) ** (2 / (p + 1)))
+    still = machines([0.5, 0.5], squares=[0.0, 0.0])
+    assert alternate(still, p) is still.mu
+
+
+def test_newton_step_halves_until_the_objective_is_lower():
+    current, target, seen = machines([0.5, 0.5], primal=2.0, dual=2.0), np.array([1.0, 0.0]), []
+
+    def solve(mu, tol, duals, lower_at=0.125):
+        seen.append((mu[0] - 0.5, tol))
+        # exactly solved, so that the value is known at once
+        value = 1.0 if mu[0] - 0.5 <= lower_at * 0.5 else 3.0
+        return machines(mu, primal=value, dual=value)
+
+    found = newton_step(current, target, solve, 1e-3)
+    assert seen == [(0.5, 1e-3), (0.25, 1e-3), (0.125, 1e-3), (0.0625, 1e-3)]
+    assert found.primal == 1.0
+    seen.clear()
+    assert newton_step(current, target, lambda *args: solve(*args, lower_at=0), 1e-3) is None
+    assert len(seen) == 12
+
+
+def test_newton_step_asks_for_a_sufficient_decrease():
+    current = machines([0.5, 0.5], primal=2.0, dual=2.0, squares=[4.0, 0.0])
+    target = np.array([1.0, 0.0])  # the slope is −1
+    for decrease, is_enough in ((1.01e-4, True), (0.99e-4, False)):
+        solve = lambda mu, *_, value=2.0 - decrease: machines(mu, value, value)  # noqa: E731
+        step = newton_step(current, target, solve, 1e-3, max_halvings=1)
+        assert (step is not None) == is_enough
+
+
+def test_newton_step_solves_more_precisely_while_the_decrease_is_open():
+    current, tols = machines([0.5, 0.5], primal=2.0, dual=2.0), []
+
+    def solve(mu, tol, duals):
+        tols.append(tol)
+        return machines(mu, primal=3.0, dual=1.0)
+
+    assert (
+        newton_step(current, np.array([1.0, 0.0]), solve, 300 * FINAL_TOL, max_halvings=1) is None
+    )
+    np.testing.assert_allclose(tols, FINAL_TOL * np.array([300, 30, 3, 0.3]))
+
+
+def test_newton_step_that_halves_the_gap_is_taken():
+    # the machines leave 0.5 open, which hides a decrease if the gap is halved
+    current = machines([0.5, 0.5], primal=2.0, dual=1.5, bound=1.0)
+    for primal, bound, is_taken in ((2.5, 1.9, True), (2.6, 2.2, False), (2.5, 1.8, False)):
+        trial = lambda mu, *_, p=primal, b=bound: machines(mu, p, p, b)  # noqa: E731
+        step = newton_step(current, np.array([1.0, 0.0]), trial, 1e-3, max_halvings=1)
+        assert (step is not None) == is_taken
+
+
+def test_tiny_weights_are_dropped_if_the_gap_allows():
+    current = machines([0.9, 0.1, 1e-5], bound=1.0)
+    solved = drop_tiny_weights(current, 1e-6, lambda mu, *_: machines(mu, bound=1.0), 1e-3)
+    np.testing.assert_allclose(solved.mu, [0.9, 0.1, 0.0])
+    assert drop_tiny_weights(current, 1e-6, lambda mu, *_: machines(mu, bound=0.9), 1e-3) is current
+    assert drop_tiny_weights(current, 1e-12, None, 1e-3) is current
+
+
+def test_tolerance_of_the_first_machines(monkeypatch):
+    tols = []
+
+    def solve(Ks, mu, signs, bounds, p, tol, duals):
+        tols.append(tol)
+        return machines(mu, bound=1.0)
+
+    monkeypatch.setattr("consilience.kernel._mkl_steps.solve_machines", solve)
+    for tol in (1e-6, 1e-2):
+        learn_weights([np.eye(2)], np.ones((1, 2)), np.ones(2), 2, tol=tol)
+    np.testing.assert_allclose(tols, [1e-4, 1e-3])
 
 
 def problem(**settings):

@@ -116,6 +116,15 @@ def test_equal_rho_is_mvmed():
     )
 
 
+@pytest.mark.parametrize("form", ["exact", "two-step"])
+def test_rho_of_two_views_is_the_weight_of_the_first(form):
+    data, y = problem(n_views=2)
+    one, both = (AMVMEDClassifier(rho=rho, form=form).fit(data, y) for rho in (0.3, [0.3, 0.7]))
+    np.testing.assert_array_equal(one.decision_function(data), both.decision_function(data))
+    other = AMVMEDClassifier(rho=0.7, form=form).fit(data, y)
+    assert np.abs(one.decision_function(data) - other.decision_function(data)).max() > 1e-3
+
+
 def test_more_columns_than_rows():
     rng = np.random.RandomState(0)
     y = np.arange(40) % 2
@@ -320,6 +329,8 @@ def test_warning_with_advice():
         (AMVMEDClassifier(rho=[1.5, -0.5, 0]), "'rho' parameter of AMVMEDClassifier must be"),
         (AMVMEDClassifier(rho=0.5), "rho must be 3 positive weights with sum 1"),
         (AMVMEDClassifier(rho=[0.5, 0.5, 0.5]), "rho must be 3 positive weights with sum 1"),
+        (AMVMEDClassifier(rho=[0.5, 0.5]), "rho must be 3 positive weights with sum 1"),
+        (AMVMEDClassifier(rho=[0.25] * 4), "rho must be 3 positive weights with sum 1"),
         (SVM2KClassifier(-1), r"'C' parameter .* must be a float in the range \[1e-100, "),
         (SVM2KClassifier({"view0": 1.0}), "C must have one entry for each of the views"),
         (SVM2KClassifier(D=0), "'D' parameter"),

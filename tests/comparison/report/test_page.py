@@ -44,6 +44,31 @@ def test_calibration_bins_hold_enough(seed):
     np.testing.assert_allclose(result.error, gap / n)
 
 
+def test_calibration_bins_are_tenths_of_twenty_samples():
+    # 19 samples are merged with the next bin; a confidence of 1 is in the last tenth
+    sizes = {0.55: 20, 0.65: 19, 0.75: 1, 0.85: 19, 0.95: 1, 1.0: 19}
+    confidence = np.repeat(list(sizes), list(sizes.values()))
+    right = np.arange(len(confidence)) % 2 == 0
+    result = calibration([predictions(confidence, right)])
+    assert result.samples.tolist() == [20, 20, 39]
+    means = [0.55, (19 * 0.65 + 0.75) / 20, (19 * 0.85 + 0.95 + 19) / 39]
+    np.testing.assert_allclose(result.confidence, means, rtol=1e-6)
+    # without the last sample, its bin would have 19: it stays with the one before
+    assert calibration([predictions(confidence[:59], right[:59])]).samples.tolist() == [20, 39]
+    full = calibration([predictions(np.array([0.95, 1.0]).repeat([21, 20]), np.ones(41, bool))])
+    assert full.samples.tolist() == [41]
+    assert full.error == pytest.approx(21 * 0.05 / 41)
+
+
+def test_calibration_needs_probabilities():
+    fold = predictions(np.full(30, 0.9), np.ones(30, bool))
+    margins = Predictions.from_labels(
+        np.arange(2), np.arange(2), np.arange(2), np.eye(2), "margin", np.arange(2)
+    )
+    assert calibration([]) is None
+    assert calibration([fold, margins]) is None
+
+
 def test_interval_is_wider_than_that_of_independent_scores():
     scores = np.random.default_rng(0).normal(0.8, 0.02, size=10)
     low, high = corrected_interval(scores, 0.2)
