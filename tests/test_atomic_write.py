@@ -56,6 +56,17 @@ def test_only_regular_files_are_replaced(tmp_path, kind, linked, write):
     assert len(list(tmp_path.iterdir())) == 1 + linked
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize(("umask", "mode"), [(0o000, 0o666), (0o022, 0o644)])
+def test_permissions_are_those_of_any_new_file(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "file", "content")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tmp_path / "file").st_mode) == mode
+
+
 def test_a_link_remains_and_its_target_is_replaced(tmp_path):
     (tmp_path / "folder").mkdir()
     target, link = tmp_path / "folder" / "target", tmp_path / "link"
