@@ -11,7 +11,13 @@ from sklearn.svm import SVC
 
 from consilience._solvers.kernel_rows import BATCH_ROWS, CachedRows, FullRows
 from consilience._solvers.kernels import KernelAgainst
-from consilience._solvers.smo import directions, solve_coupled, solve_hinge, solve_pair
+from consilience._solvers.smo import (
+    _CoupledDual,
+    directions,
+    solve_coupled,
+    solve_hinge,
+    solve_pair,
+)
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
 from reference import margin as reference
@@ -78,6 +84,32 @@ def assert_optimal(solution, lam, Ks, y, upper, own, shared, c=0.0):
     assert max(gaps) == pytest.approx(solution.residual, abs=1e-8 * scale)
     assert solution.converged == (solution.residual <= TIGHT["tol"])
     return lacks
+
+
+@pytest.mark.parametrize("c", [0.0, 3.0])
+def test_value_slope_and_curvature_of_an_iterate(c):
+    rng = np.random.default_rng(0)
+    n, step, direction = 12, 1e-6, np.eye(12)[3]
+    y, own, shared = np.where(np.arange(n) % 2, 1.0, -1.0), 1 + rng.random(n), rng.random(n)
+    Ks = [rbf_kernel(rng.normal(size=(n, 2))) for _ in range(2)]
+    lam, linear = 0.1 + rng.random((2, n)), rng.uniform(0.5, 1.5, size=(2, n))
+
+    def iterate(lam):
+        rows = [FullRows(K) for K in Ks]
+        return _CoupledDual(rows, y, np.full((2, n), np.inf), own, shared, c, linear, lam)
+
+    here, there = iterate(lam), iterate(lam + step * np.array([direction, 0 * direction]))
+    expected = reference.dual_coupled_value(lam, Ks, y, own, shared, c, linear)
+    assert here.value() == pytest.approx(expected, rel=1e-12)
+    assert (there.value() - here.value()) / step == pytest.approx(y[3] * here.F[0, 3], abs=1e-4)
+    single, joint = here.curvatures()
+    change = (here.margins() - there.margins())[:, 3] / step
+    np.testing.assert_allclose(change, [single[3] + joint[3], joint[3]], rtol=1e-4)
+    if c > 0:  # a tenth of the room is left
+        room = c * own - lam.sum(axis=0)
+        assert here.largest_log_step(9 * room[3] * direction) == pytest.approx(0.1)
+        assert here.largest_log_step(-9 * room[3] * direction) == 1
+    assert here.largest_log_step(0.1 * direction) == 1
 
 
 @settings(max_examples=MANY)
