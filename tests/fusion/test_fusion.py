@@ -26,6 +26,7 @@ from consilience.fusion import (
     StackingFusionClassifier,
 )
 from consilience.fusion._late import average_present
+from consilience.fusion._out_of_fold import _row_indices
 
 PER_VIEW = [LateFusionClassifier, BestViewClassifier, StackingFusionClassifier]
 
@@ -362,3 +363,15 @@ def test_huge_and_tiny_values(kind):
     data, y = problem(n_views=2)
     X = {"a": data["view0"] * 1e150, "b": data["view1"] * 1e-150}
     assert kind().fit(X, y).score(X, y) > 0.6
+
+
+def test_row_numbers_of_splits():
+    assert _row_indices([0, -1, -4, 3], 4).tolist() == [0, 3, 0, 3]
+    assert _row_indices([True, False, False, True], 4).tolist() == [0, 3]
+    assert _row_indices(np.array([], dtype=int), 4).size == 0
+    for row in (4, -5):
+        with pytest.raises(ValueError, match=f"cv has row {row}, but there are 4 rows"):
+            _row_indices([0, row], 4)
+    for rows in ([0.5, 1.0], [[0, 1]]):
+        with pytest.raises(ValueError, match="cv must consist of arrays of row numbers"):
+            _row_indices(rows, 4)

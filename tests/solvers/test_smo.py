@@ -112,6 +112,24 @@ def test_value_slope_and_curvature_of_an_iterate(c):
     assert here.largest_log_step(0.1 * direction) == 1
 
 
+@pytest.mark.parametrize("c", [0.0, 3.0])
+def test_polish_reaches_the_best_point_of_a_face(c):
+    rng = np.random.default_rng(1)
+    y, upper = np.where(np.arange(12) % 2, 1.0, -1.0), np.full((2, 12), np.inf)
+    rows = [FullRows(rbf_kernel(rng.normal(size=(12, 2)) + y[:, None])) for _ in range(2)]
+    settings = {"own": 1.0, "shared": 0.0 if c else 0.5, "c": c}
+    best = solve_coupled(rows, y, upper, **settings, **TIGHT).dual
+    first, second = np.flatnonzero(best[0] > 0.05)[:2]
+    start = best.copy()
+    start[0, first] += 0.01
+    start[0, second] -= 0.01 * y[first] * y[second]
+    problem = _CoupledDual(rows, y, upper, *settings.values(), 1.0, start)
+    assert problem.gap() > 1e-4
+    problem.polish()
+    assert problem.gap() < 1e-8
+    np.testing.assert_allclose(problem.lam, best, atol=1e-6)
+
+
 @settings(max_examples=MANY)
 @given(problems(1), GAMMAS, st.integers(-4, 6))
 def test_hinge(problem, gamma, power):

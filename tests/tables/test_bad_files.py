@@ -62,7 +62,7 @@ BAD = {
     "ragged": ({"a.csv": A + "5,1\n"}, ["a.csv", "--target", "y"], "Expected 3 columns, got 2"),
     "huge header": ({"a.csv": "x" * 200_000 + ",y\n1,2\n"}, ["a.csv", "--target", "y"], "field larger than field limit"),
     "mixed types": ({"a.csv": A + "5,much,a\n"}, ["a.csv", "--target", "y"], "column 'x' contains numbers, but 'much' in row 5"),
-    "infinite": ({"a.csv": A + "5,inf,a\n"}, ["a.csv", "--target", "y"], "column 'x' is infinite in row 5"),
+    "infinite": ({"a.csv": A + "5,inf,a\n6,-inf,b\n"}, ["a.csv", "--target", "y"], "column 'x' is infinite in row 5"),
     "not UTF-8": ({"a.csv": A.encode() + b"5,1,\xff\xfe\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
     "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
     "nothing but the target": ({"a.csv": "y\na\nb\n"}, ["a.csv", "--target", "y"], "no file has a column besides"),

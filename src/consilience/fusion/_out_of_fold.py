@@ -61,8 +61,9 @@ def _row_indices(rows: np.ndarray, n: int) -> np.ndarray:
         raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
     if rows.dtype == bool and len(rows) == n:
         return np.flatnonzero(rows)
-    if rows.size and (rows.max() >= n or rows.min() < -n):
-        raise ValueError(f"cv has row {rows.max()}, but there are {n} rows")
+    outside = rows[(rows >= n) | (rows < -n)]
+    if outside.size:
+        raise ValueError(f"cv has row {outside[0]}, but there are {n} rows")
     return rows % n
 
 
