@@ -14,7 +14,7 @@ from consilience._folds import (
     group_holdout,
     split_rows,
 )
-from consilience._near_copies import find_near_copies, warn_of_near_copies
+from consilience._near_copies import _continuous_columns, find_near_copies, warn_of_near_copies
 
 
 def random_groups(seed, n_groups=12, n_classes=3):
@@ -127,3 +127,12 @@ def test_near_copies_give_a_warning_that_names_rows():
     with pytest.warns(UserWarning, match=r"200 rows of view 'rna' .* rows s0 and s\d, "):
         warn_of_near_copies(data)
     warn_of_near_copies(data.with_groups(np.arange(40).repeat(5)))
+
+
+def test_only_complete_columns_of_distinct_values_are_compared():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    X[7, 1] = np.nan
+    X[:, 2] = X[:, 2] > 0
+    Z = _continuous_columns(X)
+    np.testing.assert_allclose(Z, (X - X.mean(axis=0))[:, [0, 3]] / X.std(axis=0)[[0, 3]])

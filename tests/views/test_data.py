@@ -10,6 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from consilience import MultiViewData
 from consilience.fusion import EarlyFusionClassifier
+from consilience.views._storage import missing_rows
 
 N = 6
 DENSE = np.arange(N * 3, dtype=np.float32).reshape(N, 3)
@@ -252,3 +253,20 @@ def test_long_indices_become_short(kind):
     np.testing.assert_array_equal(data["a"].toarray(), np.eye(4))
     assert X.indices.dtype == np.int64
     EarlyFusionClassifier(ExtraTreesClassifier(3)).fit(data, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("null", [None, np.nan])
+def test_rows_without_any_value_are_missing(null):
+    cells = [[null, null], [null, "a"], ["b", null], ["c", "d"]]
+    expected = [True, False, False, False]
+    assert missing_rows(np.array(cells, dtype=object)).tolist() == expected
+    assert missing_rows(pd.DataFrame(cells)).tolist() == expected
+
+
+def test_rows_of_numbers_without_any_value_are_missing():
+    X = np.array([[np.nan, np.nan], [np.nan, 1.0], [2.0, np.nan], [0.0, 0.0]])
+    expected = [True, False, False, False]
+    assert missing_rows(X).tolist() == expected
+    assert missing_rows(sp.csr_array(X)).tolist() == expected
+    assert missing_rows(np.stack([X, X], axis=2)).tolist() == expected
+    assert missing_rows(X[:, :0]).tolist() == [False] * 4
