@@ -14,6 +14,7 @@ from consilience._solvers.kernels import KernelAgainst
 from consilience._solvers.smo import (
     _CoupledDual,
     directions,
+    pair_biases,
     solve_coupled,
     solve_hinge,
     solve_pair,
@@ -240,6 +241,22 @@ def test_pair(problem, gamma, cost, D, epsilon):
         ours, theirs = Ks[v] @ solution.dual[v], Ks[v] @ g[v]
         np.testing.assert_allclose(ours[is_present], theirs[is_present], atol=1e-4 * (1 + cost))
     assert solution.residual < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("beta", "second_F", "expected"),
+    [
+        ([0.0, 1.0], 3.5, 1 + (1.5 + 2.0) / 2),  # at D, β bounds the difference above
+        ([0.0, -1.0], 2.2, 1 + (1.7 + 2.5) / 2),  # at −D, below
+        ([0.5, 0.0], 9.0, 1 + 1.5),  # a free β sets it
+    ],
+)
+def test_difference_of_biases(beta, second_F, expected):
+    # the first view's samples are free, the second view has none of its own
+    F, y = np.array([[1.0, 1.0], [3.0, second_F]]), np.array([1.0, -1.0])
+    a, C = np.array([[0.5, 0.5], [0.0, 0.0]]), np.array([[1.0, 1.0], [0.0, 0.0]])
+    biases = pair_biases(F, y, a, C, np.array(beta), np.ones(2), 0.5)
+    np.testing.assert_allclose(biases, [1.0, expected])
 
 
 def blobs(n, d=6, seed=0):
