@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from consilience import MultiViewData
+from consilience._compat import Progress
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import (
@@ -375,3 +376,30 @@ def test_row_numbers_of_splits():
     for rows in ([0.5, 1.0], [[0, 1]]):
         with pytest.raises(ValueError, match="cv must consist of arrays of row numbers"):
             _row_indices(rows, 4)
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [
+        ("_late", LateFusionClassifier()),
+        ("_best_view", BestViewClassifier(cv=2)),
+        ("_stacking", StackingFusionClassifier(cv=2)),
+    ],
+)
+def test_progress_announces_the_number_of_its_tasks(monkeypatch, module, model):
+    announced, done = [], []
+
+    class Counting(Progress):
+        def __init__(self, estimator, n_tasks):
+            announced.append(n_tasks)
+            super().__init__(estimator, n_tasks)
+
+        def map(self, function, items, name):
+            results = super().map(function, items, name)
+            done.extend(results)
+            return results
+
+    monkeypatch.setattr(f"consilience.fusion.{module}.Progress", Counting)
+    data, y = make_multiview_classification(60, random_state=0)
+    model.fit(data, y)
+    assert announced == [len(done)]
