@@ -55,6 +55,8 @@ def test_calibration_bins_are_tenths_of_twenty_samples():
     np.testing.assert_allclose(result.confidence, means, rtol=1e-6)
     # without the last sample, its bin would have 19: it stays with the one before
     assert calibration([predictions(confidence[:59], right[:59])]).samples.tolist() == [20, 39]
+    apart = calibration([predictions(np.repeat([0.85, 0.95], 20), np.ones(40, bool))])
+    assert apart.samples.tolist() == [20, 20]
     full = calibration([predictions(np.array([0.95, 1.0]).repeat([21, 20]), np.ones(41, bool))])
     assert full.samples.tolist() == [41]
     assert full.error == pytest.approx(21 * 0.05 / 41)
