@@ -85,7 +85,16 @@ ALLOWED = {
     "_baselines": ["_estimators", "_method", "views", *FAMILIES],
     "methods": ["_base", "_estimators", "_method", "views", *FAMILIES],
     "benchmark": ["_estimators", "datasets", "inspection", "methods", "tables", "views"],
-    "comparison": ["_targets", "benchmark", "datasets", "io", "methods", "tables", "views"],
+    "comparison": [
+        "_targets",
+        "_warnings",
+        "benchmark",
+        "datasets",
+        "io",
+        "methods",
+        "tables",
+        "views",
+    ],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
     "_binned_tree": ["_core", "_parameters", "_targets", "views"],
     # the other subpackages are named for type checkers only: test_import_is_light

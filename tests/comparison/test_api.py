@@ -108,7 +108,8 @@ def test_dataframes(library):
         "blood": make({"hb": VIEWS["blood"][:, 0], "crp": VIEWS["blood"][:, 1]}),
     }
     methods = ["Consilience", "Late fusion", "SMVMED"]
-    result = compare(data, Y, methods=methods, cv=2, repeats=1, metric="accuracy")
+    with pytest.warns(UserWarning, match="'site' of view 'record' is a copy of the target"):
+        result = compare(data, Y, methods=methods, cv=2, repeats=1, metric="accuracy")
     assert isinstance(result.ranking, kind)
     assert isinstance(result.scores, kind)
     assert result.failures_ == []

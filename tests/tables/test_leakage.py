@@ -1,6 +1,7 @@
 """Hints at columns that contain the target."""
 
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from consilience import MultiViewData
+from consilience.comparison.inputs import read_files, read_views
+from consilience.tables import FileArgument
 from consilience.tables._leakage import leakage_notes
 
 N = 200
@@ -57,6 +60,30 @@ def test_a_column_that_names_patients(kind):
     assert leakage_notes(data, labels()) == []
     counts = np.random.default_rng(5).poisson(20 + 10 * y)
     assert leakage_notes(MultiViewData({"a": frame(count=counts)}), y) == []
+
+
+def test_patients_in_a_column_of_no_view(tmp_path):
+    number = np.repeat(np.arange(40), 5)
+    y = np.random.default_rng(4).integers(0, 2, 40)[number]
+    path = tmp_path / "visits.csv"
+    frame(patient=[f"P{i:02d}" for i in number], label=y).to_csv(path, index=False)
+    options = {"target": "label", "views": "ab=a:b,cd=c:e"}
+    notes = read_files([FileArgument(path, None)], **options).summary.notes
+    assert any("column 'patient' has one class for each of its values" in note for note in notes)
+    assert any("--groups patient" in note for note in notes)
+    grouped = read_files([FileArgument(path, None)], groups="patient", **options).summary.notes
+    assert not any("one class for each" in note for note in grouped)
+
+
+def test_compare_warns_of_leaks():
+    number = np.repeat(np.arange(40), 5)
+    y = np.random.default_rng(4).integers(0, 2, 40)[number]
+    views = {"a": frame(patient=number), "b": frame(1)}
+    with pytest.warns(UserWarning, match="'patient' of view 'a' has one class for each"):
+        read_views(views, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_views(views, y, groups=number)
 
 
 def test_useful_columns_are_no_leaks():

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
+from consilience._warnings import warn_user
 from consilience.benchmark.problems import Problem
 from consilience.comparison.record import (
     ColumnGroup,
@@ -26,7 +27,7 @@ from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
 from consilience.tables._frames import frame_roles, select_frame_features
 from consilience.tables._identity import left_out_note
-from consilience.tables._leakage import leakage_notes
+from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._index import check_aligned
@@ -70,7 +71,14 @@ def read_views(
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
-    return _from_problem("data", problem, roles, [*notes, *leakage_notes(data, target)])
+    leaks = leakage_notes(_with_groups(data, groups), target)
+    for leak in filter(is_grave, leaks):
+        warn_user(leak)
+    return _from_problem("data", problem, roles, [*notes, *leaks])
+
+
+def _with_groups(data: MultiViewData, groups: np.ndarray | None) -> MultiViewData:
+    return data if groups is None else data.with_groups(groups)
 
 
 def _check_views(data: MultiViewData) -> None:
@@ -99,7 +107,10 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
         views=joined.views,
-        notes=[*joined.notes, *leakage_notes(joined.data, joined.target, names)],
+        notes=[
+            *joined.notes,
+            *leakage_notes(_with_groups(joined.data, joined.groups), joined.target, names),
+        ],
         roles=joined.roles,
     )
     return ComparisonInput(

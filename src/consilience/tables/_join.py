@@ -17,6 +17,7 @@ from consilience.tables._identity import (
     select_features,
 )
 from consilience.tables._labels import convert_labels, merge_column
+from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows
 from consilience.tables._roles import ColumnRole
 from consilience.tables._table import Table, TableError, text_column
@@ -125,6 +126,8 @@ def join_tables(
     table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
     note = left_out_note(roles)
     notes += [] if note is None else [note]
+    if groups is None:
+        notes += _group_notes(tables, rows, others, kept, y)
     return JoinedTables(
         data,
         y,
@@ -133,6 +136,28 @@ def join_tables(
         notes,
         _with_categories(roles, table_views) + others,
     )
+
+
+def _group_notes(
+    tables: Mapping[str, Table],
+    rows: Mapping[str, np.ndarray],
+    others: Sequence[ColumnRole],
+    kept: np.ndarray,
+    y: np.ndarray,
+) -> list[str]:
+    """Name columns of no view that look like ids of patients or the like."""
+    notes = []
+    for role in others:
+        if role.role != "left out":
+            continue
+        cells = text_column(tables[role.view], role.column)
+        own = rows[role.view][kept]
+        if names_groups([cells[row] if row >= 0 else None for row in own], y):
+            notes.append(
+                f"column {role.column!r} has one class for each of its values; if it identifies "
+                f"patients or the like, keep their rows together with --groups {role.column}"
+            )
+    return notes
 
 
 def _sort_by_key(

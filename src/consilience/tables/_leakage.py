@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["leakage_notes"]
+__all__ = ["is_grave", "leakage_notes", "names_groups"]
 
 MAX_COLUMNS = 5000  # columns inspected in each view
 MAX_ROWS = 5000
@@ -30,6 +30,12 @@ MIN_SCORE = 0.99  # balanced accuracy of a column that tells the classes apart
 MIN_GROUPS = 10  # repeated values of a column that may name groups
 MIN_PURE_SHARE = 0.95  # of these values, with rows of one class only
 MIN_PURE_EXCESS = 5  # such values above what chance would give
+
+COPY = "is a copy of the target: each value means one class"
+GROUPS = (
+    "has one class for each of its values; if it identifies patients or the like, use it as "
+    "groups, not as a feature"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +87,17 @@ def leakage_notes(
     varying = {column.view for column in columns}
     constant = [n for n in data.view_names if _is_inspected(data, n) and n not in varying]
     return [
-        *_name_columns(copies, "is a copy of the target: each value means one class"),
+        *_name_columns(copies, COPY),
         *_name_columns(telling, "alone tells the classes apart; is it known before the label?"),
-        *_name_columns(
-            groups,
-            "has one class for each of its values; if it identifies patients or the like, use it "
-            "as groups, not as a feature",
-        ),
+        *_name_columns(groups, GROUPS),
         *_name_duplicates(columns),
         *(f"view {name!r} is constant and contains no information" for name in constant),
     ]
+
+
+def is_grave(note: str) -> bool:
+    """Whether scores are false for certain if the note is right."""
+    return note.endswith((COPY, GROUPS))
 
 
 def _name_columns(columns: list[_Column], text: str) -> list[str]:
@@ -126,6 +133,12 @@ def _group_columns(
 ) -> list[_Column]:
     """Columns whose values repeat within one class only, as ids of patients do."""
     return [column for column in columns if column not in named and _names_groups(column, labels)]
+
+
+def names_groups(cells: Sequence[str | None], y: np.ndarray) -> bool:
+    """Whether the cells of a column repeat within one class only, as ids of patients do."""
+    labels = np.unique(y, return_inverse=True)[1]
+    return _names_groups(_Column("", "", _number_cells(cells)), labels)
 
 
 def _names_groups(column: _Column, labels: np.ndarray) -> bool:
@@ -175,10 +188,13 @@ def _column(view: Any, j: int) -> tuple[str, np.ndarray]:
     numbers = storage.column_to_numeric(column, column.dtype)
     if numbers is not None:
         return str(column.name), np.asarray(numbers, dtype=np.float64)
-    cells = column.to_list()
+    return str(column.name), _number_cells(column.to_list())
+
+
+def _number_cells(cells: Sequence[Any]) -> np.ndarray:
+    """Numbers of the different cells as floats, NaN where they are empty."""
     code_of = {cell: k for k, cell in enumerate(dict.fromkeys(cells)) if cell is not None}
-    codes = np.array([code_of.get(cell, np.nan) for cell in cells], dtype=np.float64)
-    return str(column.name), codes
+    return np.array([code_of.get(cell, np.nan) for cell in cells], dtype=np.float64)
 
 
 def _is_copy(column: _Column, labels: np.ndarray) -> bool:
