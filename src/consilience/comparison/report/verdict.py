@@ -65,8 +65,8 @@ def _chance_sentence(run: Run, methods: list[RankingRow], chance: RankingRow | N
         return f"{methods[0].method} is significantly better than {level}."
     if len(better) == len(methods):
         return f"All {len(methods)} methods are significantly better than {level}."
-    verb = "method is" if len(better) == 1 else "methods are"
-    return f"{len(better)} of {len(methods)} {verb} significantly better than {level}."
+    verb = "is" if len(better) == 1 else "are"
+    return f"{len(better)} of {len(methods)} methods {verb} significantly better than {level}."
 
 
 def _best_sentences(run: Run, methods: list[RankingRow]) -> list[str]:
