@@ -8,7 +8,7 @@ __all__ = ["ConsilienceClassifier"]
 METHODS = (
     Method(
         "Consilience",
-        "the default: regressions, forests and boosting on all views, weighted by left-out log loss",
+        "the default: regressions, forests and boosting on all views, pooled by left-out log loss",
         "consilience",
         lambda random_state: ConsilienceClassifier(random_state=random_state),
         preparation="none",
