@@ -274,6 +274,24 @@ def test_linear_member(width, convert, grouped):
             np.testing.assert_allclose(left_out[row], others[row], atol=1e-8)
 
 
+def test_linear_member_leaves_groups_out_of_many_rows(monkeypatch):
+    """Rows beyond those that are fitted are predicted without the rows of their fold, too."""
+    rng = np.random.RandomState(0)
+    folds = np.arange(40) % 4
+    X, targets = rng.randn(40, 60), rng.randn(40, 2)
+    monkeypatch.setattr(_linear, "MAX_KERNEL_ROWS", 24)
+    monkeypatch.setattr(_linear, "PENALTIES", np.array([1.0]))
+    for convert in (np.asarray, sp.csr_array):
+        left_out = _linear.fit_view(convert(X), targets, np.ones(40), folds)[2]
+        centred = X - X.mean(axis=0)
+        scale = (centred**2).sum() / 40
+        for row in (25, 38):
+            kept = np.flatnonzero(folds[:24] != folds[row])
+            Z = np.column_stack([centred / np.sqrt(scale), np.ones(40)])
+            beta = np.linalg.solve(Z[kept].T @ Z[kept] + np.eye(61), Z[kept].T @ targets[kept])
+            np.testing.assert_allclose(left_out[row], Z[row] @ beta, atol=1e-8)
+
+
 def test_linear_member_without_columns_or_variation():
     data = MultiViewData({"a": np.ones((10, 2))})
     args = np.arange(10) % 2, np.ones(10), np.array([0.5, 0.5]), np.ones(1)

@@ -165,7 +165,21 @@ def _fit_rows(
     coef = np.vstack([coef / scale, fit.coef.sum(axis=0)])
     if X.shape[0] <= MAX_KERNEL_ROWS:
         return coef, fit.left_out
-    others = np.asarray(X[MAX_KERNEL_ROWS:] @ coef[:-1]) + (coef[-1] - mean @ coef[:-1])
+    rest = X[MAX_KERNEL_ROWS:]
+    others = np.asarray(rest @ coef[:-1]) + (coef[-1] - mean @ coef[:-1])
+    if folds is not None:
+        # the rest of a group must not be predicted by rows of that group
+        shift = np.asarray(X[used] @ mean) - mean @ mean
+        for fold in np.unique(folds[MAX_KERNEL_ROWS:]):
+            kept = np.flatnonzero(folds[used] != fold)
+            own = np.flatnonzero(folds[MAX_KERNEL_ROWS:] == fold)
+            alpha = exact_ridge(
+                K[np.ix_(kept, kept)], targets[kept], weight[kept], fit.penalty
+            ).coef
+            products = rest[own] @ X[kept].T
+            products = products.toarray() if sp.issparse(products) else products
+            gram = products - np.asarray(rest[own] @ mean)[:, None] - shift[kept]
+            others[own] = (gram / scale + 1.0) @ alpha
     return coef, np.vstack([fit.left_out, others])
 
 
