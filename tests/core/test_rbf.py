@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience._core import rbf_epilogue
+from consilience._core import combined_rbf, rbf_epilogue
+from reference.rbf import combined_rbf as combined_reference
 from reference.rbf import rbf_epilogue as reference
 
 DTYPES = [np.float32, np.float64]
@@ -88,3 +89,40 @@ def test_invalid_input_raises():
     products.flags.writeable = False
     with pytest.raises(TypeError):
         rbf_epilogue(products, x, z, 1.0)
+
+
+def combined_parts(n_views, n, m, seed):
+    pieces = [parts(n, m, 3 + v, np.float32, seed + v) for v in range(n_views)]
+    rng = np.random.RandomState(seed)
+    weights = rng.dirichlet(np.ones(n_views)).astype(np.float32)
+    factors = rng.uniform(0.05, 1, n_views).astype(np.float32)
+    return (*(np.stack(each) for each in zip(*pieces, strict=True)), factors, weights)
+
+
+@given(
+    n_views=st.integers(1, 4),
+    n=st.integers(0, 20),
+    m=st.integers(0, 40),
+    width=st.floats(0, 4),
+    seed=st.integers(0, 10_000),
+)
+def test_combined_kernel_equals_the_reference(n_views, n, m, width, seed):
+    arrays = combined_parts(n_views, n, m, seed)
+    out = np.full((n, m), np.nan, dtype=np.float32)
+    combined_rbf(*arrays, width, out)
+    np.testing.assert_allclose(out, combined_reference(*arrays, width), rtol=1e-4, atol=1e-5)
+
+
+def test_combined_kernel_checks_its_arrays():
+    products, x, z, factors, weights = combined_parts(2, 3, 4, 0)
+    out = np.empty((3, 4), dtype=np.float32)
+    for wrong in (
+        (products, z, x, factors, weights, 1.0, out),
+        (products, x, z, factors[:1], weights, 1.0, out),
+        (products, x, z, factors, weights, 1.0, out[:2]),
+        (products, x, z, factors, weights, -1.0, out),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            combined_rbf(*wrong)
+    with pytest.raises(TypeError):  # a copy would swallow the result
+        combined_rbf(products, x, z, factors, weights, 1.0, out.astype(np.float64))

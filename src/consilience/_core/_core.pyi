@@ -26,6 +26,21 @@ def rbf_epilogue(
 ) -> None:
     """products[i, j] <- exp(-gamma * max(0, x_norms[i] + z_norms[j] - 2 * products[i, j]))."""
 
+def combined_rbf(
+    products: NDArray[float32],
+    x_norms: NDArray[float32],
+    z_norms: NDArray[float32],
+    factors: NDArray[float32],
+    weights: NDArray[float32],
+    width: float,
+    out: NDArray[float32],
+) -> None:
+    """out <- (Σ_v w_v exp(-f D_v) + exp(-f Σ_v w_v D_v)) / 2 of V x n x m products of rows.
+
+    D_v = factors[v] * max(0, x_norms[v, i] + z_norms[v, j] - 2 * products[v, i, j]), w are the
+    weights, f is the width.
+    """
+
 # SMO, used through consilience._solvers.smo. A kernel is (store, slots, used, diagonal): the row of
 # sample t is store[slots[t]], float32 or float64. Where slots[t] < 0 it is not in the store yet and
 # fetch(view, samples) is called to compute it. ``used`` records when each slot was last read.

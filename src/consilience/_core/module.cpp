@@ -28,6 +28,24 @@ void rbf_epilogue(Matrix<T> products, Vector<T> x_norms, Vector<T> z_norms, doub
     consilience::rbf_epilogue(out, x, z, n, m, static_cast<T>(gamma));
 }
 
+using Stack = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void combined_rbf(Stack products, Rows x_norms, Rows z_norms, Vector<float> factors,
+                  Vector<float> weights, double width, Matrix<float> out) {
+    const std::size_t n_views = products.shape(0), n = products.shape(1), m = products.shape(2);
+    if (x_norms.shape(0) != n_views || x_norms.shape(1) != n || z_norms.shape(0) != n_views ||
+        z_norms.shape(1) != m || factors.shape(0) != n_views || weights.shape(0) != n_views)
+        throw std::invalid_argument("norms, factors and weights must match the products");
+    if (out.shape(0) != n || out.shape(1) != m)
+        throw std::invalid_argument("out must have the rows and columns of the products");
+    if (!(width >= 0)) throw std::invalid_argument("width must be a number >= 0");
+    nb::gil_scoped_release release;
+    consilience::combined_rbf(products.data(), x_norms.data(), z_norms.data(), factors.data(),
+                              weights.data(), n_views, n, m, static_cast<float>(width),
+                              out.data());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -38,6 +56,9 @@ NB_MODULE(_core, m) {
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
     m.def("rbf_epilogue", &rbf_epilogue<float>, nb::arg("products").noconvert(),
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
+    m.def("combined_rbf", &combined_rbf, nb::arg("products").noconvert(),
+          nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "factors"_a, "weights"_a,
+          "width"_a, nb::arg("out").noconvert());
     consilience::bind_trees(m);
     consilience::bind_predict(m);
     consilience::bind_smo(m);

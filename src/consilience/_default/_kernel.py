@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from consilience._core import combined_rbf
 from consilience._default._reference_set import (
     ReferenceSet,
     ReferenceView,
@@ -39,6 +41,7 @@ from consilience._solvers.kernel_ridge import (
     kernel_ridge,
     solve_kernel_ridge,
 )
+from consilience._solvers.kernels import square_norms
 from consilience._solvers.nystrom import nystrom_ridge
 from consilience.views import MultiViewData
 
@@ -95,6 +98,34 @@ def combine(
     return kernel
 
 
+def combine_feature_views(
+    views: Sequence[ReferenceView],
+    mapped: MappedViews,
+    weights: np.ndarray,
+    width: float,
+) -> np.ndarray:
+    """K between mapped rows and the reference rows of feature views, in single precision.
+
+    The same as ``combine``, but in one pass over the products of the rows.
+    """
+    n, m = mapped[views[0].name].shape[0], views[0].rows.shape[0]
+    products = np.empty((len(views), n, m), dtype=np.float32)
+    x_norms = np.empty((len(views), n), dtype=np.float32)
+    for v, view in enumerate(views):
+        X = mapped[view.name].astype(np.float32, copy=False)
+        x_norms[v] = square_norms(X)
+        if sp.issparse(X) or sp.issparse(view.rows):
+            product = X @ view.rows.T
+            products[v] = product.toarray() if sp.issparse(product) else product
+        else:
+            np.matmul(X, view.rows.T, out=products[v])
+    K = np.empty((n, m), dtype=np.float32)
+    z_norms = np.stack([view.norms for view in views])
+    factors = np.array([1.0 / view.scale for view in views], dtype=np.float32)
+    combined_rbf(products, x_norms, z_norms, factors, weights.astype(np.float32), width, K)
+    return K
+
+
 @model_type("default.KernelMember")
 @dataclass(frozen=True, eq=False)
 class KernelMember:
@@ -145,6 +176,10 @@ class KernelMember:
         pattern: np.ndarray,
     ) -> np.ndarray:
         """Kernel (n x m) between samples and reference rows on the views of the pattern."""
+        views = [reference_set.views[v] for v in np.flatnonzero(pattern)]
+        if reference_set.is_plain and views[0].rows.dtype == np.float32:
+            weights = self.view_weights[pattern]
+            return combine_feature_views(views, mapped, weights / weights.sum(), self.width)
         Ds = []
         for v in np.flatnonzero(pattern).tolist():
             view = reference_set.views[v]
@@ -234,9 +269,12 @@ def fit_kernel_member(
         """Rows of the kernel against the reference rows, block by block."""
         for start in range(0, len(rows), CHUNK_ROWS):
             block = rows[start : start + CHUNK_ROWS]
-            Es = distances_to_references(
-                reference_set, Ds, view_weights, data[block], _take_mapped_rows(mapped, block)
-            )
+            held = _take_mapped_rows(mapped, block)
+            if is_plain:
+                own = [views[v] for v in used]
+                yield combine_feature_views(own, held, weights, width)
+                continue
+            Es = distances_to_references(reference_set, Ds, view_weights, data[block], held)
             yield combine([Es[v] for v in used], weights, width, linear)
 
     if is_small:
@@ -316,10 +354,10 @@ def fit_many_rows(
         exact = exact_ridge(K, Y, weight, penalty, folds)
         return exact.coef, exact.left_out, chosen
     rows = np.arange(min(len(Y), MAX_FIT_ROWS))
-    tested = np.setdiff1d(rows, chosen)[:N_TESTED_ROWS]
+    tested = rows[:N_TESTED_ROWS]
     landmark_fit = nystrom_ridge(
         K + 1.0,
-        lambda: (block + 1.0 for block in kernel_blocks(rows)),
+        lambda: map(_with_constant, kernel_blocks(rows)),
         Y[rows],
         weight[rows],
         penalty,
@@ -389,6 +427,12 @@ def best_width(
         return fit_on_tuning_rows(Ds, weights, width, linear, Y, weight, folds).error
 
     return min(WIDTHS, key=error)
+
+
+def _with_constant(K: np.ndarray) -> np.ndarray:
+    """The kernel plus 1, which stands for the intercept, in single precision."""
+    K += 1.0
+    return K.astype(np.float32, copy=False)
 
 
 def _take_mapped_rows(mapped: MappedViews, rows: Any) -> MappedViews:

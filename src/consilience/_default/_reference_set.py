@@ -100,10 +100,14 @@ class ReferenceSet:
         """True for the views that came as kernels."""
         return np.array([view.kind == "kernel" for view in self.views])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all views have columns and no row lacks any."""
+        return all(view.rows is not None for view in self.views) and bool(self.present.all())
+
     def head(self, n_rows: int) -> ReferenceSet:
         """The set of the first rows, unless missing views are imputed or looked up."""
-        is_plain = all(view.rows is not None for view in self.views) and self.present.all()
-        if len(self) <= n_rows or not is_plain:
+        if len(self) <= n_rows or not self.is_plain:
             return self
         views = [view.head(n_rows) for view in self.views]
         return ReferenceSet(views, self.present[:n_rows], self.means, self.offsets)

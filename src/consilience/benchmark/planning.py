@@ -67,6 +67,7 @@ def _dataset_tasks(
                 data_source=source,
                 complete=entry.complete,
                 sample=entry.sample,
+                stratified=entry.class_shares == "natural",
                 settings=method.settings,
                 grid=method.grid,
                 tuning_folds=protocol.tuning_folds,

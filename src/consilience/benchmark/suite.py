@@ -62,6 +62,7 @@ class DatasetEntry(Struct, frozen=True, forbid_unknown_fields=True):
     seeded: bool = False  # whether the loader is random and draws new data for every repeat
     complete: bool = False  # use only the rows that have all views
     sample: int | None = None  # use this many random rows
+    class_shares: Literal["equal", "natural"] = "equal"  # in training subsets of train_size rows
     split: Split | None = None  # overrides that of the protocol
     optional: bool = False  # left out, with a note, if it is not available
     files: list[str] = []

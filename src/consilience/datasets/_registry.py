@@ -20,6 +20,7 @@ from consilience.datasets._breast_tcga import fetch_breast_tcga
 from consilience.datasets._course import fetch_course
 from consilience.datasets._digits import load_digits_views
 from consilience.datasets._flower17 import fetch_flower17
+from consilience.datasets._further import load_further
 from consilience.datasets._mfeat import fetch_mfeat
 from consilience.datasets._mnist import fetch_mnist_views
 from consilience.datasets._nutrimouse import fetch_nutrimouse
@@ -187,6 +188,20 @@ DATASETS = {
             fetch_nutrimouse,
             {"target": "diet"},
             "nutrimouse/nutrimouse.npz",
+        ),
+        *(
+            Dataset(name, summary, load_further, {"name": name}, f"more/{name}.npz")
+            for name, summary in (
+                ("acm", "papers: text, authors, terms"),
+                ("adult", "census income as three tables"),
+                ("basicmotions", "activities by six motion sensors"),
+                ("landuse21", "aerial images: GIST, PHOG, LBP"),
+                ("ngs", "newsgroups in three preprocessings"),
+                ("prokaryotic", "species: genes, proteome, text"),
+                ("rosmap", "Alzheimer's disease: three omics tables"),
+                ("threesources", "news in three newspapers"),
+                ("webkb203", "web pages: text, anchors, links"),
+            )
         ),
     )
 }
