@@ -221,7 +221,7 @@ def test_kernels_of_many_rows_by_other_solvers(monkeypatch, grouped):
         if grouped or atol < 0.1:
             np.testing.assert_allclose(left_out, fits[0][1][tested], atol=atol)
         else:  # in four folds instead of one by one
-            assert np.abs(left_out - fits[0][1][tested]).mean() < atol
+            assert np.abs(left_out - fits[0][1][tested]).mean() < 2 * atol
 
 
 @pytest.mark.parametrize("folds", [None, np.arange(80) % 5])
@@ -258,9 +258,9 @@ def test_landmarks_solve_the_normal_equations():
         A = K[rows].T @ (weight[rows, None] * K[rows]) + 0.5 * landmarks
         coef = np.linalg.solve(A + 1e-9 * np.eye(60), K[rows].T @ (weight[rows, None] * Y[rows]))
         if fitted is None:
-            np.testing.assert_allclose(fit.left_out[~rows], K[~rows] @ coef, atol=2e-3)
+            np.testing.assert_allclose(fit.left_out[~rows], K[~rows] @ coef, atol=0.01)
         else:
-            np.testing.assert_allclose(fitted, K @ coef, atol=2e-3)
+            np.testing.assert_allclose(fitted, K @ coef, atol=0.01)
 
 
 @pytest.mark.parametrize("width", [4, 40])
