@@ -26,7 +26,7 @@ def load(name):
 
 
 def real(name, rows=20_000):
-    """The first rows of a data set and their labels."""
+    """The first rows of a data set (None: all) and their labels."""
     bunch = load(name)
     return bunch.data[:rows], bunch.target[:rows]
 

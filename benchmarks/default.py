@@ -5,7 +5,10 @@
     python benchmarks/default.py missing     # 30 % of the views hidden by chance
     python benchmarks/default.py hidden      # the same in test rows only, training rows complete
     python benchmarks/default.py unlabelled  # 500 rows without a label beside 100
+    python benchmarks/default.py natural     # the suite default-natural: 17 sets, best peers
     python benchmarks/default.py more        # nine further sets beside five peers, natural shares
+    python benchmarks/default.py official    # official splits of five sets
+    python benchmarks/default.py rare        # a class thinned to 1:20 and 1:50
     python benchmarks/default.py growing     # accuracy as rows are added
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py prediction  # its time, that of one row, and the size of the model
@@ -28,12 +31,12 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from _data import MIRROR, available
+from _data import MIRROR, available, load, real
 from _families import FAMILIES
 from _timing import least
 from msgspec.structs import replace
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from consilience import ConsilienceClassifier, MultiViewData
@@ -47,6 +50,8 @@ from consilience.fusion import EarlyFusionClassifier
 from consilience.methods import METHODS
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "default-bench.csv"
+NATURAL = RESULTS.with_name("default-natural.csv")
+BOOSTING = RESULTS.with_name("default_boosting_peers.csv")
 OURS = "Consilience"
 DRAWS = 10
 
@@ -326,20 +331,6 @@ PEERS = ("Early fusion", "Late fusion", "RandomForest", "ExtraTrees", "Early+SVM
 MAX_TEST_ROWS = 1000
 
 
-def read_more(name):
-    """A set of the mirror's folder ``more``: dense views v0, v1 … or the parts of CSR matrices."""
-    arrays = np.load(MIRROR / "more" / f"{name}.npz")
-    views = {}
-    for key in arrays.files:
-        view = key.split("_")[0]
-        if key == view and view[0] == "v":
-            views[view] = arrays[view]
-        elif key.endswith("_data"):
-            parts = (arrays[f"{view}_{part}"] for part in ("data", "indices", "indptr"))
-            views[view] = sp.csr_array(tuple(parts), shape=tuple(arrays[f"{view}_shape"]))
-    return MultiViewData(views), arrays["y"]
-
-
 def more(sizes=(50, 100, 500), n_splits=5, names=MORE):
     """Accuracy and log loss with m training rows in the classes' own shares."""
     if not available():
@@ -348,7 +339,7 @@ def more(sizes=(50, 100, 500), n_splits=5, names=MORE):
         print(f"\n| m = {m} | {OURS} | {' | '.join(PEERS)} |\n|---|{'---|' * (len(PEERS) + 1)}")
         means = []
         for name in names:
-            data, y = read_more(name)
+            data, y = real(name, rows=None)
             if len(y) < 1.25 * m:
                 continue
             scores = [
@@ -380,7 +371,7 @@ def growing(sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000), n_draws=2):
         return
     print(f"\n| set | {' | '.join(map(str, sizes))} |\n|---|{'---|' * len(sizes)}")
     for name in ("adult", "acm", "landuse21"):
-        data, y = read_more(name)
+        data, y = real(name, rows=None)
         cells = []
         for n in sizes:
             if n + 600 > len(y):
@@ -393,6 +384,117 @@ def growing(sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000), n_draws=2):
                 scores.append(model.score(data[test], y[test]))
             cells.append(f"{np.mean(scores):.4f}")
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+# -- official splits, rare classes -----------------------------------------------------------
+
+
+def official(names=("basicmotions", "rosmap", "uwave", "flower17-descriptors", "breast-tcga")):
+    """Accuracy on the published test rows, mean over the official splits and three seeds."""
+    if not available():
+        return
+    methods = (OURS, *PEERS, "Sum of kernels")
+    print(f"\n| official split | {' | '.join(methods)} |\n|---|{'---|' * len(methods)}")
+    for name in names:
+        bunch = load(name)
+        cells = []
+        for method in methods:
+            scores = []
+            for split in bunch.splits.values():
+                parts = [split["train"], split.get("validation", np.empty(0, dtype=int))]
+                train, test = np.concatenate(parts).astype(int), split["test"]
+                for seed in range(3):
+                    model = METHODS[method].make_estimator(seed)
+                    model.fit(bunch.data[train], bunch.target[train])
+                    scores.append(model.score(bunch.data[test], bunch.target[test]))
+            cells.append(f"{np.mean(scores):.4f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def thin_class(data, y, ratio, seed):
+    """The data with the smallest class thinned to 1 / ratio of the median of the others."""
+    counts = np.bincount(y)
+    rare = counts.argmin()
+    size = max(6, int(np.median(np.delete(counts, rare)) / ratio))
+    kept = np.random.RandomState(seed).permutation(np.flatnonzero(y == rare))[:size]
+    rows = np.sort(np.r_[np.flatnonzero(y != rare), kept])
+    return data[rows], y[rows]
+
+
+def rare(names=("ads", "mfeat", "landuse21", "prokaryotic"), ratios=(20, 50), n_draws=3):
+    """Balanced accuracy (accuracy) where a class is rare; half of the rows, at most 1000, train."""
+    if not available():
+        return
+    methods = (OURS, "ExtraTrees", "RandomForest", "Early fusion", "Late fusion")
+    print(f"\n| set, ratio | {' | '.join(methods)} |\n|---|{'---|' * len(methods)}")
+    for name in names:
+        whole = real(name, rows=None)
+        for ratio in ratios:
+            cells = []
+            for method in methods:
+                scores = []
+                for seed in range(n_draws):
+                    data, y = thin_class(*whole, ratio, seed)
+                    train, test = train_test_split(
+                        np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed
+                    )
+                    train = train[:1000]
+                    model = METHODS[method].make_estimator(seed).fit(data[train], y[train])
+                    y_pred = model.predict(data[test])
+                    scores.append(
+                        [
+                            balanced_accuracy_score(y[test], y_pred),
+                            accuracy_score(y[test], y_pred),
+                        ]
+                    )
+                balanced, accuracy = np.mean(scores, axis=0)
+                cells.append(f"{balanced:.3f} ({accuracy:.3f})")
+            print(f"| {name}, 1:{ratio} | {' | '.join(cells)} |", flush=True)
+
+
+# -- 17 sets with their own class shares -----------------------------------------------------
+
+
+def read_scores(path, metric):
+    """Mean scores: training rows (0 for all) -> method -> data set."""
+    result = defaultdict(lambda: defaultdict(dict))
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["metric"] == metric and row["mean"] and row["failed"] == "0":
+                size = int(float(row["train_size"] or 0))
+                result[size][row["method"]][row["dataset"]] = float(row["mean"])
+    return result
+
+
+def natural(paths=(NATURAL, BOOSTING)):
+    """Ours against the best peer of each set in hindsight, in accuracy and log loss."""
+    for metric, best, sign in (("accuracy", max, 1), ("log_loss", min, -1)):
+        tables = [read_scores(path, metric) for path in paths if path.is_file()]
+        if not tables:
+            print("the suite default-natural has not been run")
+            return
+        for size in tables[0]:
+            methods = {}
+            for table in tables:
+                methods |= table.get(size, {})
+            ours = methods.pop(OURS)
+            sets = [name for name in ours if any(name in scores for scores in methods.values())]
+            bests = {d: best(scores[d] for scores in methods.values() if d in scores) for d in sets}
+            complete = {
+                name: np.mean([scores[d] for d in sets])
+                for name, scores in methods.items()
+                if set(sets) <= set(scores)
+            }
+            single = best(complete, key=complete.get)
+            title = f"{size} rows" if size else "80/20"
+            print(f"\n{metric}, {title}, {len(sets)} sets: ours", end=" ")
+            print(f"{np.mean([ours[d] for d in sets]):.4f}, best peer of each set", end=" ")
+            print(f"{np.mean(list(bests.values())):.4f}, best single peer", end=" ")
+            print(f"{complete[single]:.4f} ({single})")
+            gaps = {d: sign * (ours[d] - bests[d]) for d in sets}
+            print(
+                ", ".join(f"{d} {gap:+.3f}" for d, gap in sorted(gaps.items(), key=lambda x: x[1]))
+            )
 
 
 def quick():
@@ -412,7 +514,10 @@ PARTS = {
     "missing": missing,
     "hidden": hidden,
     "unlabelled": unlabelled,
+    "natural": natural,
     "more": more,
+    "official": official,
+    "rare": rare,
     "growing": growing,
     "speed": speed,
     "prediction": prediction,

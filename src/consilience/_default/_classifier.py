@@ -31,7 +31,7 @@ from consilience._default._combine import (
     out_of_fold_error,
 )
 from consilience._default._explain import Explanation, explain_views
-from consilience._default._forest import N_FOLDS
+from consilience._default._forest import MANY_ROWS, N_FOLDS, count_folds
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._linear import fit_linear_member
 from consilience._default._pseudo_labels import (
@@ -66,7 +66,7 @@ __all__ = ["ConsilienceClassifier"]
 
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
-N_TREES = 300
+N_TREES, N_TREES_OF_MANY_ROWS = 300, 150
 BOOSTED_MIN_ROWS = 1000  # with fewer rows boosting is no better than the forests
 LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
@@ -88,7 +88,7 @@ class ConsilienceClassifier(MultiViewClassifier):
     Parameters
     ----------
     n_estimators : int or None, default=None
-        Number of trees in each forest, at least 10. None means 300.
+        Number of trees in each forest, at least 10. None means 300, or 150 above 2000 rows.
     time_budget : float or None, default=None
         Number of seconds after which no more trees are grown; each forest has at least 10, and
         boosting is left out. Results
@@ -298,12 +298,14 @@ class ConsilienceClassifier(MultiViewClassifier):
         self._factors, self._bias = factor * self._factors, factor * self._bias
         self.member_scores_, self.out_of_fold_score_ = scores
 
-    def _n_trees(self) -> int:
-        return N_TREES if self.n_estimators is None else self.n_estimators
+    def _n_trees(self, n_rows: int) -> int:
+        if self.n_estimators is not None:
+            return self.n_estimators
+        return N_TREES if n_rows <= MANY_ROWS else N_TREES_OF_MANY_ROWS
 
     def _n_tasks(self, n_rows: int) -> int:
         n_boosted = N_BOOSTED_FOLDS if n_rows >= BOOSTED_MIN_ROWS else 0
-        return 1 + 2 * -(-self._n_trees() // MIN_TREES) + n_boosted
+        return 1 + 2 * -(-self._n_trees(n_rows) // count_folds(n_rows)) + n_boosted
 
     def _fit_rows(
         self,
@@ -318,7 +320,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         """Fit on rows that have a class; return rows and their logits when left out."""
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
-        size = (2, data.n_views + 1, self._n_trees())
+        size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
         folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
         oof_scores, tested = self._fit_members(

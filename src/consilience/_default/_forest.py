@@ -19,9 +19,12 @@ from consilience._core import _core
 from consilience._core.binned import MAX_DEPTH, BinnedView, as_floats, canonical, sparse_arrays
 from consilience._model_types import model_type
 
-__all__ = ["N_FOLDS", "Forest", "RunTasks", "grow_forest"]
+__all__ = ["MANY_ROWS", "N_FOLDS", "Forest", "RunTasks", "count_folds", "grow_forest"]
 
 N_FOLDS = 10
+# rows above which half as many folds and trees do as well; see docs/results/default.md
+MANY_ROWS = 2000
+N_FOLDS_OF_MANY_ROWS = 5
 
 # cells up to which trees on a sparse matrix are grown on dense columns of bins, one byte each: the
 # same trees, faster
@@ -36,6 +39,11 @@ MIN_PATH_WEIGHT = 0.2
 
 # run(function, items) returns the list of results, whatever the number of threads
 RunTasks = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+
+
+def count_folds(n_rows: int) -> int:
+    """Number of folds of a forest on so many rows."""
+    return N_FOLDS if n_rows <= MANY_ROWS else N_FOLDS_OF_MANY_ROWS
 
 
 def assign_folds(codes: np.ndarray, n_folds: int) -> np.ndarray:
@@ -153,10 +161,10 @@ def grow_forest(
     has_time_left : callable, optional
         Called after each round of trees, one for each fold; growing stops when it returns False.
     folds : int array of shape (n,), optional
-        Fold of each row; by default ``N_FOLDS`` folds stratified by class.
+        Fold of each row; by default ``count_folds`` folds stratified by class.
     """
-    n_folds = N_FOLDS if folds is None else int(folds.max()) + 1
-    folds = assign_folds(codes, N_FOLDS) if folds is None else folds
+    n_folds = count_folds(len(codes)) if folds is None else int(folds.max()) + 1
+    folds = assign_folds(codes, n_folds) if folds is None else folds
     grow = make_grower(X, codes, weight, folds, n_classes)
     rounds: list[Round] = []
     batches = np.split(seeds.astype(np.uint64), np.arange(n_folds, len(seeds), n_folds))
