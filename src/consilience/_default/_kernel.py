@@ -120,7 +120,7 @@ def combine_feature_views(
         else:
             np.matmul(X, view.rows.T, out=products[v])
     K = np.empty((n, m), dtype=np.float32)
-    z_norms = np.stack([view.norms for view in views])
+    z_norms = np.stack([np.asarray(view.norms) for view in views])
     factors = np.array([1.0 / view.scale for view in views], dtype=np.float32)
     combined_rbf(products, x_norms, z_norms, factors, weights.astype(np.float32), width, K)
     return K
