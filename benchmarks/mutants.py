@@ -109,13 +109,13 @@ def record_calls(source: Path, log: Path, name: str, files: list[Path]) -> list[
 
 
 def tests_of(site: Site, recorded: list[dict], seconds: float) -> tuple[list[str], float]:
-    """Tests that call the function of a site, then those that start processes; and their time.
+    """Tests that call the function of a site, then those that may call it; and their time.
 
     A function that no test calls in its own process is tried with all tests of the folder.
     """
     key = f"{site.path.relative_to(PACKAGE)}:{site.function}"
     calling = [test for test in recorded if key in test["functions"]]
-    others = [test for test in recorded if test not in calling and test["processes"]]
+    others = [test for test in recorded if test not in calling and not test["complete"]]
     chosen, total = [], 0.0
     for group in (calling, others) if calling else (recorded,):
         for test in sorted(group, key=lambda test: test["seconds"]):
