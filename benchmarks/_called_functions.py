@@ -24,12 +24,17 @@ def processor_seconds() -> tuple[float, float]:
 
 
 class CallRecorder:
-    """Write one line for each test: id, seconds, functions called, whether these are all."""
+    """Write one line for each test that passes: id, seconds, functions called, whether all."""
 
     def __init__(self, source: Path, out: Path) -> None:
         self.source, self.out = str(source / "consilience"), out
         self.called: set[CodeType] = set()
         self.n_events = 0
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
         self.n_events += 1
@@ -66,8 +71,9 @@ class CallRecorder:
                 "complete": children_after == children and self.n_events <= MAX_EVENTS,
                 "functions": self.functions(),
             }
-            with self.out.open("a") as stream:
-                stream.write(json.dumps(line) + "\n")
+            if item.nodeid not in self.failed:
+                with self.out.open("a") as stream:
+                    stream.write(json.dumps(line) + "\n")
 
 
 class Selection:

@@ -71,7 +71,7 @@ def run_pytest(tests: list[str], plugin: object, seconds: float, log: Path) -> N
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
     redirect_output(log)
-    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[plugin])
+    code = pytest.main(["-q", "-p", "no:cacheprovider", *tests], plugins=[plugin])
     os._exit(int(code))
 
 
@@ -96,14 +96,13 @@ def passes(tests: list[str], plugin: object, seconds: float, log: Path) -> bool:
 
 
 def record_calls(source: Path, log: Path, name: str, files: list[Path]) -> list[dict]:
-    """Return what each test of a folder calls; also shows that they pass on the code as it is."""
+    """Return what each test of a folder calls; tests that fail here (in a fork) are left out."""
     out = CALLS / f"{name}.jsonl"
     if not out.exists() or out.stat().st_mtime < max(f.stat().st_mtime for f in files):
         CALLS.mkdir(parents=True, exist_ok=True)
         part = out.with_suffix(".part")
         part.unlink(missing_ok=True)
-        if not passes([str(f) for f in files], CallRecorder(source, part), 3600, log):
-            sys.exit(f"tests fail without any mutation:\n{log.read_text()[-3000:]}")
+        passes([str(f) for f in files], CallRecorder(source, part), 3600, log)
         part.rename(out)
     return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -212,7 +211,7 @@ def survives(
     copied = source / PACKAGE.name / site.path.relative_to(PACKAGE)
     copied.write_text(mutated)  # for the processes that tests start
     files = sorted({test.split("::")[0] for test in tests})
-    passed = passes(files, MutatedModule(copied, mutated, tests), 20 + 3 * total, log)
+    passed = passes(["-x", *files], MutatedModule(copied, mutated, tests), 20 + 3 * total, log)
     copied.write_text(as_mutants_are_written(site.path))
     return passed
 
@@ -246,6 +245,7 @@ def main() -> None:
     if args.quick:
         args.count, args.package = 2, ["_atomic_write"]
     os.environ.update(ENVIRONMENT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     os.chdir(ROOT)
     chosen = list(sample(find_sites(args.package), args.count, random.Random(args.seed)))
     folders: dict[str, list[Site]] = defaultdict(list)
