@@ -20,11 +20,12 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	CONSILIENCE_TEST_ALL=1 $(PYTEST) -n 2
 
-# the kernel tests on a build with the address and undefined-behaviour sanitizers; run by the
-# interpreter below .venv, which knows nothing of the editable install
+# the kernel tests and some forged model and data files on a build with the address and
+# undefined-behaviour sanitizers; run by the interpreter below .venv, which knows nothing of the
+# editable install
 sanitize: SANITIZERS := address,undefined
 sanitize: SANITIZER_LIBRARY := libasan.so
-sanitize: SANITIZED_TESTS := tests/core
+sanitize: SANITIZED_TESTS := tests/core tests/model_checks/test_forged_files.py tests/tables/test_forged_files.py
 # the same with the thread sanitizer; only the core is instrumented, so only its races are reported
 sanitize-threads: SANITIZERS := thread
 sanitize-threads: SANITIZER_LIBRARY := libtsan.so
@@ -36,7 +37,7 @@ sanitize sanitize-threads: $(VENV)/.test
 	  --config-settings install.strip=false .
 	PYTHONPATH=build/$@/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=$(SANITIZER_LIBRARY)) $$($(CXX) -print-file-name=libstdc++.so.6)" \
-	  ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66" \
 	  SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  $$($(BIN)/python -c 'import sys; print(sys._base_executable)') -m pytest $(SANITIZED_TESTS)
 

@@ -14,7 +14,7 @@ from benchmark.misbehaving import MISBEHAVING, SPECS
 from benchmark.studies import FULL, table
 from benchmark.studies import tasks_on as registered_tasks_on
 from consilience.benchmark import RECIPES, Problem
-from consilience.benchmark.pool import ProcessPool, WorkerSetup
+from consilience.benchmark.pool import InProcessPool, ProcessPool, WorkerSetup
 from consilience.benchmark.results import collect_results, rank_methods
 from consilience.benchmark.run import run_tasks
 from consilience.benchmark.store import Store
@@ -38,6 +38,10 @@ def tasks_on(data, methods, n=3, **options):
 def run(tasks, store, **options):
     options = {"problems": PROBLEMS, "methods": MISBEHAVING, **options}
     return [record for record in run_tasks(tasks, store, **options) if record is not None]
+
+
+def in_process():
+    return InProcessPool(WorkerSetup(PROBLEMS, MISBEHAVING))
 
 
 # starting a worker costs seconds, so one run serves many tests
@@ -81,7 +85,7 @@ def storm(tmp_path_factory):
             stop.set()
             killer.join()
         assert run(tasks, store) == []  # failures count as done
-        again = run(tasks[:1], store, retry=True)
+        again = run(tasks[:1], store, retry=True, pool=in_process())
         assert [r.outcome.status for r in again] == ["failed"]
         assert len(list(store.records())) == len(hows) + 1
     return {(r.task.method, r.task.index): r for r in records}
@@ -218,7 +222,7 @@ def test_memory_is_limited_and_measured(storm):
 def test_an_empty_budget_and_data_that_cannot_be_loaded():
     with Store(":memory:") as store:
         assert run(tasks_on("mine", ["Concat"]), store, budget=0.0) == []
-        (record,) = run(tasks_on("nowhere", ["never"], n=2)[:1], store)
+        (record,) = run(tasks_on("nowhere", ["never"], n=2)[:1], store, pool=in_process())
     assert record.outcome.status == "failed"
     assert "unknown data set 'nowhere'" in record.outcome.error
 

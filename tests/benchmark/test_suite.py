@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.studies import N_TASKS, SUITE
+from benchmark.studies import FULL, N_TASKS, SUITE
 from consilience.benchmark import load_suite, plan, suite_names
 from consilience.benchmark.planning import select_tasks
 from consilience.benchmark.suite import parse_suite
@@ -45,6 +45,7 @@ def test_shipped_suite_is_valid(name, monkeypatch):
             plan(suite)
         return
     tasks, _ = plan(suite)
+    tasks = tasks if FULL else tasks[::20]
     assert len({task_hash(task) for task in tasks}) == len(tasks) > 0
 
 

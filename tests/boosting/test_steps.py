@@ -16,6 +16,7 @@ from consilience.boosting import (
     ShareBoostClassifier,
 )
 from consilience.boosting._base import BoostingProblem
+from consilience.boosting._learners import EstimatorLearner
 from consilience.boosting._mumbo import cooperation_mask
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
 from reference import boosting as reference
@@ -353,3 +354,12 @@ def test_golden_rshareboost():
         np.testing.assert_allclose(added.weight, g["est_alpha"][t], **TIGHT)
     np.testing.assert_allclose(model._probability_rounds, g["p"], **TIGHT)
     np.testing.assert_allclose(state["log_d"] + g["logd"][0], g["logd"][-1], **TIGHT)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_rows_are_drawn_in_proportion_to_their_weights(scale):
+    weight = scale * np.tile([0.0, 3.0, 1.0], 1000)
+    drawn = EstimatorLearner._draw(None, weight, seed=0)
+    assert len(drawn) == len(weight)
+    np.testing.assert_allclose(np.bincount(drawn % 3) / len(drawn), [0, 0.75, 0.25], atol=0.03)
+    assert len(EstimatorLearner._draw(None, np.zeros(3), seed=0)) == 0

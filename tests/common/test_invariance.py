@@ -36,6 +36,7 @@ def scores(model, X):
     return decisions
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @settings(max_examples=100 if FULL else 3)
 @given(problem=problems())
@@ -63,6 +64,7 @@ def as_nan(data):
     return MultiViewData({name: matrix[:, where] for name, where in data.view_slices.items()})
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
@@ -78,6 +80,7 @@ def test_order_of_views_does_not_matter(name, problem):
     np.testing.assert_allclose(scores(model, turned), expected, atol=TOLERANCE.get(name, 1e-6))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
@@ -90,6 +93,7 @@ def test_order_of_rows_does_not_matter(name, problem):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ORDER_FREE)
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
@@ -103,6 +107,7 @@ def test_names_of_labels_do_not_matter(name, problem):
     np.testing.assert_allclose(renamed[:, ::-1], expected, atol=TOLERANCE.get(name, 1e-6))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_result_does_not_depend_on_n_jobs(name):
     data, y = make_multiview_classification(
@@ -119,6 +124,7 @@ def test_result_does_not_depend_on_n_jobs(name):
         np.testing.assert_array_equal(answer, expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_storage_may_differ_between_fit_and_predict(name):
     data, y = make_multiview_classification(60, n_classes=3, sparsity=0.6, random_state=0)
@@ -128,6 +134,7 @@ def test_storage_may_differ_between_fit_and_predict(name):
         np.testing.assert_allclose(scores(model, other), scores(model, fitted), atol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_values_of_missing_views_are_ignored(name):
     data, y = make_multiview_classification(80, n_classes=3, missing_rate=0.3, random_state=0)
@@ -147,6 +154,7 @@ def test_values_of_missing_views_are_ignored(name):
     assert np.isfinite(scores(model.fit(sparse, y), sparse)).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_predictions_agree_with_scores(name):
     for n_classes in (2, 3):
@@ -163,6 +171,7 @@ def test_predictions_agree_with_scores(name):
         np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_list_input_is_a_list_of_views(name):
     data, y = make_multiview_classification(60, random_state=0)

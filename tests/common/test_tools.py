@@ -77,6 +77,7 @@ def test_size_of_the_matrix():
     assert len(CARRIERS) == 8
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_late_fusion(tool, carrier):
@@ -96,6 +97,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize(("name", "tool"), OTHERS)
 def test_other_classifiers(name, tool, carrier):

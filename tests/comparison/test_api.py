@@ -36,8 +36,8 @@ QUICK = {"methods": ["Late fusion", "Concat"], "cv": 2, "repeats": 1}
 
 
 @pytest.fixture(autouse=True)
-def _serially(request, serially):
-    """Without worker processes, except where a test says so."""
+def _serially(request, serially, undrawn):
+    """Without worker processes and figures, except where a test says so."""
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ def split_scores(correct, run, rng):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n", [60, 100])
 @pytest.mark.parametrize("cv", [5, 10])
 @pytest.mark.parametrize("accuracy", [0.5, 0.9, None])
@@ -55,7 +56,7 @@ def test_coverage_of_split_scores(n, cv, accuracy):
 @pytest.mark.parametrize("separation", [0.0, 2.7], ids=["accuracy 0.5", "accuracy 0.9"])
 def test_coverage_of_real_studies(separation):
     rng = np.random.default_rng(0)
-    n_studies = 200 if FULL else 6
+    n_studies = 200 if FULL else 4
     scores, intervals = {name: [] for name in FAST}, {name: [] for name in FAST}
     for _ in range(n_studies):
         with Store(":memory:") as store:
@@ -76,7 +77,7 @@ def test_coverage_of_real_studies(separation):
 
 def test_no_advantage_is_claimed_without_signal():
     rng = np.random.default_rng(1)
-    n_studies, n_claims = 200 if FULL else 10, 0
+    n_studies, n_claims = 200 if FULL else 6, 0
     for number in range(n_studies):
         share = (0.5, 0.3)[number % 2]
         with Store(":memory:") as store:
@@ -85,6 +86,7 @@ def test_no_advantage_is_claimed_without_signal():
     assert n_claims <= 0.08 * n_studies
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("metric", ["f1", "f1_macro", "mcc", "balanced_accuracy"])
 def test_guessing_does_not_beat_chance_in_other_metrics(metric):
     # the most frequent class has an F1 of 0, which any guess surpasses

@@ -25,7 +25,7 @@ Y = np.repeat([0, 1], 20)
 VIEWS = {name: RNG.normal(size=(40, 3)) + Y[:, None] for name in ("blood", "image")}
 QUICK = {"methods": ["Concat"], "cv": 2, "repeats": 1}
 OTHER = {**QUICK, "methods": ["Late fusion"]}
-pytestmark = pytest.mark.usefixtures("serially")
+pytestmark = pytest.mark.usefixtures("serially", "undrawn")
 
 
 def fingerprints(folder):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from consilience._solvers import coupled_margins
 from consilience._solvers.centred_views import CentredViews, add_weighted_product, gram_factor
-from consilience._solvers.coupled_margins import homotopy, minimise
+from consilience._solvers.coupled_margins import full_step, homotopy, minimise
 from consilience._solvers.water_filling import coupling
 from margin.problems import problems
 from reference import margin as reference
@@ -174,3 +174,13 @@ def test_too_few_steps():
     assert not solution.converged
     assert solution.n_iter == needed.n_iter - 1
     assert solution.residual > needed.residual
+
+
+def test_rounding_of_stiff_margins_does_not_refute_the_model():
+    """λ is a margin times ω/a: rounding of the margin is tolerated at that scale, no more."""
+    views = CentredViews([np.array([[1.0], [-1.0]])], np.ones((2, 1), dtype=bool))
+    signs, zeros, a = np.array([[1.0], [-1.0]]), np.zeros((2, 1)), 1e-6
+    for size, is_accepted in ((5e-6, True), (5e-5, False)):
+        lam = np.full((2, 1), size)  # 5e-12 and 5e-11 in terms of margins
+        ahead = full_step(views, np.zeros(views.size), lam, zeros, signs, np.ones(2), a, 1.0)
+        assert (ahead is not None) == is_accepted

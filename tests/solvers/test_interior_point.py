@@ -6,10 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from consilience._solvers import interior_point
 from consilience._solvers.centred_views import CentredViews
 from consilience.margin._mvmed import solve_worst_view
 from consilience.margin._svm2k import solve_pair
-from margin.problems import problems
+from margin.problems import make_problem, problems
 from reference import margin as reference
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
@@ -94,3 +95,20 @@ def test_weights_are_repetitions(problem):
     y, ones = problem.y[rows], np.ones(len(rows))
     twice = solve_pair(again, y, ones, [1.0, 1.0][: blocks.V], 1.0, 0.01)
     np.testing.assert_allclose(once.theta, twice.theta, atol=1e-6)
+
+
+def test_an_extrapolated_gradient_bounds_nothing(monkeypatch):
+    """Rounding does not show in it, so such an iterate must not be taken for the lowest."""
+    states = []
+    after = interior_point._Problem.after
+
+    def record(self, point, direction, t, gradient=None):
+        states.append((gradient is not None, after(self, point, direction, t, gradient)))
+        return states[-1][1]
+
+    monkeypatch.setattr(interior_point._Problem, "after", record)
+    problem = make_problem(0, 40, 2, 1.0)
+    blocks = CentredViews(problem.stored, problem.present)
+    solve_pair(blocks, problem.y, problem.weight, [1.0, 1.0], 1.0, 0.01)
+    assert {extrapolated for extrapolated, _ in states} == {True, False}
+    assert all(np.isinf(state.suboptimality) == extrapolated for extrapolated, state in states)

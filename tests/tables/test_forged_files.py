@@ -38,7 +38,7 @@ def read_in_child(paths, one_in):
         capture_output=True,
         text=True,
         cwd=TESTS,
-        timeout=BATCH_FILES * MAX_SECONDS,
+        timeout=10 * BATCH_FILES * MAX_SECONDS,
     )
     lines = [json.loads(line) for line in child.stdout.splitlines()]
     started = [line["path"] for line in lines[::2]]

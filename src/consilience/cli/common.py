@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from consilience._model_archive import check_key
 from consilience.benchmark.bounds import MAX_SEED, check_bounds
 
 __all__ = [
+    "Key",
     "Quiet",
     "check_positive",
     "check_seed_and_jobs",
@@ -20,13 +22,24 @@ __all__ = [
     "n_cores",
     "parse_list",
     "parse_seconds",
+    "read_key",
 ]
 
 MAX_JOBS = 4096
+MAX_KEY_BYTES = 4096
 MAX_LIMIT = 1e9  # seconds or gigabytes
 
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print plain lines, suitable for a log, not a progress bar.")
+]
+
+# a secret on the command line would be seen by every user of the machine
+Key = Annotated[
+    str | None,
+    typer.Option(
+        help="Sign the model, or accept only a model signed, with the secret key in this file, "
+        "or in the environment variable NAME with env:NAME."
+    ),
 ]
 
 
@@ -75,6 +88,34 @@ def parse_seconds(text: str | None) -> float | None:
     if not 0 < seconds < float("inf"):
         raise ValueError(f"--time-budget must be positive, got {text!r}")
     return seconds
+
+
+def read_key(source: str | None) -> bytes | None:
+    """Bytes of a key file, all of them, or those of an environment variable (``env:NAME``)."""
+    if source is None:
+        return None
+    if source.startswith("env:"):
+        key = os.environ.get(source[4:], "").encode(errors="surrogateescape")
+        if not key:
+            raise ValueError(f"--key {source}: this environment variable is not set")
+    else:
+        key = _read_key_file(source)
+    try:
+        check_key(key)
+    except ValueError as error:
+        raise ValueError(f"--key {source}: {error}") from None
+    return key
+
+
+def _read_key_file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            key = file.read(MAX_KEY_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"--key {path} cannot be read: {error.strerror}") from None
+    if len(key) > MAX_KEY_BYTES:
+        raise ValueError(f"--key {path} has more than {MAX_KEY_BYTES} bytes; is it a key?")
+    return key
 
 
 def n_cores() -> int:

@@ -17,12 +17,14 @@ from consilience.benchmark.metrics import find_metric, metric_names
 from consilience.benchmark.store import StoreError
 from consilience.cli.app import app
 from consilience.cli.common import (
+    Key,
     Quiet,
     check_seed_and_jobs,
     make_importable,
     n_cores,
     parse_list,
     parse_seconds,
+    read_key,
 )
 from consilience.comparison._compare import (
     Execution,
@@ -88,6 +90,7 @@ def compare(
         list[str] | None,
         typer.Option(help="Module whose classes may be saved in the model; repeatable."),
     ] = None,
+    key: Key = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
     repeats: Annotated[int, typer.Option(help="Number of repeats of the cross-validation.")] = 2,
     metric: Annotated[str, typer.Option(help=f"One of {metric_names()}.")] = "accuracy",
@@ -120,7 +123,7 @@ def compare(
     find_metric(metric, "--metric")
     make_importable(".")
     chosen = read_methods("all" if methods == "all" else parse_list(methods) or None)
-    budget = parse_seconds(time_budget)
+    budget, secret = parse_seconds(time_budget), read_key(key)
     options = Options(
         [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
     )
@@ -131,7 +134,7 @@ def compare(
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
-    execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow)
+    execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow, secret)
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)

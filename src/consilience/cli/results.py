@@ -12,7 +12,7 @@ import typer
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
-from consilience.cli.common import make_folder, make_importable
+from consilience.cli.common import Key, make_folder, make_importable, read_key
 from consilience.comparison.folder import STORE_FILE_NAME
 from consilience.comparison.prediction import load_model, predict_files
 from consilience.comparison.record import read_run
@@ -39,6 +39,7 @@ def predict(
         list[str] | None,
         typer.Option(help="Module whose classes the model may contain; repeatable."),
     ] = None,
+    key: Key = None,
 ) -> None:
     """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
@@ -47,7 +48,7 @@ def predict(
         raise ValueError(f"--out {out} cannot be written: it is not a regular file")
     if trust:
         make_importable(".")
-    fitted = load_model(model, trusted=trust or ())
+    fitted = load_model(model, trusted=trust or (), key=read_key(key))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
         predictions = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)

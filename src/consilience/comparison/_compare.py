@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
+from consilience._model_archive import check_key
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
@@ -82,6 +83,7 @@ def compare(
     out: str | os.PathLike | None = None,
     force: bool = False,
     trusted: Iterable[str] = (),
+    key: bytes | None = None,
     verbose: bool | None = None,
 ) -> ComparisonResult:
     """Compare methods on multi-view data by cross-validation.
@@ -136,6 +138,8 @@ def compare(
         Whether to rename a folder with another study instead.
     trusted : list of str
         Modules whose classes may be saved in the model, if a method of your own is the best.
+    key : bytes, optional
+        Secret key with which the saved model is signed, as in ``consilience.io.save``.
     verbose : bool, optional
         Whether to show progress; by default, in terminals and notebooks only.
 
@@ -158,6 +162,7 @@ def compare(
     >>> result.best_estimator_.predict(data[200:203]).shape
     (3,)
     """
+    check_key(key)
     chosen = read_methods(methods)
     _check_settings(metric, random_state, repeats, tune, time_budget)
     keep = [keep] if isinstance(keep, str) else list(keep)
@@ -184,6 +189,7 @@ def compare(
         trusted=tuple(trusted),
         force=force,
         follow=run_with_progress if show_progress else run_silently,
+        key=key,
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -219,6 +225,7 @@ class Execution:
     trusted: tuple[str, ...] = ()
     force: bool = False  # whether another study in the folder is set aside
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
+    key: bytes | None = field(default=None, repr=False)  # signs the model
 
 
 @dataclass(frozen=True)
@@ -314,7 +321,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            _save_model(run, data, results.best, fitted, out, execution.trusted, note)
+            _save_model(run, data, results.best, fitted, execution, note)
         else:
             (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
         run.write(out)
@@ -346,11 +353,12 @@ def _save_model(
     data: ComparisonInput,
     best: str,
     fitted: BaseEstimator,
-    out: Path,
-    trusted: tuple[str, ...],
+    execution: Execution,
     note: str = "",
 ) -> None:
     """Save the best model; if it has types of the user, only with their consent."""
+    assert execution.out is not None
+    path = execution.out / MODEL_FILE_NAME
     model = TableModel(
         fitted,
         data.views,
@@ -362,10 +370,10 @@ def _save_model(
         note=note,
     )
     try:
-        io.save(model, out / MODEL_FILE_NAME, trusted=trusted)
+        io.save(model, path, trusted=execution.trusted, key=execution.key)
         run.best = best
     except TypeError as error:
         if best not in run.own_methods:
             raise
-        (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
+        path.unlink(missing_ok=True)  # of an earlier run
         run.notes.append(f"no model was saved: {error}")

@@ -47,11 +47,11 @@ class PredictionTable:
         return csv_text(header, rows)
 
 
-def load_model(path: Path, trusted: Iterable[str] = ()) -> TableModel:
+def load_model(path: Path, trusted: Iterable[str] = (), key: bytes | None = None) -> TableModel:
     """Load a model written by ``consilience compare``, by its own path or that of its folder."""
     path = path / MODEL_FILE_NAME if path.is_dir() else path
     try:
-        model = io.load(path, trusted=trusted)
+        model = io.load(path, trusted=trusted, key=key)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     if not isinstance(model, TableModel):

@@ -1,0 +1,88 @@
+"""A pytest plugin that notes which functions of the package each test calls, and its time.
+
+Functions called in other processes, or after very many calls, are not seen; such tests are marked.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+
+import pytest
+
+# slow reference implementations would be several times slower still
+MAX_EVENTS = 200_000
+
+
+def processor_seconds() -> tuple[float, float]:
+    """Of this process, and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system, times.children_user + times.children_system
+
+
+class CallRecorder:
+    """Write one line for each test that passes: id, seconds, functions called, whether all."""
+
+    def __init__(self, source: Path, out: Path) -> None:
+        self.source, self.out = str(source / "consilience"), out
+        self.called: set[CodeType] = set()
+        self.n_events = 0
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    def profile(self, frame: FrameType, event: str, _: object) -> None:
+        self.n_events += 1
+        if event == "call":
+            self.called.add(frame.f_code)
+        if self.n_events > MAX_EVENTS:
+            sys.setprofile(None)
+
+    def functions(self) -> list[str]:
+        """The calls inside the package, as ``path/in/package.py:name``."""
+        calls = ((Path(code.co_filename), code.co_name) for code in self.called)
+        names = {
+            f"{path.relative_to(self.source)}:{name}"
+            for path, name in calls
+            if path.is_relative_to(self.source)
+        }
+        return sorted(names)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.called, self.n_events = set(), 0
+        own, children = processor_seconds()
+        threading.setprofile(self.profile)
+        sys.setprofile(self.profile)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+            own_after, children_after = processor_seconds()
+            line = {
+                "test": item.nodeid,
+                "seconds": own_after - own + children_after - children,
+                "complete": children_after == children and self.n_events <= MAX_EVENTS,
+                "functions": self.functions(),
+            }
+            if item.nodeid not in self.failed:
+                with self.out.open("a") as stream:
+                    stream.write(json.dumps(line) + "\n")
+
+
+class Selection:
+    """Run only the given tests, in the given order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.rank = {test: position for position, test in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        wanted = [item for item in items if item.nodeid in self.rank]
+        items[:] = sorted(wanted, key=lambda item: self.rank[item.nodeid])
