@@ -24,7 +24,7 @@ __all__ = ["Columns", "Mapped", "fit_columns"]
 # cells above which mapped views are kept in single precision
 FLOAT64_MAX_CELLS = 20_000_000
 # columns up to which a view keeps them beside its components: rules on single columns get lost in
-# rotations, see docs/results/default.md
+# rotations, see docs/results/default-log.md
 NARROW_VIEW_COLUMNS = 40
 
 

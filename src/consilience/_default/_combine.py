@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 
 __all__ = ["cross_fitted_logits", "fit_stacking_weights", "out_of_fold_error"]
 
-# penalties in units of a row's log loss; docs/results/default.md says how they were chosen
+# penalties in units of a row's log loss; docs/results/default-log.md says how they were chosen
 SPREAD_PENALTY = 0.3  # on the squared differences between the logarithms of the factors
 SCALE_PENALTY = 1.0  # on the squared distance of their mean from that of ``TYPICAL_FACTOR``
 TYPICAL_FACTOR = 5.0

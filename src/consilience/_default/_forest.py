@@ -22,7 +22,7 @@ from consilience._model_types import model_type
 __all__ = ["MANY_ROWS", "N_FOLDS", "Forest", "RunTasks", "count_folds", "grow_forest"]
 
 N_FOLDS = 10
-# rows above which half as many folds and trees do as well; see docs/results/default.md
+# rows above which half as many folds and trees do as well; see docs/results/default-log.md
 MANY_ROWS = 2000
 N_FOLDS_OF_MANY_ROWS = 5
 
@@ -31,10 +31,10 @@ N_FOLDS_OF_MANY_ROWS = 5
 DENSE_CODES_MAX_CELLS = 100_000_000
 
 # rows above which each tree is grown on a random sample of about so many; see
-# docs/results/default.md
+# docs/results/default-log.md
 TREE_MAX_ROWS = 50_000
 
-# lighter paths of rows that lack views are not split further; see docs/results/default.md
+# lighter paths of rows that lack views are not split further; see docs/results/default-log.md
 MIN_PATH_WEIGHT = 0.2
 
 # run(function, items) returns the list of results, whatever the number of threads

@@ -25,7 +25,7 @@ __all__ = [
     "read_partial_labels",
 ]
 
-# weight of a certain pseudo-label relative to a label; see docs/results/default.md
+# weight of a certain pseudo-label relative to a label; see docs/results/default-log.md
 PSEUDO_LABEL_WEIGHT = 0.3
 MAX_LOG_FACTOR = 5.0  # bound of the logarithm of the factor
 

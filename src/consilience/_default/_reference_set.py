@@ -30,7 +30,7 @@ __all__ = [
     "make_reference_view",
 ]
 
-# rows whose mean replaces a missing view; see docs/results/default.md
+# rows whose mean replaces a missing view; see docs/results/default-log.md
 N_DONORS = 15
 TINY = 1e-300
 

@@ -21,7 +21,7 @@ from consilience.views._normal_scores import NormalScores, fit_normal_scores, st
 
 __all__ = ["MIN_RELATIVE_STD", "ViewMap", "ViewMapper", "column_moments", "fit_view_map"]
 
-# a histogram has at least this share of zeros; see docs/results/default.md
+# a histogram has at least this share of zeros; see docs/results/default-log.md
 HISTOGRAM_MIN_ZEROS = 0.3
 # maximum ratio of the mean non-zero values of any two columns of a histogram (5 % trimmed)
 HISTOGRAM_MAX_RATIO = 100.0
