@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+
 from default import BOOSTING, NATURAL, OURS, read_scores
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results"

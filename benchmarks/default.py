@@ -16,7 +16,7 @@
     python benchmarks/default.py --quick     # those without real data, in a small size
 
 Families: 100 training rows, 2000 test rows of each draw; ET (300 trees) and LR (scaled columns) see
-all views side by side. What is printed is Markdown, as it stands in docs/results/default.md and default-log.md.
+all views side by side. What is printed is Markdown, as in docs/results/default.md.
 """
 
 import csv
