@@ -233,3 +233,13 @@ def test_floats_are_copied_only_if_they_must_be():
         assert converted.dtype == np.float64
         assert aligned(converted)
         np.testing.assert_array_equal(converted, other)
+
+
+def test_dense_codes_of_sparse_views_are_their_columns_in_blocks_of_eight():
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(np.where(rng.random((40, 11)) < 0.6, 0.0, rng.normal(size=(40, 11))))
+    view = BinnedView(X)
+    blocks, columns = view.dense_codes(), view._column_codes()
+    assert blocks.shape == (2, 40, 8)
+    np.testing.assert_array_equal(blocks.transpose(0, 2, 1).reshape(16, 40)[:11], columns)
+    assert (blocks[1, :, 3:] == 255).all()
