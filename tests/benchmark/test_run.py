@@ -222,7 +222,7 @@ def test_memory_is_limited_and_measured(storm):
 def test_an_empty_budget_and_data_that_cannot_be_loaded():
     with Store(":memory:") as store:
         assert run(tasks_on("mine", ["Concat"]), store, budget=0.0) == []
-        (record,) = run(tasks_on("nowhere", ["never"], n=2)[:1], store, pool=in_process())
+        (record,) = run(tasks_on("nowhere", ["never"], n=2)[:1], store)
     assert record.outcome.status == "failed"
     assert "unknown data set 'nowhere'" in record.outcome.error
 

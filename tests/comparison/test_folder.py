@@ -201,11 +201,11 @@ def test_edited_run_files_are_one_sentence(out, capsys):
             continue
         if not FULL and n_accepted % 60 != 1:
             continue
-        start = time.monotonic()
+        start = time.process_time()
         with pytest.raises(SystemExit) as end:
             main(["report", str(out)])
         assert end.value.code in (0, 2), (path, bad)
-        assert time.monotonic() - start < 10, (path, bad)
+        assert time.process_time() - start < 10, (path, bad)
         assert capsys.readouterr().err.count("\n") == (end.value.code == 2), (path, bad)
     print(f"{n_refused} edits refused, {n_accepted} accepted")
     assert n_refused > n_accepted > 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from consilience._core.binned import BinnedView
+from consilience._core.binned import BinnedView, aligned, as_floats
 from reference.tree_problems import examples
 from reference.trees import bin_limits, bin_of, midpoint
 
@@ -208,3 +208,38 @@ def test_weights_are_repeated_rows(form, seed, max_bins):
     repeated = BinnedView(form(X[rows]), max_bins=max_bins)
     for ours, theirs in zip(weighted._limits, repeated._limits, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_columns_of_codes_do_not_depend_on_the_storage():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((40, 11)) < 0.6, 0.0, rng.normal(size=(40, 11)))
+    dense, sparse = BinnedView(X)._column_codes(), BinnedView(sp.csr_array(X))._column_codes()
+    assert dense.shape == (11, 40)
+    for column, other, values in zip(dense, sparse, X.T, strict=True):
+        order = np.argsort(values, kind="stable")
+        assert (np.diff(column[order].astype(int)) >= 0).all()
+        np.testing.assert_array_equal(
+            np.unique(column, return_inverse=True)[1], np.unique(other, return_inverse=True)[1]
+        )
+
+
+def test_floats_are_copied_only_if_they_must_be():
+    X = np.zeros((4, 6))
+    for same in (X, X.astype(np.float32), X[::2, ::3], X.T):
+        assert as_floats(same) is same
+    records = np.zeros(4, dtype=[("a", "i1"), ("b", "f8")])
+    for other in (records["b"], X.astype(">f8"), X.astype(np.float16), X.astype(int)):
+        converted = as_floats(other)
+        assert converted.dtype == np.float64
+        assert aligned(converted)
+        np.testing.assert_array_equal(converted, other)
+
+
+def test_dense_codes_of_sparse_views_are_their_columns_in_blocks_of_eight():
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(np.where(rng.random((40, 11)) < 0.6, 0.0, rng.normal(size=(40, 11))))
+    view = BinnedView(X)
+    blocks, columns = view.dense_codes(), view._column_codes()
+    assert blocks.shape == (2, 40, 8)
+    np.testing.assert_array_equal(blocks.transpose(0, 2, 1).reshape(16, 40)[:11], columns)
+    assert (blocks[1, :, 3:] == 255).all()

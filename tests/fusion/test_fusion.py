@@ -27,6 +27,7 @@ from consilience.fusion import (
     StackingFusionClassifier,
 )
 from consilience.fusion._late import average_present
+from consilience.fusion._members import class_scores, fit_member
 from consilience.fusion._out_of_fold import _row_indices
 
 PER_VIEW = [LateFusionClassifier, BestViewClassifier, StackingFusionClassifier]
@@ -403,3 +404,29 @@ def test_progress_announces_the_number_of_its_tasks(monkeypatch, module, model):
     data, y = make_multiview_classification(60, random_state=0)
     model.fit(data, y)
     assert announced == [len(done)]
+
+
+def test_scores_of_a_class_that_a_view_has_not_seen():
+    """The probability 0, the lowest decision value, no vote."""
+    X, classes = np.random.default_rng(0).normal(size=(20, 2)), np.array([0, 1, 2, 3])
+    labels = np.array([0, 2, 3])[np.arange(20) % 3]
+    model = LogisticRegression().fit(X, labels)
+    known = [0, 2, 3]
+    probabilities = class_scores(model, X, "predict_proba", classes)
+    np.testing.assert_array_equal(probabilities[:, known], model.predict_proba(X))
+    assert not probabilities[:, 1].any()
+    decisions = class_scores(model, X, "decision_function", classes)
+    np.testing.assert_array_equal(decisions[:, known], model.decision_function(X))
+    np.testing.assert_array_equal(decisions[:, 1], decisions[:, known].min(axis=1))
+    votes = class_scores(model, X, "predict", classes)
+    np.testing.assert_array_equal(votes.argmax(axis=1), model.predict(X))
+    np.testing.assert_array_equal(votes.sum(axis=1), 1)
+
+
+def test_rows_without_weight_are_not_fitted():
+    data = MultiViewData({"a": np.arange(12.0)[:, None]})
+    codes, classes = np.arange(12) % 3, np.array([0, 1, 2])
+    weight = np.where(codes == 2, 0.0, 1.0)
+    member = fit_member(GaussianNB(), data, "a", codes, weight, classes)
+    np.testing.assert_array_equal(member.estimator.classes_, [0, 1])
+    assert fit_member(GaussianNB(), data, "a", codes, 1.0 * (codes == 1), classes, True) is None

@@ -144,3 +144,16 @@ def test_scoring_by_name(problem):
     model = MuMBoClassifier(n_estimators=5, random_state=0).fit(data, y)
     result = view_permutation_importance(model, data, y, scoring="neg_log_loss", random_state=0)
     assert result.baseline_score < 0
+
+
+def test_standard_errors_are_those_of_the_mean_of_the_pairs_of_orders(monkeypatch):
+    monkeypatch.setattr("consilience.inspection._shapley.MAX_EXACT_VIEWS", 1)
+    gains = np.random.default_rng(0).normal(size=(6, 2))
+    monkeypatch.setattr("consilience.inspection._shapley.sampled_gains", lambda *_: gains)
+    X = {"a": np.arange(8.0)[:, None], "b": np.ones((8, 1))}
+    y = np.repeat([0, 1], 4)
+    result = view_shapley(LateFusionClassifier().fit(X, y), X, y, n_orders=6)
+    pairs = (gains[0::2] + gains[1::2]) / 2
+    np.testing.assert_allclose(result.shapley_values, pairs.mean(axis=0))
+    expected = np.sqrt(((pairs - pairs.mean(axis=0)) ** 2).sum(axis=0) / 2 / 3)
+    np.testing.assert_allclose(result.standard_errors, expected)
