@@ -15,7 +15,8 @@ def f_test(X, y):
 
 def forest_rankings(X, y, seed, with_shap=True):
     """Impurity decrease, permutation importance and mean |SHAP| on a third of the rows left out."""
-    train, test = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
+    rows = np.arange(len(y))
+    train, test = train_test_split(rows, test_size=1 / 3, stratify=y, random_state=seed)
     forest = RandomForestClassifier(N_TREES, random_state=seed)
     impurity = forest.fit(X, y).feature_importances_
     forest.fit(X[train], y[train])

@@ -101,15 +101,14 @@ def make_multiview_biomarkers(
         v = number % len(widths)
         columns = free.take(v, block_size)
         X = _draw_block(rng, n_samples, len(columns), correlation)
-        X += _class_shifts(rng, n_classes, effect)[y][:, None] * _loadings(len(columns), correlation)
+        shifts = _class_shifts(rng, n_classes, effect)[y]
+        X += np.outer(shifts, _loadings(len(columns), correlation))
         views[v][:, columns] = X
         informative[v][columns if correlation >= 0.5 else columns[:1]] = True
         originals.append((v, columns[0]))
         if block_size > 1:
             null_columns = free.take(v, block_size, optional=True)
-            views[v][:, null_columns] = _draw_block(
-                rng, n_samples, len(null_columns), correlation
-            )
+            views[v][:, null_columns] = _draw_block(rng, n_samples, len(null_columns), correlation)
     _add_pairs(rng, views, informative, free, y, n_interactions, n_classes, effect)
     _add_copies(rng, views, informative, free, originals, n_copies)
     y = _flip_labels(rng, y, n_classes, _check_fraction("label_noise", label_noise))
@@ -135,9 +134,7 @@ class _Places:
         return taken
 
 
-def _draw_block(
-    rng: np.random.RandomState, n: int, size: int, correlation: float
-) -> np.ndarray:
+def _draw_block(rng: np.random.RandomState, n: int, size: int, correlation: float) -> np.ndarray:
     """Columns of variance 1, of which the first has this correlation with each of the others."""
     X = rng.standard_normal((n, size))
     X[:, 1:] = correlation * X[:, :1] + np.sqrt(1 - correlation**2) * X[:, 1:]

@@ -8,11 +8,13 @@ components, carried back to the columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._default._classifier import LOG_ODDS_SCALE
 from consilience._default._rows import group_by_pattern
@@ -108,6 +110,17 @@ class DefaultMembers:
             for name, rows in self._reference_rows().items()
         }
 
+    def is_training_row(self, data: MultiViewData) -> np.ndarray:
+        """Mask of the rows that equal, in every view, a training row that the model keeps."""
+        data = self.model._in_name_order(self.model._validate_input(data, reset=False))
+        filled = self.model._columns.apply(data).filled
+        out = data.present.any(axis=1)
+        for name, rows in self._reference_rows().items():
+            known = set(_row_bytes(rows, rows.dtype))
+            is_known = np.array([key in known for key in _row_bytes(filled[name], rows.dtype)])
+            out &= is_known | ~data.present[:, data.view_names.index(name)]
+        return out
+
     # -- trees -----------------------------------------------------------------------------------
 
     def _table(self, name: str, view: int, forest: Any) -> TreeTable:
@@ -173,13 +186,18 @@ class DefaultMembers:
                 self._slopes.update(zip([names[v] for v in used], parts, strict=True))
         return self._slopes
 
-    def _boosted_agreement(
-        self, member: Any, data: MultiViewData, targets: np.ndarray
-    ) -> Evidence:
+    def _boosted_agreement(self, member: Any, data: MultiViewData, targets: np.ndarray) -> Evidence:
         key = "boosted", -1
         if key not in self._tables:
             self._tables[key] = boosted_table(member, targets.shape[1], 1 / LOG_ODDS_SCALE)
         return joint_agreement(self._tables[key], data, [view for _, view in data.items()], targets)
+
+
+def _row_bytes(X: Any, dtype: Any) -> Iterator[bytes]:
+    """The bytes of each row in this precision; −0 is 0."""
+    for row in range(X.shape[0]):
+        values = X[[row]].toarray() if sp.issparse(X) else X[[row]]
+        yield (np.ascontiguousarray(values.astype(dtype)) + np.zeros(1, dtype=dtype)).tobytes()
 
 
 def encoded_columns(codes: Any) -> np.ndarray:

@@ -183,11 +183,15 @@ def vote_parts(model: Any, means: dict[str, np.ndarray]) -> ViewParts | None:
                 signs = np.where(np.arange(n_classes) == k, 1.0, -1.0)
                 size = 1.0 if n_problems > 1 else 0.5
                 votes[:, k] = size * weights.rho[v] * weights.pi[v][s] * signs
-            is_cut = isinstance(voters, CutVoters)
-            tree, depth = (voters.tree, s + 1) if is_cut else (voters.trees[s], None)
+            tree, depth = _voter(voters, s)
             tables.append(vote_table(tree, votes, depth))
         parts[name] = tree_part(join_tables(tables))
     return ViewParts(parts, lambda data: data.present.astype(np.float64))
+
+
+def _voter(voters: Any, s: int) -> tuple[Tree, int | None]:
+    """Tree of a voter, and the depth it is pruned to."""
+    return (voters.tree, s + 1) if isinstance(voters, CutVoters) else (voters.trees[s], None)
 
 
 # -- fusion of linear classifiers ----------------------------------------------------------------

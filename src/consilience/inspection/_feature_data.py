@@ -90,13 +90,14 @@ def check_all_labelled(estimator: Any, y: Any, caller: str) -> None:
 
 def feature_names(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
     """View and name of every column; columns without names appear by number."""
-    views, names = [], []
+    views: list[str] = []
+    names: list[Any] = []
     for view in data.view_names:
         columns = storage.column_names(data[view])
         own = list(range(data.widths[view])) if columns is None else list(columns)
         views += [view] * len(own)
         names += own
-    out = np.empty(len(names), dtype=object)
+    out: np.ndarray = np.empty(len(names), dtype=np.object_)
     out[:] = names
     return np.array(views, dtype=object), out
 

@@ -1,22 +1,23 @@
 """Importance of features: how well their contributions agree with labels of rows left out.
 
 A model's score of class k for row i is a sum of contributions c_ijk of the features j. With
-T_ik = 1[y_i = k] − (share of class k), the importance of feature j is the mean over rows that the
-model has not learned from of the agreement
+T_ik = 1[y_i = k] − (share of class k), the agreement of feature j with the label of row i is
 
-    e_ij = Σ_k T_ik c_ijk,
+    e_ij = Σ_k T_ik c_ijk.
 
-that is, the covariance of the feature's contributions with the labels; over all features it adds up
-to the covariance of the score with the labels. For a forest it is the impurity decrease without its
-bias (X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu, "A debiased MDI feature importance measure for
-random forests", NeurIPS 2019).
+Its mean over rows that the model has not learned from is the covariance of the feature's
+contributions with the labels; over all features it adds up to the covariance of the score with the
+labels. For a forest it is the impurity decrease without its bias (X. Li, Y. Wang, S. Basu, K.
+Kumbier, B. Yu, "A debiased MDI feature importance measure for random forests", NeurIPS 2019). The
+importance is the same without the size of the contributions, which a model that has to estimate
+many of them knows badly: the mean over the folds of Σ_i e_ij / √(n Σ_i e_ij²), between −1 and 1.
 
 A feature that has nothing to do with the class has contributions that agree and disagree equally
-often, whatever the model has made of it. With Z_j = Σ_i e_ij / √Σ_i e_ij², turned into Student's t,
-its p-value is that of both sides: the sign of a contribution is learned in one fold and tested in
-another, and in the tail all folds have learned the sign that the data have, so that Z behaves like
-the absolute value of a normal variable. In simulations with random labels, p-values below α occur
-less than half as often as α (docs/results/features.md).
+often, whatever the model has made of it, so that z = Σ_i e_ij / √Σ_i e_ij² has mean 0 and variance
+1 in each fold. The sum of z over F folds, divided by √F, has at most the tail of the length of a
+normal vector with K − 1 coordinates: which of the K classes a feature speaks for is learned in the
+other folds, and if the sum is large they all have learned the same. This gives p-values, from the F
+distribution for the number of rows; docs/results/features.md shows how they behave.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.stats import f as f_distribution
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,7 +44,7 @@ from consilience.views import MultiViewData
 
 __all__ = ["feature_importance"]
 
-FOLD_LEVEL = 0.05  # one-sided level at which a feature counts as selected in a fold
+FOLD_Z = 1.645  # z at which a feature is significant in a fold: one-sided, at a level of 5 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +79,23 @@ def fold_evidence(
     return FoldEvidence(float(weight.sum()), E.sum(axis=0), (E**2).sum(axis=0), n_units)
 
 
+def total_z(folds: list[FoldEvidence]) -> np.ndarray:
+    """Σ_f z_f / √F, of variance 1 for features without a relation to the class."""
+    return np.sum([agreement_z(f.sums, f.squares) for f in folds], axis=0) / np.sqrt(len(folds))
+
+
 def agreement_z(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Σ e / √Σ e², 0 for features without contributions."""
     return np.divide(sums, np.sqrt(squares), out=np.zeros_like(sums), where=squares > 0)
 
 
-def agreement_p_values(z: np.ndarray, n_units: int) -> np.ndarray:
-    """Two-sided p-values of positive agreement; 1 for features whose contributions disagree."""
-    degrees = max(n_units - 1, 1)
+def agreement_p_values(z: np.ndarray, n_units: int, n_classes: int) -> np.ndarray:
+    """p-values of positive agreement; 1 for features whose contributions disagree."""
+    n_directions = n_classes - 1
+    degrees = max(n_units - n_directions, 1)
     room = np.maximum(n_units - z**2, 1e-12)
-    return np.where(z > 0, 2 * student_t.sf(z * np.sqrt(degrees / room), degrees), 1.0)
+    ratio = z**2 / n_directions * degrees / room
+    return np.where(z > 0, f_distribution.sf(ratio, n_directions, degrees), 1.0)
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
@@ -104,22 +112,23 @@ def feature_importance(
     X: Any,
     y: Any,
     *,
-    cv: Any = 3,
+    cv: Any = 5,
     groups: Any = None,
     sample_weight: Any = None,
     random_state: int = 0,
 ) -> FeatureImportance:
     """Measure how much each feature of each view contributes to correct predictions.
 
-    Clones of the estimator are fitted on folds. The importance of a feature is the covariance of
-    its contributions to the scores with the labels of the rows left out, so that a feature on
-    which the model relies in vain has an importance near 0 or below. The contributions are exact
-    for ``ConsilienceClassifier`` and for the boosting, margin, vote and landmark methods and fusion
-    of linear classifiers. For all others, groups of correlated features are permuted and share the
-    loss equally.
+    Clones of the estimator are fitted on folds, and the contributions of each feature to the
+    scores of the rows left out are compared with their labels. ``importance`` says how well they
+    agree (from −1 to 1, around 0 for a feature of no use), ``contribution`` how much of the score's
+    covariance with the labels is due to the feature. Contributions are conditional on the other
+    features: what two features, in the same or in different views, say equally well is credited to
+    both in parts.
 
-    Importance is conditional on the other features: what two features, in the same or in different
-    views, say equally well is credited to both in parts.
+    The contributions are those of the model itself for ``ConsilienceClassifier``, the boosting,
+    margin, vote and landmark methods and the fusion of linear classifiers. For all others, groups
+    of correlated features are permuted and share the loss equally.
 
     Parameters
     ----------
@@ -130,7 +139,7 @@ def feature_importance(
         Samples. A single matrix is split into views by the estimator's ``views``.
     y : array of shape (n_samples,)
         Labels.
-    cv : int, splitter, iterable of splits or "prefit", default=3
+    cv : int, splitter, iterable of splits or "prefit", default=5
         Folds; stratified, and with groups whole groups, if it is a number. "prefit" takes a fitted
         estimator, and X must hold rows that it has not learned from.
     groups : array of shape (n_samples,), optional
@@ -229,25 +238,24 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
 
 def summarise_folds(folds: list[FoldEvidence], read: FeatureData) -> FeatureImportance:
     """Importances, their spread over folds, q-values and effects."""
-    mass = sum(fold.mass for fold in folds)
-    sums = np.sum([fold.sums for fold in folds], axis=0)
-    z = agreement_z(sums, np.sum([fold.squares for fold in folds], axis=0))
-    by_fold = np.array([fold.sums / max(fold.mass, 1e-300) for fold in folds])
-    p = agreement_p_values(z, sum(fold.n_units for fold in folds))
-    is_selected = [
-        agreement_p_values(agreement_z(fold.sums, fold.squares), fold.n_units) < 2 * FOLD_LEVEL
-        for fold in folds
-    ]
+    by_fold = np.array(
+        [agreement_z(fold.sums, fold.squares) / np.sqrt(max(fold.n_units, 1)) for fold in folds]
+    )
+    n_units, n_classes = sum(fold.n_units for fold in folds), len(read.classes)
+    p = agreement_p_values(total_z(folds), n_units, n_classes)
+    is_selected = by_fold * np.sqrt([[max(fold.n_units, 1)] for fold in folds]) > FOLD_Z
     views, features = feature_names(read.data)
     return FeatureImportance(
         view=views,
         feature=features,
-        importance=sums / mass,
+        importance=by_fold.mean(axis=0),
         std=by_fold.std(axis=0),
+        contribution=np.sum([fold.sums for fold in folds], axis=0)
+        / sum(fold.mass for fold in folds),
         frequency=np.mean(is_selected, axis=0),
         p_value=p,
         q_value=q_values(p),
-        class_effect=class_effects(read.data, read.codes, read.weight, len(read.classes)),
+        class_effect=class_effects(read.data, read.codes, read.weight, n_classes),
         classes=read.classes,
         n_folds=len(folds),
     )

@@ -93,7 +93,7 @@ class FeatureSelection:
                 (
                     str(self.importance_.view[j]),
                     str(self.importance_.feature[j]),
-                    f"{self.importance_.importance[j]:.4f}",
+                    f"{self.importance_.importance[j]:.3f}",
                     f"{self.importance_.q_value[j]:.3f}",
                     often,
                     str(self.importance_.higher_in[j]),
@@ -115,7 +115,7 @@ def select_features(
     *,
     fdr: float = 0.1,
     method: str = "agreement",
-    cv: Any = 3,
+    cv: Any = 5,
     n_pairs: int = 10,
     groups: Any = None,
     sample_weight: Any = None,
@@ -137,7 +137,7 @@ def select_features(
         "agreement" corrects the p-values of ``feature_importance``. "copies" fits the models on the
         views and on copies of them with permuted rows, at twice the cost or more; it needs no
         p-values, but at least 1 / fdr features must stand out for any to be selected.
-    cv : int, splitter or iterable of splits, default=3
+    cv : int, splitter or iterable of splits, default=5
         Folds, as in ``feature_importance``.
     n_pairs : int, default=10
         Number of complementary pairs of halves for the frequency of selection, each of which takes
@@ -190,9 +190,7 @@ def select_features(
     for j in np.argsort(-importance.importance, kind="stable"):
         if mask[j]:
             selected[importance.view[j]].append(importance.feature[j])
-    return FeatureSelection(
-        selected, mask, importance, frequency, n_strongest, bound, fdr, method
-    )
+    return FeatureSelection(selected, mask, importance, frequency, n_strongest, bound, fdr, method)
 
 
 # -- permuted copies -----------------------------------------------------------------------------
@@ -205,9 +203,7 @@ def _contest(
     rng = np.random.RandomState(seed)
     widths = read.data.widths
     result = feature_importance(estimator, with_copies(read.data, rng), read.y, **options)
-    is_copy = np.concatenate(
-        [np.arange(2 * width) >= width for width in widths.values()]
-    )
+    is_copy = np.concatenate([np.arange(2 * width) >= width for width in widths.values()])
     # an importance below 0 means that a feature is of no use, not that its copy is
     positive = np.maximum(result.importance, 0.0)
     margin = positive[~is_copy] - positive[is_copy]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,9 +25,13 @@ class FeatureImportance:
     feature : ndarray of shape (n_features,)
         Name of the column, or its number in views without names.
     importance : ndarray of shape (n_features,)
-        Covariance of the feature's contributions to the scores with the labels of rows left out.
+        How well the feature's contributions to the scores agree with the labels of rows left out:
+        mean over the folds, from −1 to 1, around 0 for a feature of no use.
     std : ndarray of shape (n_features,)
         Standard deviation of the importance over the folds.
+    contribution : ndarray of shape (n_features,)
+        Covariance of the feature's contributions with the labels of rows left out; the sum over the
+        features is that of the score. Features that say the same share it.
     frequency : ndarray of shape (n_features,)
         Share of the folds in which the feature is significant by itself (one-sided, 5 %).
     p_value : ndarray of shape (n_features,)
@@ -46,6 +51,7 @@ class FeatureImportance:
     feature: np.ndarray
     importance: np.ndarray
     std: np.ndarray
+    contribution: np.ndarray
     frequency: np.ndarray
     p_value: np.ndarray
     q_value: np.ndarray
@@ -63,10 +69,10 @@ class FeatureImportance:
         return self.classes[effects.argmax(axis=1)]
 
     @property
-    def view_importance(self) -> dict[str, float]:
-        """Sum of the importances of each view."""
+    def view_contribution(self) -> dict[str, float]:
+        """Sum of the contributions of the features of each view."""
         names = dict.fromkeys(self.view.tolist())
-        return {name: float(self.importance[self.view == name].sum()) for name in names}
+        return {name: float(self.contribution[self.view == name].sum()) for name in names}
 
     def take(self, rows: Any) -> FeatureImportance:
         """Return the same for some of the features.
@@ -120,6 +126,7 @@ class FeatureImportance:
             "feature": self.feature,
             "importance": self.importance,
             "std": self.std,
+            "contribution": self.contribution,
             "frequency": self.frequency,
             "p_value": self.p_value,
             "q_value": self.q_value,
@@ -151,13 +158,14 @@ class FeatureImportance:
 
     def __str__(self) -> str:
         best = self.top(SHOWN_FEATURES)
-        rows = [("view", "feature", "importance", "frequency", "q", "higher in")]
+        rows = [("view", "feature", "importance", "contribution", "frequency", "q", "higher in")]
         for j in range(len(best)):
             rows.append(
                 (
                     str(best.view[j]),
                     str(best.feature[j]),
-                    f"{best.importance[j]:.4f} ± {best.std[j]:.4f}",
+                    f"{best.importance[j]:.3f} ± {best.std[j]:.3f}",
+                    f"{best.contribution[j]:.4f}",
                     f"{best.frequency[j]:.2f}",
                     f"{best.q_value[j]:.3f}",
                     str(best.higher_in[j]),
@@ -166,7 +174,7 @@ class FeatureImportance:
         return format_rows(rows)
 
 
-def format_rows(rows: list[tuple[str, ...]]) -> str:
+def format_rows(rows: Sequence[tuple[str, ...]]) -> str:
     """Rows of a table as text with columns of equal width."""
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return "\n".join(

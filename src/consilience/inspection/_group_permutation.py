@@ -34,10 +34,7 @@ class GroupPermutation:
 
     def __init__(self, model: Any, background: MultiViewData, seed: int) -> None:
         self.model, self.seed = model, seed
-        self.order = {
-            name: _by_cluster(background[name], name)
-            for name in background.view_names
-        }
+        self.order = {name: _by_cluster(background[name], name) for name in background.view_names}
 
     def agreement(self, data: MultiViewData, targets: np.ndarray) -> Evidence:
         """Σ_k T_ik (score − score with permuted values), divided among the features of a group."""
@@ -102,11 +99,16 @@ def _replace_columns(view: Any, other: Any, columns: np.ndarray) -> Any:
     if len(columns) == storage.n_columns(view):
         return other
     if storage.is_dataframe(view):
-        frame, source = nw.from_native(view, eager_only=True), nw.from_native(other, eager_only=True)
+        frame = nw.from_native(view, eager_only=True)
+        source = nw.from_native(other, eager_only=True)
         names = [frame.columns[j] for j in columns]
-        values = [nw.new_series(c, source[c].to_list(), frame[c].dtype,
-                                backend=frame.implementation) for c in names]
-        return nw.to_native(frame.with_columns(*values))
+        values = [
+            nw.new_series(
+                name, source[name].to_list(), frame[name].dtype, backend=frame.implementation
+            )
+            for name in names
+        ]
+        return frame.with_columns(*values).to_native()
     if sp.issparse(view):
         chosen = np.zeros(view.shape[1])
         chosen[columns] = 1.0

@@ -40,9 +40,7 @@ def to_dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def linear_agreement(
-    X: Any, coef: np.ndarray, mean: np.ndarray, targets: np.ndarray
-) -> np.ndarray:
+def linear_agreement(X: Any, coef: np.ndarray, mean: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Σ_k T_ik (x_ij − m_j) coef_jk for scores X @ coef, with coef d x K."""
     return (targets @ coef.T) * (to_dense(X) - mean)
 
@@ -94,7 +92,7 @@ def radial_agreement(
     second = [np.zeros(len(targets)) for _ in lines]
     for t, rule_weight in zip(*line_rule(), strict=True):
         Ds = [line.distances(t) for line in lines]
-        together = 0.0
+        together: Any = 0.0
         if joint:
             exponent = sum(view.weight * D for view, D in zip(views, Ds, strict=True))
             together = np.exp(-width * exponent)
