@@ -30,7 +30,7 @@ from consilience.inspection._tree_paths import TreeTable, path_agreement, path_c
 from consilience.inspection._tree_tables import boosted_table, forest_table
 from consilience.views import MultiViewData
 
-__all__ = ["DefaultMembers", "Evidence", "encoded_columns"]
+__all__ = ["DefaultMembers", "Evidence", "add_evidence", "encoded_columns"]
 
 SLOPE_ROWS = 300  # reference rows from which the slopes of components are estimated
 MIN_STEP = 1e-6  # differences of shares below it have the derivative in place of a quotient
@@ -52,17 +52,24 @@ class DefaultMembers:
 
         ``data`` are rows as the model has validated them.
         """
+        return add_evidence(self.member_agreements(data, targets))
+
+    @property
+    def weights(self) -> list[float]:
+        """Weights of the members, summing to 1."""
+        return self.model.member_weights_.tolist()
+
+    def member_agreements(self, data: MultiViewData, targets: np.ndarray) -> list[Evidence]:
+        """The same for each member alone, whose sum it is."""
         data = self.model._in_name_order(data)
         mapped = self.model._columns.apply(data)
-        total: Evidence = {}
-        members = zip(
+        out = []
+        for name, member, factor in zip(
             self.model.member_names_, self.model._members, self.model._factors, strict=True
-        )
-        for name, member, factor in members:
+        ):
             part = self._member_agreement(name, member, data, mapped, factor * targets)
-            for view, evidence in part.items():
-                total[view] = total[view] + evidence if view in total else evidence
-        return {view: self._join_categories(view, E) for view, E in total.items()}
+            out.append({view: self._join_categories(view, E) for view, E in part.items()})
+        return out
 
     def _join_categories(self, view: str, E: np.ndarray) -> np.ndarray:
         """Evidence of the columns of a table, whose categories are columns of the model's own."""
@@ -114,7 +121,7 @@ class DefaultMembers:
         """Mask of the rows that equal, in every view, a training row that the model keeps."""
         data = self.model._in_name_order(self.model._validate_input(data, reset=False))
         filled = self.model._columns.apply(data).filled
-        out = data.present.any(axis=1)
+        out: np.ndarray = np.asarray(data.present.any(axis=1))
         for name, rows in self._reference_rows().items():
             known = set(_row_bytes(rows, rows.dtype))
             is_known = np.array([key in known for key in _row_bytes(filled[name], rows.dtype)])
@@ -191,6 +198,15 @@ class DefaultMembers:
         if key not in self._tables:
             self._tables[key] = boosted_table(member, targets.shape[1], 1 / LOG_ODDS_SCALE)
         return joint_agreement(self._tables[key], data, [view for _, view in data.items()], targets)
+
+
+def add_evidence(parts: list[Evidence]) -> Evidence:
+    """Sum of several pieces of evidence; a view that one of them lacks counts as 0 there."""
+    total: Evidence = {}
+    for part in parts:
+        for view, E in part.items():
+            total[view] = total[view] + E if view in total else E
+    return total
 
 
 def _row_bytes(X: Any, dtype: Any) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from consilience._default import ConsilienceClassifier
 from consilience.boosting._base import BoostingClassifier
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
-from consilience.inspection._default_members import DefaultMembers, Evidence
+from consilience.inspection._default_members import DefaultMembers, Evidence, add_evidence
 from consilience.inspection._family_members import (
     boosting_parts,
     early_fusion_parts,
@@ -32,7 +32,7 @@ from consilience.margin._base import MarginClassifier
 from consilience.views import MultiViewData
 from consilience.vote import MwMvC2Classifier
 
-__all__ = ["find_evidence", "has_native_evidence"]
+__all__ = ["find_evidence", "has_native_evidence", "member_evidence"]
 
 CHUNK_CELLS = 4_000_000  # rows times columns whose contributions are computed at once
 
@@ -54,15 +54,31 @@ class NativeEvidence:
         self.model, self.members = model, members
 
     def agreement(self, data: MultiViewData, targets: np.ndarray) -> Evidence:
-        """Σ_k T_ik c_ijk (view -> n x d), in pieces of rows."""
+        """Σ_k T_ik c_ijk (view -> n x d)."""
+        return add_evidence(self.member_agreements(data, targets))
+
+    @property
+    def weights(self) -> list[float]:
+        """Weights of the members, summing to 1."""
+        return getattr(self.members, "weights", [1.0])
+
+    def member_agreements(self, data: MultiViewData, targets: np.ndarray) -> list[Evidence]:
+        """The same for each member of the model, in pieces of rows."""
         chunk_rows = max(1, CHUNK_CELLS // max(data.shape[1], 1))
-        parts = []
-        for start in range(0, len(data), chunk_rows):
-            block = slice(start, start + chunk_rows)
-            checked = self.model._validate_input(data[block], reset=False)
-            part = self.members.agreement(checked, targets[block])
-            parts.append({name: _of_view(part, name, data[block]) for name in data.view_names})
-        return {name: np.vstack([part[name] for part in parts]) for name in data.view_names}
+        blocks = [slice(i, i + chunk_rows) for i in range(0, len(data), chunk_rows)]
+        parts = [self._block_agreements(data[block], targets[block]) for block in blocks]
+        return [
+            {name: np.vstack([part[m][name] for part in parts]) for name in data.view_names}
+            for m in range(len(self.weights))
+        ]
+
+    def _block_agreements(self, data: MultiViewData, targets: np.ndarray) -> list[Evidence]:
+        checked = self.model._validate_input(data, reset=False)
+        if hasattr(self.members, "member_agreements"):
+            parts = self.members.member_agreements(checked, targets)
+        else:
+            parts = [self.members.agreement(checked, targets)]
+        return [{name: _of_view(part, name, data) for name in data.view_names} for part in parts]
 
 
 def _of_view(part: Evidence, name: str, data: MultiViewData) -> np.ndarray:
@@ -82,6 +98,17 @@ def column_means(model: Any, data: MultiViewData) -> dict[str, np.ndarray]:
                 np.asarray(X.mean(axis=0)).ravel() if sp.issparse(X) else np.nanmean(X, axis=0)
             )
     return means
+
+
+def member_evidence(
+    evidence: Any, data: MultiViewData, targets: np.ndarray
+) -> list[tuple[float, np.ndarray]]:
+    """Weight and agreement (n x all columns) of each member of a model; one if it has none."""
+    if hasattr(evidence, "member_agreements"):
+        parts = zip(evidence.weights, evidence.member_agreements(data, targets), strict=True)
+    else:
+        parts = zip([1.0], [evidence.agreement(data, targets)], strict=True)
+    return [(w, np.hstack([part[name] for name in data.view_names])) for w, part in parts]
 
 
 def has_native_evidence(model: Any) -> bool:

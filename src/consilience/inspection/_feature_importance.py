@@ -10,7 +10,8 @@ contributions with the labels; over all features it adds up to the covariance of
 labels. For a forest it is the impurity decrease without its bias (X. Li, Y. Wang, S. Basu, K.
 Kumbier, B. Yu, "A debiased MDI feature importance measure for random forests", NeurIPS 2019). The
 importance is the same without the size of the contributions, which a model that has to estimate
-many of them knows badly: the mean over the folds of Σ_i e_ij / √(n Σ_i e_ij²), between −1 and 1.
+many of them knows badly: the mean over the folds of Σ_i e_ij / √(n Σ_i e_ij²), between −1 and 1; if
+the model has members, of their mean by the members' weights.
 
 A feature that has nothing to do with the class has contributions that agree and disagree equally
 often, whatever the model has made of it, so that z = Σ_i e_ij / √Σ_i e_ij² has mean 0 and variance
@@ -31,7 +32,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._folds import encode_groups, split_rows
-from consilience.inspection._evidence import find_evidence
+from consilience.inspection._evidence import find_evidence, member_evidence
 from consilience.inspection._feature_data import (
     FeatureData,
     class_effects,
@@ -49,11 +50,11 @@ FOLD_Z = 1.645  # z at which a feature is significant in a fold: one-sided, at a
 
 @dataclass(frozen=True, eq=False)
 class FoldEvidence:
-    """Sums over the rows of a fold: of the weights, of e_j and of its squares."""
+    """Evidence of the rows of a fold: their weight, Σ_i e_ij, z_j, and the number of rows."""
 
     mass: float
     sums: np.ndarray
-    squares: np.ndarray
+    z: np.ndarray
     n_units: int
 
 
@@ -68,25 +69,31 @@ def fold_evidence(
 ) -> FoldEvidence:
     """Evidence of rows that the model has not learned from; the rows of a group count as one."""
     targets = (np.eye(len(prior))[codes] - prior) * weight[:, None]
-    parts = find_evidence(model, background, seed).agreement(test, targets)
-    E = np.hstack([parts[name] for name in test.view_names])
-    if test.groups is not None:
-        numbers = encode_groups(test.groups)
-        totals = np.zeros((numbers.max() + 1, E.shape[1]))
-        np.add.at(totals, numbers, E)
-        E = totals
-    n_units = int((weight > 0).sum()) if test.groups is None else len(E)
-    return FoldEvidence(float(weight.sum()), E.sum(axis=0), (E**2).sum(axis=0), n_units)
+    numbers = None if test.groups is None else encode_groups(test.groups)
+    sums, z = np.zeros(test.shape[1]), np.zeros(test.shape[1])
+    for member_weight, E in member_evidence(find_evidence(model, background, seed), test, targets):
+        E = E if numbers is None else _sum_groups(E, numbers)
+        sums += E.sum(axis=0)
+        z += member_weight * agreement_z(E)
+    n_units = int((weight > 0).sum()) if numbers is None else int(numbers.max()) + 1
+    return FoldEvidence(float(weight.sum()), sums, z, n_units)
+
+
+def _sum_groups(E: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    totals = np.zeros((numbers.max() + 1, E.shape[1]))
+    np.add.at(totals, numbers, E)
+    return totals
+
+
+def agreement_z(E: np.ndarray) -> np.ndarray:
+    """Σ_i e_ij / √Σ_i e_ij², 0 for features without contributions."""
+    sums, norms = E.sum(axis=0), np.sqrt(np.einsum("ij,ij->j", E, E))
+    return np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0)
 
 
 def total_z(folds: list[FoldEvidence]) -> np.ndarray:
-    """Σ_f z_f / √F, of variance 1 for features without a relation to the class."""
-    return np.sum([agreement_z(f.sums, f.squares) for f in folds], axis=0) / np.sqrt(len(folds))
-
-
-def agreement_z(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Σ e / √Σ e², 0 for features without contributions."""
-    return np.divide(sums, np.sqrt(squares), out=np.zeros_like(sums), where=squares > 0)
+    """Σ_f z_f / √F, of variance 1 or less for features without a relation to the class."""
+    return np.sum([fold.z for fold in folds], axis=0) / np.sqrt(len(folds))
 
 
 def agreement_p_values(z: np.ndarray, n_units: int, n_classes: int) -> np.ndarray:
@@ -238,12 +245,10 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
 
 def summarise_folds(folds: list[FoldEvidence], read: FeatureData) -> FeatureImportance:
     """Importances, their spread over folds, q-values and effects."""
-    by_fold = np.array(
-        [agreement_z(fold.sums, fold.squares) / np.sqrt(max(fold.n_units, 1)) for fold in folds]
-    )
+    by_fold = np.array([fold.z / np.sqrt(max(fold.n_units, 1)) for fold in folds])
     n_units, n_classes = sum(fold.n_units for fold in folds), len(read.classes)
     p = agreement_p_values(total_z(folds), n_units, n_classes)
-    is_selected = by_fold * np.sqrt([[max(fold.n_units, 1)] for fold in folds]) > FOLD_Z
+    is_selected = [fold.z > FOLD_Z for fold in folds]
     views, features = feature_names(read.data)
     return FeatureImportance(
         view=views,

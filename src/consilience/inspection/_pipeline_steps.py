@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
-from consilience.inspection._default_members import Evidence, encoded_columns
+from consilience.inspection._default_members import Evidence, add_evidence, encoded_columns
 from consilience.inspection._line_integrals import linear_agreement, to_dense
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
@@ -43,27 +43,53 @@ class PipelineEvidence:
 
     def agreement(self, data: MultiViewData, targets: np.ndarray) -> Evidence:
         """Σ_k T_ik c_ijk (view -> n x d) for the columns of the input."""
+        return add_evidence(self.member_agreements(data, targets))
+
+    @property
+    def weights(self) -> list[float]:
+        """Weights of the members of the last step, summing to 1."""
+        return self.evidence.weights
+
+    def member_agreements(self, data: MultiViewData, targets: np.ndarray) -> list[Evidence]:
+        """The same for each member of the last step."""
         stages = [data]
         for step in self.steps:
             stages.append(step.transform(stages[-1]))
-        evidence = self.evidence.agreement(stages[-1], targets)
-        projected = [name for name in evidence if self._is_projected(name)]
-        by_class = self._contributions(stages[-1]) if projected else {}
-        out = {}
-        for name in data.view_names:
-            if name not in evidence:
-                out[name] = np.zeros((len(data), data.widths[name]))
-            elif name in projected:
-                out[name] = self._project_back(name, data, by_class[name], targets)
-            else:
-                out[name] = self._carry_back(name, evidence[name], stages)
-        return out
+        last = stages[-1]
+        projected = [name for name in last.view_names if self._is_projected(name)]
+        by_class = self._contributions(last) if projected else [{}] * len(self.weights)
+        members = self.evidence.member_agreements(last, targets)
+        return [
+            {name: self._before(name, stages, member, own, targets) for name in data.view_names}
+            for member, own in zip(members, by_class, strict=True)
+        ]
 
-    def _contributions(self, data: MultiViewData) -> dict[str, np.ndarray]:
-        """Contributions to the scores of all classes (view -> K x n x d)."""
-        classes = np.eye(self.n_classes)
-        parts = [self.evidence.agreement(data, np.tile(row, (len(data), 1))) for row in classes]
-        return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+    def _before(
+        self,
+        name: str,
+        stages: list[MultiViewData],
+        evidence: Evidence,
+        by_class: dict[str, np.ndarray],
+        targets: np.ndarray,
+    ) -> np.ndarray:
+        """Evidence of the input columns of a view."""
+        data = stages[0]
+        if name not in evidence:
+            return np.zeros((len(data), data.widths[name]))
+        if name in by_class and self._is_projected(name):
+            return self._project_back(name, data, by_class[name], targets)
+        return self._carry_back(name, evidence[name], stages)
+
+    def _contributions(self, data: MultiViewData) -> list[dict[str, np.ndarray]]:
+        """Contributions in each member to the scores of all classes (view -> K x n x d)."""
+        parts = [
+            self.evidence.member_agreements(data, np.tile(row, (len(data), 1)))
+            for row in np.eye(self.n_classes)
+        ]
+        return [
+            {name: np.stack([part[m][name] for part in parts]) for name in data.view_names}
+            for m in range(len(self.weights))
+        ]
 
     def _parts_of(self, name: str) -> list[Any]:
         return [
