@@ -209,7 +209,7 @@ def _split_evidence(
     totals = np.bincount(read.codes[train], weights=read.weight[train])
     return fold_evidence(
         model,
-        read.data[train],
+        read.data[train[read.weight[train] > 0]],
         read.data[test],
         read.codes[test],
         read.weight[test],
