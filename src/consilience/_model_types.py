@@ -28,6 +28,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 PUBLIC_PACKAGES = (
     "boosting",
     "fusion",
+    "inspection",
     "kernel",
     "landmark",
     "margin",

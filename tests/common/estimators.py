@@ -49,6 +49,7 @@ OTHER_ESTIMATORS = [
     "FeatureSelector",
     "LandmarkProjector",
     "LaplacianCompletion",
+    "ViewFeatureSelector",
     "ViewPreparer",
     "ViewTransformer",
 ]

@@ -1,6 +1,7 @@
 """Multi-view data sets: bundled, synthetic, and downloaded from their publishers."""
 
 from consilience.datasets._ads import fetch_ads
+from consilience.datasets._biomarkers import make_multiview_biomarkers
 from consilience.datasets._breast_tcga import fetch_breast_tcga
 from consilience.datasets._course import fetch_course
 from consilience.datasets._digits import load_digits_views
@@ -32,5 +33,6 @@ __all__ = [
     "fetch_uwave",
     "load_dataset",
     "load_digits_views",
+    "make_multiview_biomarkers",
     "make_multiview_classification",
 ]

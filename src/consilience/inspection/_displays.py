@@ -12,17 +12,21 @@ from sklearn.utils import Bunch
 from consilience.inspection._permutation import view_permutation_importance
 from consilience.inspection._shapley import view_shapley
 
-__all__ = ["StagedScoreDisplay", "ViewImportanceDisplay", "ViewWeightsDisplay"]
+__all__ = ["StagedScoreDisplay", "ViewImportanceDisplay", "ViewWeightsDisplay", "get_axes"]
 
 
-def _get_axes(ax: Any) -> Any:
+def get_axes(ax: Any, n_panels: int = 1) -> Any:
+    """The given axes, or new ones, side by side if there are several panels."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("plots need matplotlib; pip install 'consilience[report]'") from None
-    return plt.subplots()[1]
+    if n_panels == 1:
+        return plt.subplots()[1]
+    size = (5.0 * n_panels, 4.8)
+    return plt.subplots(1, n_panels, figsize=size, layout="constrained")[1]
 
 
 def _draw_bars(ax: Any, names: list[str], values: np.ndarray, errors: Any, **style: Any) -> None:
@@ -106,7 +110,7 @@ class ViewWeightsDisplay:
         -------
         self
         """
-        self.ax_ = _get_axes(ax)
+        self.ax_ = get_axes(ax)
         self.figure_ = self.ax_.figure
         _draw_bars(self.ax_, list(self.view_names), self.view_weights, None, **style)
         self.ax_.set_xlabel("share of the decision")
@@ -229,7 +233,7 @@ class ViewImportanceDisplay:
         -------
         self
         """
-        self.ax_ = _get_axes(ax)
+        self.ax_ = get_axes(ax)
         self.figure_ = self.ax_.figure
         _draw_bars(self.ax_, list(self.view_names), self.importances, self.errors, **style)
         self.ax_.set_xlabel(self.label)
@@ -319,7 +323,7 @@ class StagedScoreDisplay:
         -------
         self
         """
-        self.ax_ = _get_axes(ax)
+        self.ax_ = get_axes(ax)
         self.figure_ = self.ax_.figure
         rounds = np.arange(1, len(self.scores) + 1)
         (self.line_,) = self.ax_.plot(rounds, self.scores, label=name, **style)

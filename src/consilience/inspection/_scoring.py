@@ -14,7 +14,7 @@ from consilience.views import _storage as storage
 from consilience.views._convert import is_matrix, split_columns
 from consilience.views._index import check_aligned
 
-__all__ = ["Scorer", "check_labels", "with_presence"]
+__all__ = ["Scorer", "check_labels", "to_multiview", "with_presence"]
 
 
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
@@ -26,7 +26,7 @@ class Scorer:
     """Score of an estimator on variants of the same samples."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, scoring: Any) -> None:
-        self.data = _to_multiview(X, estimator)
+        self.data = to_multiview(X, estimator)
         check_aligned(self.data, y=y)
         self.y = check_labels(y, len(self.data))
         self._estimator = estimator
@@ -43,7 +43,7 @@ class Scorer:
         return self(with_presence(self.data, self.data.present & mask))
 
 
-def _to_multiview(X: Any, estimator: Any) -> MultiViewData:
+def to_multiview(X: Any, estimator: Any) -> MultiViewData:
     """Convert X to views; a single matrix is split by the ``views`` of the estimator or a step."""
     if not is_matrix(X):
         return as_multiview(X)
