@@ -32,6 +32,7 @@ PUBLIC_PACKAGES = (
     "landmark",
     "margin",
     "tables",
+    "trust",
     "views",
     "vote",
 )
