@@ -104,15 +104,15 @@ class ConformalClassifier(LeftOutClassifier):
 
     Examples
     --------
-    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.datasets import make_multiview_classification
     >>> from consilience.fusion import LateFusionClassifier
     >>> from consilience.trust import ConformalClassifier
-    >>> data, y = load_digits_views(return_X_y=True)
-    >>> model = ConformalClassifier(LateFusionClassifier(), method="split", random_state=0)
-    >>> sets = model.fit(data[:900], y[:900]).predict_set(data[900:])
+    >>> data, y = make_multiview_classification(800, n_classes=3, random_state=0)
+    >>> model = ConformalClassifier(LateFusionClassifier(), random_state=0)
+    >>> sets = model.fit(data[:400], y[:400]).predict_set(data[400:])
     >>> sets.shape
-    (897, 10)
-    >>> round(float(sets[range(897), y[900:]].mean()), 1)
+    (400, 3)
+    >>> round(float(sets[range(400), y[400:]].mean()), 1)
     0.9
     """
 
@@ -202,9 +202,7 @@ class ConformalClassifier(LeftOutClassifier):
         codes, weight, fold = left_out.codes[rows], left_out.weight[rows], left_out.fold[rows]
         own = score(probabilities)[np.arange(len(rows)), codes]
         estimators = left_out.estimators or [self.estimator_]
-        scores = np.stack(
-            [score(class_probabilities(e, data, self.classes_)) for e in estimators]
-        )
+        scores = np.stack([score(class_probabilities(e, data, self.classes_)) for e in estimators])
         if self.conditional != "class":
             return p_values(scores, own, weight, fold)
         columns = []

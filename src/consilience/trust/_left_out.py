@@ -13,6 +13,7 @@ Left-out rows are kept with their views, so that they can be predicted as if the
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,7 @@ def class_probabilities(estimator: Any, data: MultiViewData, classes: np.ndarray
 class LeftOutRows:
     """Rows that ``estimators[fold]`` have not seen; without views if they cannot be masked."""
 
+    rows: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
     present: np.ndarray
@@ -181,6 +183,16 @@ class LeftOutClassifier(MultiViewClassifier):
             self._left_out = left_out_rows(folds, splits, data, codes, weight, self.classes_)
         self._calibrate()
 
+    @property
+    def _drops_zero_weights(self) -> bool:
+        # splits given as row numbers must stay valid
+        return not isinstance(self.cv, Iterable)
+
+    def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the rows that were left out, sorted, and their probabilities."""
+        order = np.argsort(self._left_out.rows, kind="stable")
+        return self._left_out.rows[order], self._left_out.probabilities[order]
+
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         if self.method == "left-out":
             return []
@@ -238,6 +250,7 @@ def left_out_rows(
     ]
     kept = data[rows]
     return LeftOutRows(
+        rows=rows,
         codes=codes[rows],
         weight=weight[rows] / weight[rows].mean(),
         present=np.array(kept.present),
@@ -260,6 +273,7 @@ def own_left_out_rows(
         )
     rows = np.flatnonzero(np.isfinite(probabilities).all(axis=1))
     return LeftOutRows(
+        rows=rows,
         codes=codes[rows],
         weight=weight[rows] / weight[rows].mean(),
         present=np.array(data.present[rows]),

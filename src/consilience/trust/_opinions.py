@@ -100,14 +100,14 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
 
     Examples
     --------
-    >>> from consilience.datasets import load_digits_views
+    >>> from consilience.datasets import make_multiview_classification
     >>> from consilience.fusion import LateFusionClassifier
     >>> from consilience.trust import view_opinions
-    >>> data, y = load_digits_views(return_X_y=True)
-    >>> model = LateFusionClassifier().fit(data[:800], y[:800])
-    >>> result = view_opinions(model, data[1300:], reference=data[800:1300])
+    >>> data, y = make_multiview_classification(900, n_classes=3, random_state=0)
+    >>> model = LateFusionClassifier().fit(data[:300], y[:300])
+    >>> result = view_opinions(model, data[600:], reference=data[300:600])
     >>> result.probabilities.shape
-    (497, 4, 10)
+    (300, 3, 3)
     >>> bool(0.02 < (result.p_values < 0.05).mean() < 0.08)
     True
     """
@@ -175,6 +175,4 @@ def _distrusted(p_values: np.ndarray, names: list[str]) -> list[str | None]:
     filled = np.where(np.isnan(p_values), 1.0, p_values)
     worst = filled.argmin(axis=1)
     least = filled.min(axis=1)
-    return [
-        names[v] if p < DISTRUST_BELOW else None for v, p in zip(worst, least, strict=True)
-    ]
+    return [names[v] if p < DISTRUST_BELOW else None for v, p in zip(worst, least, strict=True)]
