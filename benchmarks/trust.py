@@ -221,7 +221,7 @@ def conflict(quick, n_draws):
     real = not quick and _data.available(quick)
     sets = ["mfeat", "landuse21", "uwave", "digits-features", "prokaryotic"]
     for name in sets if real else ["synthetic"]:
-        conflict_of_set(name, n_draws, 20 if quick else None)
+        conflict_of_set(name, 0, 20 if quick else None)
 
 
 def conflict_of_set(name, seed, n_estimators):
@@ -243,7 +243,7 @@ def conflict_of_set(name, seed, n_estimators):
         gap = (scores[1] - scores[0]) / (scores[2] - scores[0]) if scores[2] > scores[0] else np.nan
         areas = [
             roc_auc_score(q.argmax(axis=1) != y_test, -q.max(axis=1))
-            if 0 < (q.argmax(axis=1) != y_test).sum()
+            if (q.argmax(axis=1) != y_test).any()
             else np.nan
             for q in (p, r)
         ]
@@ -348,7 +348,7 @@ def labels(quick, n_draws):
         n_right = is_wrong[result.suspects].sum()
         line = (
             f"labels {name}: average precision {ours:.3f}, {len(result.suspects)} suspects, "
-            f"{n_right} of {len(wrong)} found, false {1 - n_right / max(len(result.suspects), 1):.2f}"
+            f"{n_right} of {len(wrong)} found"
         )
         if get_label_quality_scores is not None:
             q = model.fit(data, given).out_of_fold_probabilities_

@@ -110,13 +110,13 @@ class CrossViewModel:
         """
         total, count = np.zeros(len(Cv)), np.zeros(len(Cv))
         for u in range(len(self.names)):
-            there, back = self.predictions[u][v], self.predictions[v][u]
-            if there is None or back is None:
+            forward, backward = self.predictions[u][v], self.predictions[v][u]
+            if forward is None or backward is None:
                 continue
             has_both = ~np.isnan(Cs[u]).any(axis=1) & ~np.isnan(Cv).any(axis=1)
             a, b = Cs[u][has_both], Cv[has_both]
-            total[has_both] += evidence(there, self.components[u].features(a), b)
-            total[has_both] += evidence(back, self.components[v].features(b), a)
+            total[has_both] += evidence(forward, self.components[u].features(a), b)
+            total[has_both] += evidence(backward, self.components[v].features(b), a)
             count += has_both
         return total / np.maximum(count, 1)
 

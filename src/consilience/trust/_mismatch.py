@@ -57,7 +57,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     -------
     Bunch
         ``suspects``, numbers of the rows, the most suspicious first; ``view``, for each the name
-        of the view that is probably from another sample, or None if there are only two, as it
+        of the view that is probably from another sample, or None if X has only two, as it
         cannot be told which of them is wrong; ``partner``, the suspect whose view fits best in
         its place, or −1; ``q_value`` of each, the expected share of false suspects up to this one;
         ``probability`` (n_samples,), that a sample is mismatched; ``areas``, view -> area under
@@ -82,7 +82,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     """
     if not FRACTION.is_satisfied_by(fdr):
         raise ValueError(f"fdr must be a number between 0 and 1, got {fdr!r}")
-    data = _read(X)
+    data = _read_views(X)
     targets = None if y is None else _one_hot(check_labels(y, len(data), "find_mismatched_samples"))
     n, names = len(data), list(data.view_names)
     probability = np.zeros((n, len(names)))
@@ -99,7 +99,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     return _summarise(probability, scores, areas, names, fdr)
 
 
-def _read(X: Any) -> MultiViewData:
+def _read_views(X: Any) -> MultiViewData:
     if has_dask_views(X):
         raise TypeError(
             "find_mismatched_samples does not take dask arrays; load them by compute() first"
@@ -151,9 +151,9 @@ def all_evidence(
             Fu, Fv = parts[u].features(Cu), parts[v].features(Cv)
             if targets is not None:
                 Fu, Fv = np.hstack([Fu, targets[rows]]), np.hstack([Fv, targets[rows]])
-            there, predicted_v = left_out_predictions(Fu, Cv, folds[rows])
-            back, predicted_u = left_out_predictions(Fv, Cu, folds[rows])
-            S = pair_evidence(there, predicted_v, Cv) + pair_evidence(back, predicted_u, Cu).T
+            forward, predicted_v = left_out_predictions(Fu, Cv, folds[rows])
+            backward, predicted_u = left_out_predictions(Fv, Cu, folds[rows])
+            S = pair_evidence(forward, predicted_v, Cv) + pair_evidence(backward, predicted_u, Cu).T
             out[u, v] = rows, S
     return out
 
