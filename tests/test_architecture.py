@@ -42,6 +42,7 @@ LAZY_SUBPACKAGES = [
     "io",
     "methods",
     "tables",
+    "trust",
 ]
 # names of types in model files: declared where the types are, whatever their layer; atomic writes
 EVERY_LAYER = ["_atomic_write", "_model_types"]
@@ -92,6 +93,7 @@ ALLOWED = {
     ],
     "io": ["_model_archive", "_model_bounds", "_model_checks", "_model_schema"],
     "tables": ["views"],
+    "trust": [*BELOW_FAMILIES, "_default"],
     "_baselines": ["_estimators", "_method", "views", *FAMILIES],
     "methods": ["_base", "_estimators", "_method", "views", *FAMILIES],
     "benchmark": ["_estimators", "datasets", "inspection", "methods", "tables", "views"],
@@ -124,6 +126,7 @@ MAY_USE_EXTRAS = {
     "distributed": {"dask", "distributed"},
     "inspection": {"matplotlib"},
     "io": {"skops"},
+    "trust": {"matplotlib"},
     "_model_checks": {"pyarrow"},  # only for models of tables
     "tables": {"pyarrow"},
 }

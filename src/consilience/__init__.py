@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # at run time they are imported at first use, so `import cons
         margin,
         methods,
         tables,
+        trust,
         views,
         vote,
     )
@@ -52,6 +53,7 @@ __all__ = [
     "margin",
     "methods",
     "tables",
+    "trust",
     "views",
     "vote",
 ]

@@ -33,6 +33,7 @@ PUBLIC_PACKAGES = (
     "landmark",
     "margin",
     "tables",
+    "trust",
     "views",
     "vote",
 )

@@ -121,6 +121,10 @@ class ConsilienceClassifier(MultiViewClassifier):
     out_of_fold_score_ : float
         Accuracy of all members together on training rows left out; with groups, of rows whose group
         was left out.
+    out_of_fold_probabilities_ : ndarray of shape (n_rows, n_classes)
+        Probabilities of the training rows (of positive weight) when left out; NaN for copies of
+        another row and for rows that were not left out. With unlabelled rows, those of the second
+        fit.
     view_weights_ : ndarray of shape (n_views,)
         Weights of the views in the kernel member (and among forests of single views), summing to
         1: proportional to ``view_scores_``, where scores below 0.01 count as 0.01.
@@ -176,6 +180,7 @@ class ConsilienceClassifier(MultiViewClassifier):
 
     member_scores_: np.ndarray
     out_of_fold_score_: float
+    out_of_fold_probabilities_: np.ndarray
     _factors: np.ndarray
     _bias: np.ndarray
 
@@ -318,6 +323,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit on rows that have a class; return rows and their logits when left out."""
+        n_rows = len(data)
         rows, weight = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
@@ -337,6 +343,8 @@ class ConsilienceClassifier(MultiViewClassifier):
         if folds is not None:
             pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds[tested])
         self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
+        self.out_of_fold_probabilities_ = np.full((n_rows, pooled.shape[1]), np.nan)
+        self.out_of_fold_probabilities_[rows] = softmax(pooled, axis=1)
         return rows, logits
 
     def _fit_members(

@@ -1,0 +1,459 @@
+"""How far predictions can be trusted: coverage, conflict, mix-ups, wrong labels, next view, time.
+
+    python benchmarks/trust.py [--quick] [--only PART,...] [--draws N]
+
+Every part prints one line per data set and setting as soon as it is known. MAPIE and cleanlab are
+compared with if they are installed.
+"""
+
+import argparse
+import time
+import warnings
+
+import _data
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from consilience import ConsilienceClassifier, MultiViewData
+from consilience.datasets import load_digits_views, make_multiview_classification
+from consilience.fusion import EarlyFusionClassifier
+from consilience.trust import (
+    ConformalClassifier,
+    RobustPoolingClassifier,
+    SelectiveClassifier,
+    find_label_errors,
+    find_mismatched_samples,
+    next_view,
+    view_cost_curve,
+    view_opinions,
+)
+from consilience.trust._conformal_steps import lac_scores, p_values
+
+warnings.simplefilter("ignore")
+LOGISTIC = EarlyFusionClassifier(LogisticRegression(C=0.1, max_iter=200))
+
+
+def load_more(name):
+    """A set of the folder ``more`` of the mirror: v0, v1, … dense or CSR, and y."""
+    arrays = np.load(_data.MIRROR / "more" / f"{name}.npz")
+    views = {}
+    for v in range(20):
+        if f"v{v}" in arrays:
+            views[f"v{v}"] = arrays[f"v{v}"]
+        elif f"v{v}_data" in arrays:
+            parts = [arrays[f"v{v}_{part}"] for part in ("data", "indices", "indptr")]
+            views[f"v{v}"] = sp.csr_array(tuple(parts), shape=arrays[f"v{v}_shape"])
+    return MultiViewData(views), arrays["y"]
+
+
+def load(name):
+    """Views and class codes of a real data set."""
+    if name == "digits-features":
+        data, y = load_digits_views(kind="features", return_X_y=True)
+    elif (_data.MIRROR / "more" / f"{name}.npz").exists():
+        data, y = load_more(name)
+    else:
+        data, y = _data.real(name)
+    return data, np.unique(y, return_inverse=True)[1]
+
+
+def draw(name, n_train, n_test, seed):
+    """Random training and test rows; "synthetic" is drawn anew."""
+    if name == "synthetic":
+        data, y = make_multiview_classification(
+            n_train + n_test, n_classes=3, strength=1.5, missing_rate=0.2, random_state=seed
+        )
+        return data[:n_train], y[:n_train], data[n_train:], y[n_train:]
+    data, y = load(name)
+    rows = np.random.RandomState(seed).permutation(len(y))
+    train, test = rows[:n_train], rows[n_train : n_train + n_test]
+    return data[train], y[train], data[test], y[test]
+
+
+# -- coverage ------------------------------------------------------------------------------------
+
+
+def coverage(quick, n_draws):
+    """Share of sets with the right class: all rows, worst class, worst pattern of views."""
+    sets = ["synthetic"] if quick or not _data.available(quick) else ["synthetic", "mfeat-few"]
+    for name in sets:
+        for m in (100, 500):
+            for method, conditional in (
+                ("split", None),
+                ("split", "class"),
+                ("split", "pattern"),
+                ("cv+", "pattern"),
+            ):
+                rows = [
+                    coverage_of_draw(name, m, method, conditional, seed) for seed in range(n_draws)
+                ]
+                marginal, by_class, by_pattern, size = np.nanmean(rows, axis=0)
+                print(
+                    f"coverage {name} m={m} {method} {conditional}: marginal {marginal:.4f} "
+                    f"lowest class {by_class.min():.4f} highest {by_class.max():.4f} lowest "
+                    f"pattern {np.nanmin(by_pattern):.4f} highest {np.nanmax(by_pattern):.4f} "
+                    f"size {size.mean():.3f} ({n_draws} draws)",
+                    flush=True,
+                )
+
+
+def coverage_of_draw(name, m, method, conditional, seed, n_test=400):
+    """Coverage of one draw: marginal, of each class, of each pattern; set size, each 8 numbers."""
+    data, y, test, y_test = coverage_rows(name, m, method, n_test, seed)
+    size = m / len(data) if method == "split" else 0.3
+    model = ConformalClassifier(
+        LOGISTIC, method=method, conditional=conditional, calibration_size=size, random_state=seed
+    )
+    sets = model.fit(data, y).predict_set(test)
+    is_covered = sets[np.arange(len(y_test)), y_test]
+    out = np.full((4, 8), np.nan)
+    out[0], out[3] = is_covered.mean(), sets.sum(axis=1).mean()
+    for k in range(min(8, y_test.max() + 1)):
+        out[1, k] = is_covered[y_test == k].mean()
+    patterns = test.present @ (1 << np.arange(test.n_views))
+    for p in range(8):
+        own = patterns == p if test.n_views == 3 else patterns == 63 - p
+        out[2, p] = is_covered[own].mean() if own.sum() >= 10 else np.nan
+    return out
+
+
+def coverage_rows(name, m, method, n_test, seed):
+    n_train = m + 150 if method == "split" else m
+    if name != "mfeat-few":
+        return draw(name, n_train, n_test, seed)
+    data, y, test, y_test = draw("mfeat", n_train, n_test, seed)
+    views = ["fou", "zer", "mor"]
+    return data.select(views), y, test.select(views), y_test
+
+
+def set_sizes(quick, n_draws):
+    """Mean size of split-conformal sets against MAPIE's methods on the same probabilities."""
+    try:
+        from mapie.classification import SplitConformalClassifier
+    except ImportError:
+        print("set size: MAPIE is not installed")
+        return
+    for name in ["synthetic"] if quick or not _data.available(quick) else ["mfeat", "landuse21"]:
+        data, y, test, y_test = draw(name, 600, 600, 0)
+        fitted = LOGISTIC.fit(data[:400], y[:400])
+        P, Q, own = fitted.predict_proba(data[400:]), fitted.predict_proba(test), y[400:]
+        ours = lac_scores(P)[np.arange(200), own]
+        weight, fold = np.ones(200), np.zeros(200, dtype=int)
+        for alpha in (0.05, 0.1, 0.2):
+            sets = p_values(lac_scores(Q)[None], ours, weight, fold) > alpha
+            sizes = {
+                score: mapie_size(SplitConformalClassifier, P, own, Q, alpha, score)
+                for score in ("lac", "aps", "raps", "top_k")
+            }
+            print(
+                f"set size {name} alpha={alpha}: ours {sets.sum(axis=1).mean():.3f} covered "
+                f"{sets[np.arange(len(y_test)), y_test].mean():.3f}; MAPIE "
+                + ", ".join(f"{key} {value:.3f}" for key, value in sizes.items()),
+                flush=True,
+            )
+
+
+class Probabilities:
+    """A fitted classifier whose input are the probabilities themselves."""
+
+    def __init__(self, classes):
+        self.classes_ = classes
+        self.fitted_ = True
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X) / np.asarray(X).sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[np.asarray(X).argmax(axis=1)]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def mapie_size(kind, P, own, Q, alpha, score):
+    """Mean set size of one of MAPIE's methods; NaN if it cannot be run."""
+    try:
+        from sklearn.base import BaseEstimator, ClassifierMixin
+
+        cls = type("Given", (Probabilities, ClassifierMixin, BaseEstimator), {})
+        model = kind(
+            cls(np.arange(P.shape[1])),
+            confidence_level=1 - alpha,
+            conformity_score=score,
+            prefit=True,
+            random_state=0,
+        )
+        model.conformalize(P, own)
+        return float(model.predict_set(Q)[1][:, :, 0].sum(axis=1).mean())
+    except Exception as error:
+        print(f"  MAPIE {score}: {type(error).__name__}: {str(error)[:100]}")
+        return np.nan
+
+
+def risk(quick, n_draws):
+    """Share of draws in which the error on the answered rows exceeds the limit."""
+    misses, rates = [], []
+    for seed in range(n_draws):
+        data, y, test, y_test = draw("synthetic", 500, 2000, seed)
+        model = SelectiveClassifier(
+            LOGISTIC, 0.1, method="split", calibration_size=0.6, random_state=0
+        ).fit(data, y)
+        answered = model.is_answered(test)
+        rates.append(answered.mean())
+        misses.append(answered.any() and (model.predict(test) != y_test)[answered].mean() > 0.1)
+    print(
+        f"risk control synthetic: limit 0.1 exceeded in {np.mean(misses):.3f} of {n_draws} draws "
+        f"(allowed 0.1), answered {np.mean(rates):.3f}",
+        flush=True,
+    )
+
+
+# -- conflict ------------------------------------------------------------------------------------
+
+
+def conflict(quick, n_draws):
+    """Robust pooling on test rows of which half have a view that is off; areas of errors."""
+    real = not quick and _data.available(quick)
+    sets = ["mfeat", "landuse21", "uwave", "digits-features", "prokaryotic"]
+    for name in sets if real else ["synthetic"]:
+        conflict_of_set(name, 0, 20 if quick else None)
+
+
+def conflict_of_set(name, seed, n_estimators):
+    data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, 500, seed)
+    data, test = as_dense(data), as_dense(test)
+    default = ConsilienceClassifier(n_estimators, random_state=0)
+    robust = RobustPoolingClassifier(default, random_state=0).fit(data, y)
+    plain, rng = robust.estimator_, np.random.RandomState(seed)
+    which, is_hit = rng.randint(test.n_views, size=len(y_test)), rng.rand(len(y_test)) < 0.5
+    for kind in ("clean", "class", "noise 1", "noise 3", "noise 10"):
+        rows = corrupt(test, y_test, which, is_hit & (kind != "clean"), kind, data, rng)
+        p, r = plain.predict_proba(rows), robust.predict_proba(rows)
+        present = np.array(rows.present)
+        present[np.flatnonzero(is_hit), which[is_hit]] = False
+        oracle = p
+        if kind != "clean":
+            oracle = plain.predict_proba(rows._replace(rows._views, present=present))
+        scores = [float((q.argmax(axis=1) == y_test).mean()) for q in (p, r, oracle)]
+        gap = (scores[1] - scores[0]) / (scores[2] - scores[0]) if scores[2] > scores[0] else np.nan
+        areas = [
+            roc_auc_score(q.argmax(axis=1) != y_test, -q.max(axis=1))
+            if (q.argmax(axis=1) != y_test).any()
+            else np.nan
+            for q in (p, r)
+        ]
+        print(
+            f"conflict {name} {kind}: plain {scores[0]:.3f} robust {scores[1]:.3f} oracle "
+            f"{scores[2]:.3f} closes {100 * gap:.0f} %; area of errors: largest probability "
+            f"{areas[0]:.3f}, robust {areas[1]:.3f}",
+            flush=True,
+        )
+
+
+def as_dense(data):
+    return MultiViewData(
+        {
+            name: (view.toarray() if sp.issparse(view) else np.asarray(view)).astype(float)
+            for name, view in data.items()
+        },
+        present=np.array(data.present),
+    )
+
+
+def corrupt(test, y, which, is_hit, kind, data, rng):
+    """One view of the hit rows from a row of another class, or with noise in units of columns."""
+    views = {name: np.array(view) for name, view in test.items()}
+    for v, name in enumerate(test.view_names):
+        rows = np.flatnonzero(is_hit & (which == v))
+        if kind == "class":
+            donors = [rng.choice(np.flatnonzero(y != y[i])) for i in rows]
+            views[name][rows] = test[name][donors]
+        elif kind.startswith("noise"):
+            spread = np.nanstd(data[name], axis=0)
+            noise = rng.randn(len(rows), test[name].shape[1])
+            views[name][rows] += float(kind.split()[1]) * spread * noise
+    return MultiViewData(views, present=np.array(test.present))
+
+
+# -- mix-ups and wrong labels --------------------------------------------------------------------
+
+PAIRS = [
+    ("mfeat", "fac", "kar"),
+    ("reuters-1200", "view1", "view2"),
+    ("landuse21", "v0", "v1"),
+    ("digits-features", "pixels", "fourier"),
+    ("breast-tcga", "mrna", "mirna"),
+    ("rosmap", "v0", "v1"),
+]
+
+
+def mixups(quick, n_draws, n_rows=400):
+    """Share of swapped samples that are found, and of false suspects, at 5 % and 0 % swapped."""
+    pairs = PAIRS if not quick and _data.available(quick) else [("latent", "a", "b")]
+    for name, a, b in [*pairs, ("independent", "a", "b")]:
+        for rate in (0.05, 0.0):
+            results = [mixup_draw(name, a, b, rate, seed, n_rows) for seed in range(n_draws)]
+            n_swapped, n_claimed, n_right, area = np.array(results).T
+            false = np.mean((n_claimed - n_right) / np.maximum(n_claimed, 1))
+            share = n_right.sum() / max(n_swapped.sum(), 1)
+            print(
+                f"mix-ups {name} {a}–{b} {rate:.0%} swapped: area {area.mean():.3f} "
+                f"{share:.2f} found, rate of false suspects {false:.2f}, "
+                f"{n_claimed.mean():.1f} suspects ({n_draws} draws)",
+                flush=True,
+            )
+
+
+def mixup_draw(name, a, b, rate, seed, n_rows):
+    rng = np.random.RandomState(seed)
+    if name in ("latent", "independent"):
+        latent = rng.randn(n_rows, 10)
+        A, B = latent + 0.3 * rng.randn(2, n_rows, 10)
+        B = rng.randn(n_rows, 10) if name == "independent" else B
+    else:
+        data, _ = load(name)
+        rows = rng.permutation(len(data))[:n_rows]
+        A, B = data[rows][a], data[rows][b]
+    n = A.shape[0]
+    swapped = rng.permutation(n)[: int(rate * n)]
+    order = np.arange(n)
+    order[swapped] = np.roll(swapped, 1)
+    result = find_mismatched_samples({"a": A, "b": B[order]})
+    right = np.intersect1d(result.suspects, swapped)
+    return len(swapped), len(result.suspects), len(right), result.areas["a"]
+
+
+def labels(quick, n_draws):
+    """Average precision for wrong labels against cleanlab, on the same left-out probabilities."""
+    try:
+        from cleanlab.rank import get_label_quality_scores
+    except ImportError:
+        get_label_quality_scores = None
+    real = not quick and _data.available(quick)
+    for name in ["mfeat", "landuse21", "prokaryotic"] if real else ["synthetic"]:
+        data, y, _, _ = draw(name, 500, 1, 0)
+        rng = np.random.RandomState(0)
+        wrong = rng.permutation(len(y))[: len(y) // 10]
+        given, n_classes = y.copy(), y.max() + 1
+        given[wrong] = (y[wrong] + rng.randint(1, n_classes, size=len(wrong))) % n_classes
+        model = ConsilienceClassifier(20 if quick else None, random_state=0)
+        result = find_label_errors(model, data, given)
+        is_wrong = given != y
+        ours = average_precision_score(is_wrong, result.probability - 1e-6 * result.score)
+        n_right = is_wrong[result.suspects].sum()
+        line = (
+            f"labels {name}: average precision {ours:.3f}, {len(result.suspects)} suspects, "
+            f"{n_right} of {len(wrong)} found"
+        )
+        if get_label_quality_scores is not None:
+            q = model.fit(data, given).out_of_fold_probabilities_
+            known = np.isfinite(q).all(axis=1)
+            for method in ("self_confidence", "normalized_margin"):
+                score = get_label_quality_scores(given[known], q[known], method=method)
+                line += (
+                    f", cleanlab {method} {average_precision_score(is_wrong[known], -score):.3f}"
+                )
+        print(line, flush=True)
+
+
+# -- next view -----------------------------------------------------------------------------------
+
+
+def next_views(quick, n_draws):
+    """Area under accuracy against cost: policy for each sample, best fixed order."""
+    real = not quick and _data.available(quick)
+    sets = ["landuse21", "uwave", "prokaryotic", "rosmap", "digits-features"]
+    for name in sets if real else ["synthetic"]:
+        few = name in ("prokaryotic", "rosmap")
+        data, y, test, y_test = draw(name, 250 if few else 500, 400, 1)
+        if name == "synthetic":
+            data, test = (MultiViewData(dict(as_dense(d).items())) for d in (data, test))
+            keep = np.asarray(test.present.all(axis=1))
+            test, y_test = test[keep], y_test[keep]
+        model = ConformalClassifier(
+            ConsilienceClassifier(20 if quick else 100, random_state=0),
+            method="split",
+            calibration_size=0.4,
+            random_state=0,
+        ).fit(data, y)
+        for costs in (np.ones(test.n_views), 2.0 ** np.arange(test.n_views)):
+            result = view_cost_curve(model, test, y_test, costs)
+            print(
+                f"next view {name} costs {costs.tolist()}: policy {result.area:.4f} best fixed "
+                f"order {result.fixed_area:.4f} difference {result.area - result.fixed_area:+.4f} "
+                f"all views {result.accuracy[-1]:.3f} needs all {result.needs_all_views}",
+                flush=True,
+            )
+
+
+# -- time ----------------------------------------------------------------------------------------
+
+
+def timing(quick, n_draws):
+    """Time of everything but cv+, in fits of the default on as many rows."""
+    n = 200 if quick else 1000
+    data, y = make_multiview_classification(n + 200, n_classes=3, random_state=0)
+    train, y_train, test = data[:n], y[:n], data[n:]
+    default = ConsilienceClassifier(20 if quick else None, random_state=0)
+
+    def seconds(function):
+        start = time.process_time()
+        result = function()
+        return result, time.process_time() - start
+
+    _, fit = seconds(lambda: default.fit(train, y_train))
+    print(f"time: a fit of the default on {n} rows {fit:.2f} s")
+    conformal, times = None, {}
+    for method in ("left-out", "split"):
+        conformal, times[method] = seconds(
+            lambda method=method: ConformalClassifier(default, method=method, random_state=0).fit(
+                train, y_train
+            )
+        )
+    robust, times["robust"] = seconds(
+        lambda: RobustPoolingClassifier(default, random_state=0).fit(train, y_train)
+    )
+    _, times["sets"] = seconds(lambda: conformal.predict_set(test))
+    _, times["opinions"] = seconds(lambda: view_opinions(conformal, test))
+    _, times["robust predict"] = seconds(lambda: robust.predict(test))
+    _, times["mix-ups"] = seconds(lambda: find_mismatched_samples(train))
+    _, times["labels"] = seconds(lambda: find_label_errors(default, train, y_train))
+    _, times["next view"] = seconds(lambda: next_view(conformal, test.select(["view0"])))
+    for name, value in times.items():
+        print(f"time: {name} {value:.2f} s, {value / fit:.2f} fits")
+    fits = {"left-out": 1, "split": 0, "robust": 1, "labels": 1}
+    extra = sum(times.values()) / fit - sum(fits[name] for name in times if name in fits)
+    print(f"time: together, beyond the fits of the models themselves, {extra:.2f} fits", flush=True)
+
+
+PARTS = {
+    "coverage": coverage,
+    "sizes": set_sizes,
+    "risk": risk,
+    "conflict": conflict,
+    "mixups": mixups,
+    "labels": labels,
+    "next": next_views,
+    "time": timing,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--draws", type=int)
+    arguments = parser.parse_args()
+    draws = {"coverage": 200, "risk": 200, "mixups": 4}
+    for part in arguments.only.split(","):
+        n_draws = arguments.draws or (2 if arguments.quick else draws.get(part, 0))
+        PARTS[part](arguments.quick, n_draws)
+
+
+if __name__ == "__main__":
+    main()

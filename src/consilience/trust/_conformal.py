@@ -1,0 +1,224 @@
+"""ConformalClassifier: sets of classes that contain the right one with a chosen probability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from consilience._default._rows import group_by_pattern
+from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
+from consilience._parameters import FRACTION, StrOptions
+from consilience.trust._conformal_steps import aps_scores, lac_scores, p_values
+from consilience.trust._left_out import (
+    LEFT_OUT_PARAMETERS,
+    LeftOutClassifier,
+    class_probabilities,
+)
+from consilience.views import MultiViewData
+
+__all__ = ["LEFT_OUT_ENTRIES", "ConformalClassifier"]
+
+MIN_PATTERN_ROWS = 50  # with fewer calibration rows of a pattern, rows with more views join them
+SCORES = {"lac": lac_scores, "aps": aps_scores}
+
+LEFT_OUT_ENTRIES = {
+    "estimator": """
+        estimator : classifier, default=None
+            A classifier of several views, of this package or a Pipeline that ends in one; None
+            means ``ConsilienceClassifier``.
+    """,
+    "left_out": """
+        method : {"cv+", "split", "left-out"}, default="cv+"
+            Which rows the calibration rests on. "split" fits on a part of the rows and calibrates
+            on the others. "cv+" fits without each of ``cv`` folds, and once on all rows.
+            "left-out" uses the left-out probabilities that ``ConsilienceClassifier`` computes
+            anyway, and costs no further fit.
+        cv : int, splitter or iterable of splits, default=5
+            Folds of "cv+". The groups of ``fit`` are kept together.
+        calibration_size : float, default=0.3
+            Share of the rows that "split" calibrates on.
+    """,
+    "left_out_seed": """
+        random_state : int, RandomState or None, default=None
+            Seed of the split; an int is also that of the classifier, if it has none of its own.
+        n_jobs : int or None, default=None
+            Number of threads over the folds; None means 1.
+    """,
+    "left_out_fitted": """
+        estimator_ : classifier
+            The fitted classifier behind ``predict`` and ``predict_proba``.
+        view_weights_ : ndarray of shape (n_views,)
+            Those of ``estimator_``, if it has them.
+    """,
+}
+
+
+@fill_docstring(**LEFT_OUT_ENTRIES)
+@model_type("trust.ConformalClassifier")
+class ConformalClassifier(LeftOutClassifier):
+    """Prediction sets that contain the right class with probability 1 − alpha.
+
+    ``predict`` and ``predict_proba`` are those of the classifier; ``predict_set`` adds sets of
+    classes. If new rows are drawn like the training rows, the right class is in the set with
+    probability at least 1 − alpha for ``method="split"``, and at least 1 − 2 alpha, in practice
+    about 1 − alpha, for "cv+". For "left-out" there is no guarantee.
+
+    Parameters
+    ----------
+    {estimator}
+    alpha : float, default=0.1
+        Probability with which a set may miss the right class.
+    {left_out}
+    conditional : {"pattern", "class"} or None, default="pattern"
+        Which rows a new row is compared with. "pattern": those with the same views, so that the
+        sets hold for rows that lack a view as well. Where fewer than 50 rows have just these
+        views, rows with more views are predicted from these views only, which is valid if views
+        are missing at random ("left-out" cannot do so). "class": for each class the rows of this
+        class, so that the sets hold for each class. None: all rows.
+    score : {"lac", "aps"}, default="lac"
+        1 − the probability of a class, which gives the smallest sets on average, or the total
+        probability of all classes that are at least as likely, which gives larger sets to
+        difficult rows and rarely an empty one.
+    {views}
+    {left_out_seed}
+
+    Attributes
+    ----------
+    {left_out_fitted}
+    n_calibration_rows_ : int
+        Number of rows that the sets are calibrated on.
+    {fitted_input}
+
+    See Also
+    --------
+    SelectiveClassifier : Answers only where the error rate is known to be low.
+
+    Notes
+    -----
+    A class is in every set as long as fewer than 1 / alpha − 1 rows can be compared with. A set may
+    be empty if no class looks like those seen; it counts as a miss. Rows of a group are not
+    exchangeable one by one: with groups, the probability is one over new groups of similar size.
+    With unequal weights it is approximate.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import ConformalClassifier
+    >>> data, y = make_multiview_classification(800, n_classes=3, random_state=0)
+    >>> model = ConformalClassifier(LateFusionClassifier(), random_state=0)
+    >>> sets = model.fit(data[:400], y[:400]).predict_set(data[400:])
+    >>> sets.shape
+    (400, 3)
+    >>> round(float(sets[range(400), y[400:]].mean()), 1)
+    0.9
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **LEFT_OUT_PARAMETERS,
+        "alpha": [FRACTION],
+        "conditional": [None, StrOptions({"pattern", "class"})],
+        "score": [StrOptions(set(SCORES))],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        alpha: float = 0.1,
+        *,
+        method: str = "cv+",
+        cv: Any = 5,
+        calibration_size: float = 0.3,
+        conditional: str | None = "pattern",
+        score: str = "lac",
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.method = method
+        self.cv = cv
+        self.calibration_size = calibration_size
+        self.conditional = conditional
+        self.score = score
+        self.views = views
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _calibrate(self) -> None:
+        self.n_calibration_rows_ = len(self._left_out)
+
+    def predict_set(self, X: Any, *, alpha: float | None = None) -> np.ndarray:
+        """Sets of classes that contain the right one with probability 1 − alpha.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+        alpha : float, optional
+            Another alpha than the one of the classifier.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Whether a class is in the set, in the order of ``classes_``.
+        """
+        alpha = self.alpha if alpha is None else alpha
+        if not FRACTION.is_satisfied_by(alpha):
+            raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}")
+        return self.predict_p(X) > alpha
+
+    def predict_p(self, X: Any) -> np.ndarray:
+        """P-value of each class: small if the class would be a surprise.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        data, has_view = self._validate_for_predict(X)
+        out = np.ones((len(data), len(self.classes_)))  # rows without any view: every class
+        rows = np.flatnonzero(has_view)
+        if self.conditional != "pattern":
+            out[rows] = self._p_values(data[rows], None)
+            return out
+        for pattern, own in group_by_pattern(data.present[rows]):
+            out[rows[own]] = self._p_values(data[rows[own]], pattern)
+        return out
+
+    def _p_values(self, data: MultiViewData, pattern: np.ndarray | None) -> np.ndarray:
+        if len(data) == 0:
+            return np.empty((0, len(self.classes_)))
+        score = SCORES[self.score]
+        left_out = self._left_out
+        rows, probabilities = self._calibration_rows(pattern)
+        codes, weight, fold = left_out.codes[rows], left_out.weight[rows], left_out.fold[rows]
+        own = score(probabilities)[np.arange(len(rows)), codes]
+        estimators = left_out.estimators or [self.estimator_]
+        scores = np.stack([score(class_probabilities(e, data, self.classes_)) for e in estimators])
+        if self.conditional != "class":
+            return p_values(scores, own, weight, fold)
+        columns = []
+        for k in range(len(self.classes_)):
+            of_class = codes == k
+            part = own[of_class], weight[of_class], fold[of_class]
+            columns.append(p_values(scores[:, :, [k]], *part))
+        return np.hstack(columns)
+
+    def _calibration_rows(self, pattern: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to compare with, and their left-out probabilities from the views of a pattern."""
+        left_out = self._left_out
+        if pattern is None:
+            return np.arange(len(left_out)), left_out.probabilities
+        same = np.flatnonzero((left_out.present == pattern).all(axis=1))
+        if len(same) >= MIN_PATTERN_ROWS or not left_out.can_mask:
+            return same, left_out.probabilities[same]
+        rows = left_out.rows_with(pattern)
+        return rows, left_out.predict(rows, pattern, self.classes_)

@@ -1,0 +1,217 @@
+"""What one view says about another: does view b of this sample fit its view a?
+
+Each view is mapped and reduced to principal components c. Ridge regressions on the components of
+view a and their similarities to some rows predict those of view b; with the error variances σ² of
+rows left out and the total variances τ², the evidence that a pair belongs together is
+
+    Σ_j ½ (c_j² / τ_j² − (c_j − ĉ_j)² / σ_j² + log τ_j² / σ_j²),
+
+the log-likelihood ratio of normal components, of b given a plus of a given b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
+
+from consilience._model_types import model_type
+from consilience.views import MultiViewData
+from consilience.views._maps import ViewMap, fit_view_map
+from consilience.views._pairwise import PAIRWISE
+
+__all__ = [
+    "CrossViewModel",
+    "Prediction",
+    "ViewComponents",
+    "check_feature_views",
+    "evidence",
+    "fit_components",
+    "fit_cross_views",
+    "fit_prediction",
+    "pair_evidence",
+    "squared_distances",
+]
+
+N_COMPONENTS = 30
+N_LANDMARKS = 100
+PENALTIES = 10.0 ** np.arange(-3, 3)  # in units of the mean squared norm of the features
+MAX_LEVERAGE = 0.99
+TINY = 1e-9
+
+
+@model_type("trust.ViewComponents")
+@dataclass(eq=False)
+class ViewComponents:
+    """Principal components of a mapped view, and rows to compare with."""
+
+    map: ViewMap
+    mean: np.ndarray
+    basis: np.ndarray
+    landmarks: np.ndarray
+    gamma: float
+    scale: float
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Components (n x r) of rows of the view."""
+        Z = self.map.fill(self.map.apply(X))
+        return np.asarray(Z @ self.basis.T) - self.mean
+
+    def features(self, C: np.ndarray) -> np.ndarray:
+        """Components on a common scale, and similarities to the landmarks."""
+        return np.hstack(
+            [C / self.scale, np.exp(-self.gamma * squared_distances(C, self.landmarks))]
+        )
+
+
+@model_type("trust.Prediction")
+@dataclass(eq=False)
+class Prediction:
+    """Ridge regression of the components of one view on the features of another."""
+
+    feature_mean: np.ndarray
+    mean: np.ndarray
+    coef: np.ndarray
+    error: np.ndarray
+    variance: np.ndarray
+
+    def __call__(self, F: np.ndarray) -> np.ndarray:
+        """Predicted components."""
+        return (F - self.feature_mean) @ self.coef + self.mean
+
+
+@model_type("trust.CrossViewModel")
+@dataclass(eq=False)
+class CrossViewModel:
+    """Components of each view, and the prediction of each view from each other one."""
+
+    names: list[str]
+    components: list[ViewComponents]
+    predictions: list[list[Prediction | None]]
+
+    def transform(self, data: MultiViewData) -> list[np.ndarray]:
+        """Components of each view (n x r), NaN in rows without it."""
+        out = []
+        for name, part in zip(self.names, self.components, strict=True):
+            is_present = data.present[:, data.view_names.index(name)]
+            C = np.full((len(data), len(part.basis)), np.nan)
+            if is_present.any():
+                C[is_present] = part.transform(data[is_present][name])
+            out.append(C)
+        return out
+
+    def agreement(self, Cs: list[np.ndarray], v: int, Cv: np.ndarray) -> np.ndarray:
+        """Mean evidence that ``Cv`` is view v of the samples, over their other views.
+
+        0 for samples without another view.
+        """
+        total, count = np.zeros(len(Cv)), np.zeros(len(Cv))
+        for u in range(len(self.names)):
+            forward, backward = self.predictions[u][v], self.predictions[v][u]
+            if forward is None or backward is None:
+                continue
+            has_both = ~np.isnan(Cs[u]).any(axis=1) & ~np.isnan(Cv).any(axis=1)
+            a, b = Cs[u][has_both], Cv[has_both]
+            total[has_both] += evidence(forward, self.components[u].features(a), b)
+            total[has_both] += evidence(backward, self.components[v].features(b), a)
+            count += has_both
+        return total / np.maximum(count, 1)
+
+
+def check_feature_views(data: MultiViewData, method: str) -> None:
+    """Raise a TypeError for kernel and distance views, which have no components."""
+    for name, kind in data.kinds.items():
+        if kind in PAIRWISE:
+            raise TypeError(
+                f"{method} needs views of feature columns, but view {name!r} is a {kind} view"
+            )
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances (n x m)."""
+    norms = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
+    return np.maximum(norms - 2 * A @ B.T, 0.0)
+
+
+def fit_components(X: Any) -> ViewComponents:
+    """Map a view and find its principal components; of sparse views without centring."""
+    view_map = fit_view_map(X, np.ones(X.shape[0]))
+    Z = view_map.fill(view_map.apply(X))
+    n_components = min(N_COMPONENTS, Z.shape[0] - 1, Z.shape[1])
+    centre = np.zeros(Z.shape[1]) if sp.issparse(Z) else Z.mean(axis=0)
+    basis = _right_singular_vectors(Z if sp.issparse(Z) else Z - centre, n_components)
+    C = np.asarray(Z @ basis.T)
+    mean = C.mean(axis=0)
+    C -= mean
+    rng = np.random.RandomState(0)
+    landmarks = C[np.sort(rng.permutation(len(C))[:N_LANDMARKS])]
+    gamma = 1.0 / max(float(np.median(squared_distances(C, landmarks))), TINY)
+    scale = max(float(np.sqrt((C**2).sum(axis=1).mean())), TINY)
+    return ViewComponents(view_map, mean, basis, landmarks, gamma, scale)
+
+
+def _right_singular_vectors(Z: Any, n_components: int) -> np.ndarray:
+    if n_components == 0:
+        return np.zeros((0, Z.shape[1]))
+    if sp.issparse(Z) or min(Z.shape) > 4 * n_components:
+        return randomized_svd(Z, n_components, random_state=0)[2]
+    return np.linalg.svd(Z, full_matrices=False)[2][:n_components]
+
+
+def fit_prediction(F: np.ndarray, C: np.ndarray) -> Prediction:
+    """Ridge regression of C on F, with the penalty of least error in rows left out one by one."""
+    feature_mean, mean = F.mean(axis=0), C.mean(axis=0)
+    F, Y = F - feature_mean, C - mean
+    values, vectors = np.linalg.eigh(F.T @ F)
+    values = np.maximum(values, 0.0)
+    scores = F @ vectors
+    products = scores.T @ Y
+    best = np.inf
+    for penalty in PENALTIES * max(values.sum() / len(F), TINY):
+        shrunk = 1.0 / (values + penalty)
+        leverage = (scores**2) @ shrunk + 1.0 / len(F)
+        errors = Y - scores @ (shrunk[:, None] * products)
+        errors /= 1.0 - np.minimum(leverage, MAX_LEVERAGE)[:, None]
+        loss = float((errors**2).sum())
+        if loss < best:
+            best, coef, error = loss, vectors @ (shrunk[:, None] * products), errors.var(axis=0)
+    variance = Y.var(axis=0) + TINY
+    return Prediction(feature_mean, mean, coef, np.minimum(error + TINY, variance), variance)
+
+
+def evidence(prediction: Prediction, F: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Evidence (n) that the rows of C belong to those of F."""
+    error, variance = prediction.error, prediction.variance
+    total = (C - prediction.mean) ** 2 / variance - (C - prediction(F)) ** 2 / error
+    return 0.5 * (total + np.log(variance / error)).sum(axis=1)
+
+
+def pair_evidence(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Evidence (n x m) that row j of C belongs to the row i whose components are predicted."""
+    error, variance = prediction.error, prediction.variance
+    own = ((C - prediction.mean) ** 2 / variance + np.log(variance / error)).sum(axis=1)
+    scaled = squared_distances(predicted / np.sqrt(error), C / np.sqrt(error))
+    return 0.5 * (own - scaled)
+
+
+def fit_cross_views(data: MultiViewData) -> CrossViewModel:
+    """Fit the components of each view, and its prediction from each other one."""
+    names = list(data.view_names)
+    present = data.present
+    components = [fit_components(data[present[:, v]][name]) for v, name in enumerate(names)]
+    model = CrossViewModel(names, components, [])
+    Cs = model.transform(data)
+    for u in range(len(names)):
+        row: list[Prediction | None] = []
+        for v in range(len(names)):
+            both = present[:, u] & present[:, v]
+            if u == v or both.sum() < 3:
+                row.append(None)
+                continue
+            F = components[u].features(Cs[u][both])
+            row.append(fit_prediction(F, Cs[v][both]))
+        model.predictions.append(row)
+    return model

@@ -1,0 +1,284 @@
+"""LeftOutClassifier: a fitted classifier, and probabilities for rows that it has not seen.
+
+The base of the classifiers of this package. Rows are left out in one of three ways:
+
+- "split": the classifier is fitted on a part of the rows, the others are left out;
+- "cv+": a classifier is fitted without each fold, and one on all rows for the predictions;
+- "left-out": one fit on all rows; the classifier itself has probabilities of its training rows
+  when left out, as ``ConsilienceClassifier`` has in ``out_of_fold_probabilities_``.
+
+Left-out rows are kept with their views, so that they can be predicted as if they lacked some.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils import Tags
+
+from consilience._base import MultiViewClassifier
+from consilience._compat import Progress
+from consilience._default import ConsilienceClassifier
+from consilience._estimators import fit_weighted, takes_nan, with_seed
+from consilience._folds import Split, split_holdout, split_rows
+from consilience._model_types import model_type
+from consilience._parameters import (
+    CV,
+    FRACTION,
+    N_JOBS,
+    RANDOM_STATE,
+    VIEWS,
+    HasMethods,
+    StrOptions,
+)
+from consilience.views import MultiViewData
+from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._input import read_input
+from consilience.views._layout import check_values
+from consilience.views._pairwise import KINDS, PAIRWISE
+
+__all__ = [
+    "LEFT_OUT_PARAMETERS",
+    "LeftOutClassifier",
+    "LeftOutRows",
+    "class_probabilities",
+    "with_presence",
+]
+
+LEFT_OUT_PARAMETERS: dict[str, list[Any]] = {
+    "estimator": [None, HasMethods(["fit", "predict"])],
+    "method": [StrOptions({"split", "cv+", "left-out"})],
+    "cv": CV,
+    "calibration_size": [FRACTION],
+    "views": VIEWS,
+    "random_state": RANDOM_STATE,
+    "n_jobs": N_JOBS,
+}
+
+
+def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
+    """Return the same samples, of which only these views are present."""
+    return data._replace(data._views, present=np.array(present & data.present))
+
+
+def class_probabilities(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
+    """Probabilities (n x K) of ``classes``, 0 for those that the estimator does not know.
+
+    Without ``predict_proba`` the softmax of the decision values takes their place. Rows without any
+    view get the class prior, without a warning.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
+        if hasattr(estimator, "predict_proba"):
+            output = estimator.predict_proba(data)
+        else:
+            values = estimator.decision_function(data)
+            if values.ndim == 1:
+                values = np.column_stack([-values, values]) / 2
+            output = softmax(values, axis=1)
+    out = np.zeros((len(output), len(classes)))
+    out[:, np.searchsorted(classes, estimator.classes_)] = output
+    return out
+
+
+@model_type("trust.LeftOutRows")
+@dataclass(eq=False)
+class LeftOutRows:
+    """Rows that ``estimators[fold]`` have not seen; without views if they cannot be masked."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+    present: np.ndarray
+    probabilities: np.ndarray
+    fold: np.ndarray
+    estimators: list[Any]
+    views: dict[str, Any] | None
+
+    @property
+    def can_mask(self) -> bool:
+        """Whether ``predict`` can tell what the rows would get if they lacked views."""
+        return self.views is not None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def rows_with(self, pattern: np.ndarray) -> np.ndarray:
+        """Numbers of the rows that have all views of a pattern, and perhaps others."""
+        return np.flatnonzero(self.present[:, pattern].all(axis=1))
+
+    def data(self, rows: np.ndarray, pattern: np.ndarray) -> MultiViewData:
+        """Rows with the views of a pattern."""
+        assert self.views is not None
+        views = {name: view[rows] for name, view in self.views.items()}
+        present = np.tile(pattern, (len(rows), 1)) & self.present[rows]
+        return MultiViewData(views, present=present)
+
+    def predict(self, rows: np.ndarray, pattern: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Left-out probabilities of rows that keep the views of a pattern only."""
+        out = np.empty((len(rows), len(classes)))
+        for k, estimator in enumerate(self.estimators):
+            own = np.flatnonzero(self.fold[rows] == k)
+            if len(own):
+                data = self.data(rows[own], pattern)
+                out[own] = class_probabilities(estimator, data, classes)
+        return out
+
+
+class LeftOutClassifier(MultiViewClassifier):
+    """Base class: ``_fit`` sets ``estimator_`` and ``_left_out``, then calls ``_calibrate``."""
+
+    _kinds = KINDS
+
+    estimator: Any
+    method: str
+    cv: Any
+    calibration_size: float
+    random_state: Any
+    n_jobs: int | None
+    estimator_: Any
+    _left_out: LeftOutRows
+
+    def _calibrate(self) -> None:
+        """Learn from ``_left_out`` whatever the subclass is for."""
+        raise NotImplementedError
+
+    def _inner(self) -> Any:
+        """The unfitted classifier, with a seed if it has none of its own."""
+        estimator = ConsilienceClassifier() if self.estimator is None else self.estimator
+        if not isinstance(self.random_state, (int, np.integer)):
+            return estimator
+        return with_seed(estimator, int(self.random_state))
+
+    def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        if getattr(self.estimator, "unlabelled", None) is not None:
+            raise TypeError(
+                f"{type(self).__name__} needs a label for every row; set the estimator's "
+                "unlabelled to None and drop the rows without a label"
+            )
+        super()._fit_input(X, y, sample_weight, groups)
+
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
+        inner, labels = self._inner(), self.classes_[codes]
+        splits = self._splits(data, codes)
+        fits_all = self.method != "split"
+        rows = [train for train, _ in splits] + [np.arange(len(data))] * fits_all
+
+        def fit(train: np.ndarray) -> Any:
+            part = data if len(train) == len(data) else data[train]
+            return fit_weighted(inner, part, labels[train], weight[train], "the training rows")
+
+        with Progress(self, n_tasks=len(rows)) as progress:
+            estimators = progress.map(fit, rows, "fit estimator")
+        self.estimator_ = estimators[-1]
+        if self.method == "left-out":
+            self._left_out = own_left_out_rows(self.estimator_, data, codes, weight)
+        else:
+            folds = estimators[: len(splits)]
+            self._left_out = left_out_rows(folds, splits, data, codes, weight, self.classes_)
+        self._calibrate()
+
+    @property
+    def _drops_zero_weights(self) -> bool:
+        # splits given as row numbers must stay valid
+        return not isinstance(self.cv, Iterable)
+
+    def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the rows that were left out, sorted, and their probabilities."""
+        order = np.argsort(self._left_out.rows, kind="stable")
+        return self._left_out.rows[order], self._left_out.probabilities[order]
+
+    def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
+        if self.method == "left-out":
+            return []
+        if self.method == "cv+":
+            return split_rows(self.cv, codes, data, self.classes_)
+        size = self.calibration_size
+        return [split_holdout(codes, data, self.classes_, size, self.random_state)]
+
+    def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
+        if not self._takes_tables():
+            return super()._validate_input(X, reset)
+        data = read_input(self, X, reset=reset, numeric=False)
+        if reset:
+            self._table_codes = fit_table_codes(data)
+        data = encode_tables(data, self._table_codes)
+        return check_values(data, self._kinds, type(self).__name__, nan_views=data.view_names)
+
+    def _takes_tables(self) -> bool:
+        return self.estimator is None or isinstance(self.estimator, ConsilienceClassifier)
+
+    def _scores(self, data: MultiViewData) -> np.ndarray:
+        return class_probabilities(self.estimator_, data, self.classes_)
+
+    def _probabilities(self, data: MultiViewData) -> np.ndarray:
+        return self._scores(data)
+
+    def _has_probabilities(self) -> bool:
+        return self.estimator is None or hasattr(self.estimator, "predict_proba")
+
+    @property
+    def view_weights_(self) -> np.ndarray:
+        """Weights of the views in the fitted classifier, if it has them."""
+        return self.estimator_.view_weights_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.estimator is None or takes_nan(self.estimator)
+        return tags
+
+
+def left_out_rows(
+    estimators: list[Any],
+    splits: list[Split],
+    data: MultiViewData,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    classes: np.ndarray,
+) -> LeftOutRows:
+    """The test rows of the splits, predicted by the estimators fitted without them."""
+    tests = [test for _, test in splits]
+    rows = np.concatenate(tests)
+    probabilities = [
+        class_probabilities(estimator, data[test], classes)
+        for estimator, test in zip(estimators, tests, strict=True)
+    ]
+    kept = data[rows]
+    return LeftOutRows(
+        rows=rows,
+        codes=codes[rows],
+        weight=weight[rows] / weight[rows].mean(),
+        present=np.array(kept.present),
+        probabilities=np.concatenate(probabilities),
+        fold=np.repeat(np.arange(len(tests)), [len(test) for test in tests]),
+        estimators=list(estimators),
+        views=None if set(data.kinds.values()) & set(PAIRWISE) else dict(kept.items()),
+    )
+
+
+def own_left_out_rows(
+    estimator: Any, data: MultiViewData, codes: np.ndarray, weight: np.ndarray
+) -> LeftOutRows:
+    """The training rows with the probabilities that the estimator kept of them."""
+    probabilities = getattr(estimator, "out_of_fold_probabilities_", None)
+    if probabilities is None:
+        raise ValueError(
+            "method='left-out' requires an estimator with out_of_fold_probabilities_, such as "
+            f"ConsilienceClassifier, but {type(estimator).__name__} has none; use 'split' or 'cv+'"
+        )
+    rows = np.flatnonzero(np.isfinite(probabilities).all(axis=1))
+    return LeftOutRows(
+        rows=rows,
+        codes=codes[rows],
+        weight=weight[rows] / weight[rows].mean(),
+        present=np.array(data.present[rows]),
+        probabilities=probabilities[rows],
+        fold=np.zeros(len(rows), dtype=np.intp),
+        estimators=[],
+        views=None,
+    )

@@ -1,0 +1,87 @@
+"""Steps of the search for mix-ups: how well does each sample's own pair of views fit?
+
+``pair_evidence`` scores all pairs of a view of sample i and other views of sample j. Pairs of two
+different samples show which scores views that do not belong together have; in units in which these
+are normal, N(0, 1), those of the samples themselves are a mixture
+
+    (1 − π) t_ν(μ, τ) + π N(0, 1)
+
+of matched and mismatched ones. Matched samples have heavy tails, whence Student's t. A suspect is
+confirmed by a partner: if views were exchanged within the data, another suspect's view fits better
+than chance would have it, which p-values against the samples above suspicion show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+
+__all__ = ["fit_mixture", "own_scores", "partner_p_values", "pooled_odds", "standard_scores"]
+
+DEGREES_OF_FREEDOM = 8.0
+MAX_SHARE = 0.3  # of mismatched samples
+N_ITERATIONS = 200
+N_RANDOM_PAIRS = 200_000
+P_VALUE_EXPONENT = 0.6  # density κ p^(κ − 1) of the partners' p-values of mismatched samples
+TINY = 1e-12
+
+
+def standard_scores(S: np.ndarray) -> np.ndarray:
+    """Scores (n x n) minus the mean and over the spread of all wrong pairs of both samples."""
+    n = len(S)
+    off = S.copy()
+    np.fill_diagonal(off, 0.0)
+    mean = (off.sum(axis=0) + off.sum(axis=1)) / (2 * (n - 1))
+    square = ((off**2).sum(axis=0) + (off**2).sum(axis=1)) / (2 * (n - 1))
+    variance = np.maximum(square - mean**2, TINY)
+    centre = (mean[:, None] + mean) / 2
+    return (S - centre) / np.sqrt((variance[:, None] + variance) / 2)
+
+
+def own_scores(Z: np.ndarray) -> np.ndarray:
+    """Normal scores of the samples' own pairs among pairs of different samples."""
+    n, rng = len(Z), np.random.RandomState(0)
+    i = rng.randint(n, size=N_RANDOM_PAIRS)
+    j = (i + 1 + rng.randint(n - 1, size=N_RANDOM_PAIRS)) % n
+    others = np.sort(Z[i, j])
+    rank = np.searchsorted(others, np.diag(Z), side="left")
+    return ndtri((rank + 0.5) / (len(others) + 1))
+
+
+def _log_t(z: np.ndarray, mu: float, tau: float) -> np.ndarray:
+    nu = DEGREES_OF_FREEDOM
+    norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(tau)
+    return norm - (nu + 1) / 2 * np.log1p(((z - mu) / tau) ** 2 / nu)
+
+
+def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
+    """Probability of each sample to be mismatched, and their share π, by EM."""
+    nu, share, mu = DEGREES_OF_FREEDOM, 0.05, float(np.median(z))
+    tau = max(float(np.subtract(*np.percentile(z, [75, 25]))) / 1.35, 0.2)
+    log_normal = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
+    for _ in range(N_ITERATIONS):
+        log_odds = np.log(share / (1 - share)) + log_normal - _log_t(z, mu, tau)
+        p = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50, 50)))
+        share = float(np.clip(p.mean(), 1e-6, MAX_SHARE))
+        weight = (1 - p) * (nu + 1) / (nu + ((z - mu) / tau) ** 2)
+        mu = float(weight @ z / weight.sum())
+        tau = max(float(np.sqrt(weight @ (z - mu) ** 2 / (1 - p).sum())), 0.1)
+    # a matched pair fits better than a wrong one: below the normal mode nothing is gained
+    return p, share
+
+
+def partner_p_values(Z: np.ndarray, suspects: np.ndarray) -> np.ndarray:
+    """Share of samples above suspicion whose best partners among the suspects fit as well."""
+    Z = Z.copy()
+    np.fill_diagonal(Z, -np.inf)
+    best = Z[:, suspects].max(axis=1) + Z[suspects].max(axis=0)
+    others = np.sort(np.delete(best, suspects))
+    above = len(others) - np.searchsorted(others, best[suspects], side="left")
+    return (1 + above) / (1 + len(others))
+
+
+def pooled_odds(p: np.ndarray, partner_p: np.ndarray) -> np.ndarray:
+    """Probabilities after the evidence of the partners' p-values."""
+    kappa = P_VALUE_EXPONENT
+    odds = p / np.maximum(1 - p, TINY) * kappa * partner_p ** (kappa - 1)
+    return odds / (1 + odds)

@@ -1,0 +1,178 @@
+"""What each view says about a sample, how far the views agree, and which one to distrust.
+
+The opinion of a view are the probabilities p_v that the classifier predicts from this view alone.
+Its conflict with the probabilities q_v from all other views is
+
+    −log Σ_k p_v(k) q_v(k) / π_k,
+
+with π the class prior: the log of how much likelier the views are if each belongs to a sample of
+its own than if they belong to one sample, when views are independent given the class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from consilience._base import MultiViewClassifier
+from consilience.trust._left_out import LeftOutClassifier, class_probabilities, with_presence
+from consilience.views import MultiViewData, as_multiview
+
+__all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "without_each_view"]
+
+TINY = 1e-12
+DISTRUST_BELOW = 0.05  # p-value of the conflict
+
+
+def conflict(alone: np.ndarray, others: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """−log Σ_k p(k) q(k) / π_k along the last axis."""
+    return -np.log(np.maximum((alone * others / prior).sum(axis=-1), TINY))
+
+
+def opinions_of(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
+    """Probabilities (n x V x K) from each view alone; NaN where a row lacks it."""
+    out = np.full((len(data), data.n_views, len(classes)), np.nan)
+    for v in range(data.n_views):
+        rows = np.flatnonzero(data.present[:, v])
+        if len(rows):
+            keep = np.arange(data.n_views) == v
+            alone = with_presence(data[rows], np.tile(keep, (len(rows), 1)))
+            out[rows, v] = class_probabilities(estimator, alone, classes)
+    return out
+
+
+def without_each_view(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
+    """Probabilities (n x V x K) without each view; NaN where a row has no other or lacks it."""
+    out = np.full((len(data), data.n_views, len(classes)), np.nan)
+    n_present = data.present.sum(axis=1)
+    for v in range(data.n_views):
+        rows = np.flatnonzero(data.present[:, v] & (n_present > 1))
+        if len(rows):
+            keep = np.arange(data.n_views) != v
+            others = with_presence(data[rows], np.tile(keep, (len(rows), 1)))
+            out[rows, v] = class_probabilities(estimator, others, classes)
+    return out
+
+
+def conflict_p_values(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Share of reference rows (m x V) with at least this conflict (n x V); NaN is kept."""
+    out = np.full(values.shape, np.nan)
+    for v in range(values.shape[1]):
+        seen = np.sort(reference[~np.isnan(reference[:, v]), v])
+        known = ~np.isnan(values[:, v])
+        above = len(seen) - np.searchsorted(seen, values[known, v], side="left")
+        out[known, v] = (1 + above) / (1 + len(seen))
+    return out
+
+
+def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
+    """Say what each view alone says about each sample, and where views contradict each other.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A classifier of this package that takes several views.
+    X : MultiViewData, or any input of several views
+        Samples with the views seen in fit.
+    reference : like X, optional
+        Samples that the classifier was not fitted on, to compare conflicts with. A classifier of
+        ``consilience.trust`` with ``method`` "split" or "cv+" has its own.
+
+    Returns
+    -------
+    Bunch
+        ``probabilities`` (n_samples, n_views, n_classes), from each view alone; ``strength``
+        (n_samples, n_views), how far they are from the class prior, in bits (Kullback–Leibler
+        divergence); ``conflict`` (n_samples, n_views) of each view with all others, positive if
+        they contradict each other, and ``agreement``, its negative; ``p_values`` (n_samples,
+        n_views), the share of reference samples with at least this conflict, or None without
+        them; ``distrust``, for each sample the view with the least p-value if that is below
+        0.05, else None; ``view_names`` and ``classes``. Values are NaN where a sample lacks the
+        view or has no other one.
+
+    Notes
+    -----
+    If two views contradict each other, nothing tells which of them is wrong; ``distrust`` is only
+    meaningful with three or more.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import view_opinions
+    >>> data, y = make_multiview_classification(900, n_classes=3, random_state=0)
+    >>> model = LateFusionClassifier().fit(data[:300], y[:300])
+    >>> result = view_opinions(model, data[600:], reference=data[300:600])
+    >>> result.probabilities.shape
+    (300, 3, 3)
+    >>> bool(0.02 < (result.p_values < 0.05).mean() < 0.08)
+    True
+    """
+    estimator, data = read_fitted(model, X, "view_opinions")
+    values, alone = _conflicts(estimator, data)
+    prior = estimator.class_prior_
+    p_values = None
+    if reference is not None:
+        seen = _conflicts(estimator, read_fitted(model, reference, "view_opinions")[1])[0]
+        p_values = conflict_p_values(values, seen)
+    elif isinstance(model, LeftOutClassifier) and model._left_out.can_mask:
+        p_values = conflict_p_values(values, left_out_conflicts(model))
+    names = list(estimator.view_names_)
+    return Bunch(
+        probabilities=alone,
+        strength=(alone * np.log2(np.maximum(alone, TINY) / prior)).sum(axis=2),
+        conflict=values,
+        agreement=-values,
+        p_values=p_values,
+        distrust=None if p_values is None else _distrusted(p_values, names),
+        view_names=names,
+        classes=estimator.classes_,
+    )
+
+
+def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
+    """The fitted classifier of several views, and validated samples."""
+    check_is_fitted(model)
+    if not isinstance(model, MultiViewClassifier):
+        raise TypeError(
+            f"{function} needs a fitted classifier of consilience, got {type(model).__name__}"
+        )
+    if getattr(as_multiview(X) if not hasattr(X, "shape") else X, "is_lazy", False):
+        raise TypeError(f"{function} does not take dask arrays; load them by compute() first")
+    return model, model._validate_input(X, reset=False)
+
+
+def left_out_conflicts(model: LeftOutClassifier) -> np.ndarray:
+    """Conflicts (m x V) of the calibration rows, by classifiers that have not seen them."""
+    left_out = model._left_out
+    out = np.full(left_out.present.shape, np.nan)
+    everything = np.ones(left_out.present.shape[1], dtype=bool)
+    for k, estimator in enumerate(left_out.estimators):
+        rows = np.flatnonzero(left_out.fold == k)
+        if len(rows):
+            out[rows] = _conflicts(estimator, left_out.data(rows, everything), model.classes_)[0]
+    return out
+
+
+def _conflicts(
+    estimator: Any, data: MultiViewData, classes: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Conflict (n x V) of each view with the others, and the opinions (n x V x K)."""
+    classes = estimator.classes_ if classes is None else classes
+    alone = opinions_of(estimator, data, classes)
+    others = without_each_view(estimator, data, classes)
+    prior = np.full(len(classes), 1.0 / len(classes))
+    prior[np.searchsorted(classes, estimator.classes_)] = estimator.class_prior_
+    values = conflict(alone, others, prior)
+    values[np.isnan(others).any(axis=2)] = np.nan
+    return values, alone
+
+
+def _distrusted(p_values: np.ndarray, names: list[str]) -> list[str | None]:
+    filled = np.where(np.isnan(p_values), 1.0, p_values)
+    worst = filled.argmin(axis=1)
+    least = filled.min(axis=1)
+    return [names[v] if p < DISTRUST_BELOW else None for v, p in zip(worst, least, strict=True)]

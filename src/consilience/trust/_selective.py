@@ -1,0 +1,164 @@
+"""SelectiveClassifier: answers only where the error rate is known to be low.
+
+The threshold on the confidence (the largest probability) is the lowest for which the hypothesis
+"more than ``max_error`` of the answers are wrong" is rejected, on rows left out. Thresholds are
+tested from the highest to the lowest, each at level δ = 1 − ``confidence``, up to the first that is
+not rejected, so that no correction for their number is needed: A. Angelopoulos, S. Bates,
+E. Candès, M. Jordan and L. Lei, "Learn then test: calibrating predictive algorithms to achieve risk
+control", Annals of Applied Statistics, 2025.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from consilience._docstring import fill_docstring
+from consilience._model_types import model_type
+from consilience._parameters import FRACTION
+from consilience._warnings import warn_user
+from consilience.trust._conformal import LEFT_OUT_ENTRIES
+from consilience.trust._left_out import LEFT_OUT_PARAMETERS, LeftOutClassifier
+
+__all__ = ["SelectiveClassifier", "lowest_safe_threshold"]
+
+# fixed in advance, as the tests require: log-odds of the confidence from 16 down to −8
+LOG_ODDS = np.linspace(16.0, -8.0, 241)
+THRESHOLDS = 1.0 / (1.0 + np.exp(-LOG_ODDS))
+
+
+def lowest_safe_threshold(
+    confidence: np.ndarray, is_wrong: np.ndarray, max_error: float, delta: float
+) -> float:
+    """Lowest of ``THRESHOLDS`` at which an error rate above ``max_error`` is rejected.
+
+    P(Binomial(n_t, max_error) <= wrong answers) <= δ at this and all higher thresholds that answer
+    a quarter of the rows, and enough for a rejection: n_t >= log δ / log(1 − max_error). Infinite
+    if there is none.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    n_answered = np.searchsorted(-confidence[order], -THRESHOLDS, side="right")
+    n_wrong = np.append(0, np.cumsum(is_wrong[order]))[n_answered]
+    least = max(np.log(delta) / np.log1p(-max_error), len(confidence) / 4)
+    can_reject = n_answered >= least
+    is_rejected = binom.cdf(n_wrong, n_answered, max_error) <= delta
+    safe = np.inf
+    for threshold, rejected in zip(THRESHOLDS[can_reject], is_rejected[can_reject], strict=True):
+        if not rejected:
+            break
+        safe = float(threshold)
+    return safe
+
+
+@fill_docstring(**LEFT_OUT_ENTRIES)
+@model_type("trust.SelectiveClassifier")
+class SelectiveClassifier(LeftOutClassifier):
+    """Answers only where it is confident enough to keep the error rate below a limit.
+
+    With probability ``confidence`` (over the draw of the calibration rows), at most a share
+    ``max_error`` of its answers for new rows is wrong. ``predict`` labels every row;
+    ``is_answered`` tells which labels are answers, and from which the classifier abstains.
+
+    Parameters
+    ----------
+    {estimator}
+    max_error : float, default=0.05
+        Largest acceptable share of wrong answers.
+    confidence : float, default=0.9
+        Probability with which this limit is kept.
+    {left_out}
+    {views}
+    {left_out_seed}
+
+    Attributes
+    ----------
+    {left_out_fitted}
+    threshold_ : float
+        Least probability of the predicted class for an answer; infinite if no threshold is safe.
+    answer_rate_ : float
+        Share of the calibration rows that get an answer.
+    {fitted_input}
+
+    See Also
+    --------
+    ConformalClassifier : Sets of classes instead of no answer.
+
+    Notes
+    -----
+    The guarantee is exact for ``method="split"``, if rows are drawn alike and errors do not become
+    more frequent as confidence grows; for "cv+" and "left-out" it is approximate. Without a single
+    error, at least log(1 − confidence) / log(1 − max_error) calibration rows are needed, which are
+    45 with the default values. Weights are used in the fit but not in the calibration.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import SelectiveClassifier
+    >>> data, y = make_multiview_classification(800, n_classes=3, strength=2, random_state=0)
+    >>> model = SelectiveClassifier(LateFusionClassifier(), max_error=0.1).fit(data[:400], y[:400])
+    >>> answered = model.is_answered(data[400:])
+    >>> bool(model.score(data[400:][answered], y[400:][answered]) > 0.85)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **LEFT_OUT_PARAMETERS,
+        "max_error": [FRACTION],
+        "confidence": [FRACTION],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        max_error: float = 0.05,
+        *,
+        confidence: float = 0.9,
+        method: str = "cv+",
+        cv: Any = 5,
+        calibration_size: float = 0.3,
+        views: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_error = max_error
+        self.confidence = confidence
+        self.method = method
+        self.cv = cv
+        self.calibration_size = calibration_size
+        self.views = views
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _calibrate(self) -> None:
+        probabilities = self._left_out.probabilities
+        confidence = probabilities.max(axis=1)
+        is_wrong = probabilities.argmax(axis=1) != self._left_out.codes
+        self.threshold_ = lowest_safe_threshold(
+            confidence, is_wrong, self.max_error, 1 - self.confidence
+        )
+        self.answer_rate_ = float((confidence >= self.threshold_).mean())
+        if self.answer_rate_ == 0:
+            warn_user(
+                f"no threshold keeps the error rate below max_error={self.max_error} with "
+                f"confidence {self.confidence} on {len(confidence)} calibration rows, so no row "
+                "will be answered"
+            )
+
+    def is_answered(self, X: Any) -> np.ndarray:
+        """Whether the classifier is confident enough to answer.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Samples with the views seen in fit; a container may lack some of them.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples,)
+        """
+        confidence = self._predict_or_prior(X, self._scores).max(axis=1)
+        return confidence >= self.threshold_

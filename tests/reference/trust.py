@@ -1,0 +1,81 @@
+"""Slow, obvious versions of the steps of consilience.trust."""
+
+import numpy as np
+from scipy.stats import binom
+
+
+def p_value(scores_by_fold, own, weight, fold):
+    """P-value of one class of one row; ``scores_by_fold`` are its scores without each fold."""
+    total = 1.0
+    for s_i, w_i, f_i in zip(own, weight, fold, strict=True):
+        if s_i >= scores_by_fold[f_i]:
+            total += w_i
+    return total / (1.0 + sum(weight))
+
+
+def aps_score(probabilities, k):
+    """Total probability of the classes up to k, the most probable first."""
+    order = sorted(range(len(probabilities)), key=lambda j: (-probabilities[j], j))
+    total = 0.0
+    for j in order:
+        total += probabilities[j]
+        if j == k:
+            return total
+    raise AssertionError
+
+
+def safe_threshold(thresholds, confidence, is_wrong, max_error, delta):
+    """Lowest threshold before the first that is not rejected."""
+    safe = np.inf
+    for threshold in thresholds:
+        answered = [w for c, w in zip(confidence, is_wrong, strict=True) if c >= threshold]
+        if len(answered) < len(confidence) / 4 or (1 - max_error) ** len(answered) > delta:
+            continue
+        if binom.cdf(sum(answered), len(answered), max_error) > delta:
+            return safe
+        safe = threshold
+    return safe
+
+
+def q_values(probabilities):
+    """Mean probability of error among the rows that are at least as probable."""
+    return [np.mean([1 - other for other in probabilities if other >= p]) for p in probabilities]
+
+
+def storey_q_values(p):
+    """The least rate over all thresholds at or above each p-value."""
+    m = len(p)
+    share = min(1.0, (1 + sum(x > 0.5 for x in p)) / (0.5 * m))
+    rate = {t: share * m * t / sum(x <= t for x in p) for t in p}
+    return [min(1.0, *(rate[t] for t in p if t >= x), rate[x]) for x in p]
+
+
+def pooled(full, without, odds):
+    """Probabilities of one row: those from all views and without each view, by the odds."""
+    weights = [1.0, *odds]
+    parts = [full, *without]
+    used = [(w, p) for w, p in zip(weights, parts, strict=True) if w > 0]
+    return sum(w * np.asarray(p) for w, p in used) / sum(w for w, _ in used)
+
+
+def pair_evidence(mean, error, variance, predicted, C):
+    """Log-likelihood ratio of each pair of a prediction and a row, component by component."""
+    out = np.empty((len(predicted), len(C)))
+    for i, a in enumerate(predicted):
+        for j, b in enumerate(C):
+            matched = -0.5 * ((b - a) ** 2 / error + np.log(error))
+            wrong = -0.5 * ((b - mean) ** 2 / variance + np.log(variance))
+            out[i, j] = (matched - wrong).sum()
+    return out
+
+
+def policy_point(spent, rates, is_right, limit):
+    """Mean cost and accuracy if each sample stops before the first step below the limit."""
+    costs, rights = [], []
+    for path, steps, right in zip(spent, rates, is_right, strict=True):
+        taken = 0
+        while taken < len(steps) and steps[taken] >= limit:
+            taken += 1
+        costs.append(path[taken])
+        rights.append(right[taken])
+    return np.mean(costs), np.mean(rights)

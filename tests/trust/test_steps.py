@@ -1,0 +1,157 @@
+"""The fast steps against the slow ones on random problems."""
+
+import numpy as np
+import pytest
+
+from conftest import FULL
+from consilience.trust._conformal_steps import aps_scores, p_values
+from consilience.trust._cross_view import evidence, fit_prediction, pair_evidence
+from consilience.trust._fdr import q_values_of_p_values, q_values_of_probabilities
+from consilience.trust._label_errors import noise_rates, wrong_label_probabilities
+from consilience.trust._mismatch_steps import fit_mixture, partner_p_values
+from consilience.trust._robust_steps import evidence_of_p_value, fit_neighbour_distances, pool
+from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
+from consilience.trust._view_costs import sweep_limits
+from reference import trust as slow
+
+SEEDS = range(50 if FULL else 5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_p_values(seed):
+    rng = np.random.RandomState(seed)
+    n_folds, n, m = rng.randint(1, 4), 3, rng.randint(0, 12)
+    scores = rng.randint(5, size=(n_folds, n, 3)) / 4  # ties
+    own, weight = rng.randint(5, size=m) / 4, rng.rand(m) + 0.5
+    fold = rng.randint(n_folds, size=m)
+    fast = p_values(scores, own, weight, fold)
+    for i in range(n):
+        for k in range(3):
+            assert fast[i, k] == pytest.approx(slow.p_value(scores[:, i, k], own, weight, fold))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_aps_scores(seed):
+    probabilities = np.random.RandomState(seed).dirichlet(np.ones(4), size=3)
+    fast = aps_scores(probabilities)
+    for row, p in zip(fast, probabilities, strict=True):
+        np.testing.assert_allclose(row, [slow.aps_score(p, k) for k in range(4)])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threshold(seed):
+    rng = np.random.RandomState(seed)
+    confidence = rng.beta(3, 1, size=200)
+    is_wrong = rng.rand(200) > confidence
+    for max_error, delta in ((0.05, 0.1), (0.3, 0.2), (0.6, 0.5)):
+        fast = lowest_safe_threshold(confidence, is_wrong, max_error, delta)
+        assert fast == slow.safe_threshold(THRESHOLDS, confidence, is_wrong, max_error, delta)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_q_values(seed):
+    p = np.random.RandomState(seed).rand(12) ** 3
+    np.testing.assert_allclose(q_values_of_probabilities(p), slow.q_values(p))
+    np.testing.assert_allclose(q_values_of_p_values(p), slow.storey_q_values(p))
+
+
+def test_no_p_values_no_q_values():
+    assert len(q_values_of_p_values(np.empty(0))) == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pooling(seed):
+    rng = np.random.RandomState(seed)
+    full, without = rng.dirichlet(np.ones(3), size=4), rng.dirichlet(np.ones(3), size=(4, 2))
+    odds = rng.exponential(size=(4, 2))
+    odds[0, 1] = 0
+    without[0, 1] = np.nan  # the only other view of this row
+    fast = pool(full, without, odds)
+    for i in range(4):
+        np.testing.assert_allclose(fast[i], slow.pooled(full[i], without[i], odds[i]))
+    np.testing.assert_allclose(fast.sum(axis=1), 1)
+
+
+def test_evidence_of_p_values_is_one_where_they_are_large_and_grows_as_they_fall():
+    p = np.array([1.0, 0.5, 1 / np.e, 0.1, 0.01])
+    values = evidence_of_p_value(p)
+    np.testing.assert_allclose(values[:3], 1)
+    assert (np.diff(values[2:]) > 0).all()
+    assert values[4] == pytest.approx(-1 / (np.e * 0.01 * np.log(0.01)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pair_evidence(seed):
+    rng = np.random.RandomState(seed)
+    F = rng.randn(40, 3)
+    C = F @ rng.randn(3, 2) + 0.5 * rng.randn(40, 2)
+    model = fit_prediction(F, C)
+    predicted = model(F)
+    expected = slow.pair_evidence(model.mean, model.error, model.variance, predicted, C)
+    fast = pair_evidence(model, predicted, C)
+    np.testing.assert_allclose(fast, expected)
+    np.testing.assert_allclose(evidence(model, F, C), np.diag(fast))
+    assert np.diag(fast).mean() > fast.mean()
+
+
+def test_error_of_the_prediction_is_that_of_rows_left_out():
+    rng = np.random.RandomState(0)
+    F, C = rng.randn(30, 5), rng.randn(30, 2)  # nothing can be predicted
+    model = fit_prediction(F, C)
+    in_sample = (C - model(F)).var(axis=0)
+    assert (model.error >= in_sample).all()
+    assert (model.error <= model.variance).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_limits_on_the_gain(seed):
+    rng = np.random.RandomState(seed)
+    n, n_views = 6, 3
+    spent = np.cumsum(np.hstack([np.zeros((n, 1)), rng.rand(n, n_views) + 0.1]), axis=1)
+    rates = rng.randint(5, size=(n, n_views)) / 4
+    is_right = rng.rand(n, n_views + 1) > 0.5
+    cost, accuracy = sweep_limits(spent, rates, is_right)
+    lowest = np.minimum.accumulate(rates, axis=1)
+    limits = np.unique(lowest)[::-1]
+    assert len(cost) == len(limits) + 1
+    for c, a, limit in zip(cost[1:], accuracy[1:], limits, strict=True):
+        np.testing.assert_allclose((c, a), slow.policy_point(spent, rates, is_right, limit))
+
+
+def test_mixture_finds_the_mismatched():
+    rng = np.random.RandomState(0)
+    z = np.append(rng.normal(3, 0.5, size=950), rng.normal(0, 1, size=50))
+    p, share = fit_mixture(z)
+    assert share == pytest.approx(0.05, abs=0.02)
+    assert p[950:].mean() > 0.8 > 0.1 > p[:950].mean()
+    assert fit_mixture(rng.normal(3, 0.5, size=1000))[1] < 0.01
+
+
+def test_partners():
+    rng = np.random.RandomState(0)
+    Z = rng.randn(200, 200)
+    Z[0, 1] = Z[1, 0] = 6.0  # two that were exchanged
+    p = partner_p_values(Z, np.array([0, 1, 2, 3]))
+    assert (p[:2] < 0.02).all()
+    assert (p[2:] > 0.02).all()
+
+
+def test_neighbours():
+    rng = np.random.RandomState(0)
+    C = rng.randn(200, 5)
+    neighbours = fit_neighbour_distances(C)
+    assert neighbours.p_values(rng.randn(200, 5)).mean() == pytest.approx(0.5, abs=0.1)
+    assert neighbours.p_values(np.full((1, 5), 20.0))[0] == pytest.approx(1 / 201)
+
+
+def test_labels_are_wrong_where_another_class_is_sure():
+    rng = np.random.RandomState(0)
+    codes = np.arange(300) % 3
+    q = 0.02 + 0.94 * np.eye(3)[codes]
+    given = codes.copy()
+    given[:15] = (given[:15] + 1) % 3
+    np.testing.assert_allclose(noise_rates(q, given), 0.05)
+    wrong = wrong_label_probabilities(q, given)
+    assert (wrong[:15] > 0.9).all()
+    assert (wrong[15:] < 0.1).all()
+    assert (noise_rates(rng.dirichlet(np.ones(3), size=300), codes) <= 0.45).all()

@@ -1,0 +1,412 @@
+"""Sets, answers, opinions, mix-ups, wrong labels and advice, on problems with a known answer."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+
+from conftest import FULL
+from consilience import ConsilienceClassifier, MultiViewData
+from consilience.datasets import make_multiview_classification
+from consilience.distributed import BlockSequence
+from consilience.fusion import LateFusionClassifier
+from consilience.io import load, save
+from consilience.margin import SMVMEDClassifier
+from consilience.trust import (
+    ConformalClassifier,
+    RobustPoolingClassifier,
+    SelectiveClassifier,
+    find_label_errors,
+    find_mismatched_samples,
+    next_view,
+    view_cost_curve,
+    view_opinions,
+)
+
+N_DRAWS = 200 if FULL else 12
+DEFAULT = ConsilienceClassifier(10, random_state=0)
+
+
+class GivenProbabilities(LateFusionClassifier):
+    """The first columns of the first view that a row has are log-probabilities: a fit is free."""
+
+    def _fit(self, data, codes, weight):
+        self._members, self.estimators_ = [], {}
+        self.view_weights_ = np.full(data.n_views, 1 / data.n_views)
+
+    def _scores(self, data):
+        K = len(self.classes_)
+        logits = np.zeros((len(data), K))
+        for v, (_, view) in enumerate(data.items()):
+            if data.present[:, v].any():  # the values of a view that all rows lack are no numbers
+                logits += np.where(data.present[:, [v]], view[:, :K], 0.0)
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+
+def draw(n, seed, missing=0.0, n_views=2, K=3):
+    """Views of noisy evidence for the classes."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(K, size=n)
+    views = {f"v{v}": rng.randn(n, K) + (1 + v) * np.eye(K)[y] for v in range(n_views)}
+    present = rng.rand(n, n_views) >= missing
+    present[~present.any(axis=1), 0] = True
+    return MultiViewData(views, present=present), y
+
+
+def covered(sets, y):
+    return sets[np.arange(len(y)), y]
+
+
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_coverage_by_pattern(method):
+    shares = []
+    for seed in range(N_DRAWS):
+        data, y = draw(600, seed, missing=0.3)
+        test, y_test = draw(600, 1000 + seed, missing=0.3)
+        model = ConformalClassifier(
+            GivenProbabilities(), method=method, calibration_size=0.8, random_state=seed
+        )
+        right = covered(model.fit(data, y).predict_set(test), y_test)
+        patterns = test.present @ [1, 2]
+        shares.append([right[patterns == p].mean() for p in (1, 2, 3)])
+    # the standard error of a mean over twelve draws is about .012
+    np.testing.assert_allclose(np.mean(shares, axis=0), 0.9, atol=0.01 if FULL else 0.04)
+
+
+def test_coverage_by_class():
+    shares = []
+    for seed in range(N_DRAWS):
+        data, y = draw(500, seed)
+        test, y_test = draw(500, 1000 + seed)
+        model = ConformalClassifier(
+            GivenProbabilities(), 0.2, method="split", conditional="class", calibration_size=0.8
+        )
+        right = covered(model.fit(data, y).predict_set(test), y_test)
+        shares.append([right[y_test == k].mean() for k in range(3)])
+    np.testing.assert_allclose(np.mean(shares, axis=0), 0.8, atol=0.015 if FULL else 0.05)
+
+
+def test_patterns_never_seen_are_calibrated_on_masked_rows():
+    shares = []
+    for seed in range(N_DRAWS):
+        data, y = draw(400, seed)
+        test, y_test = draw(400, 1000 + seed)
+        model = ConformalClassifier(GivenProbabilities(), method="split", calibration_size=0.8)
+        sets = model.fit(data, y).predict_set(test.select(["v0"]))
+        assert sets.sum(axis=1).mean() > model.predict_set(test).sum(axis=1).mean()
+        shares.append(covered(sets, y_test).mean())
+    assert np.mean(shares) == pytest.approx(0.9, abs=0.01 if FULL else 0.03)
+
+
+def test_without_masking_a_set_of_an_unseen_pattern_has_all_classes():
+    data, y = draw(100, 0)
+    model = ConformalClassifier(DEFAULT, method="left-out").fit(data, y)
+    assert model.predict_set(data.select(["v0"])).all()
+    assert not model.predict_set(data).all()
+
+
+def test_few_calibration_rows_give_all_classes():
+    data, y = draw(40, 0)
+    model = ConformalClassifier(
+        GivenProbabilities(), 0.1, method="split", calibration_size=8 / 40, random_state=0
+    )
+    assert model.fit(data, y).predict_set(data).all()
+    assert not model.predict_set(data, alpha=0.3).all()
+    with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
+        model.predict_set(data, alpha=1.5)
+
+
+def test_left_out_needs_an_estimator_that_has_them():
+    data, y = draw(60, 0)
+    with pytest.raises(ValueError, match="out_of_fold_probabilities_, such as Consilience"):
+        ConformalClassifier(LateFusionClassifier(), method="left-out").fit(data, y)
+
+
+def test_left_out_covers():
+    data, y = draw(300, 0)
+    test, y_test = draw(2000, 1)
+    model = ConformalClassifier(DEFAULT, method="left-out").fit(data, y)
+    assert covered(model.predict_set(test), y_test).mean() == pytest.approx(0.9, abs=0.05)
+    assert model.n_calibration_rows_ == 300
+
+
+def test_margins_get_sets_but_no_probabilities():
+    data, y = draw(120, 0)
+    model = ConformalClassifier(SMVMEDClassifier(), cv=3).fit(data, y)
+    assert not hasattr(model, "predict_proba")
+    assert covered(model.predict_set(data), y).mean() > 0.8
+
+
+def test_rows_without_any_view_get_all_classes():
+    data, y = draw(100, 0)
+    model = ConformalClassifier(GivenProbabilities(), score="aps").fit(data, y)
+    empty = MultiViewData(dict(data[:3].items()), present=np.zeros((3, 2), dtype=bool))
+    with pytest.warns(UserWarning, match="no view at all"):
+        assert model.predict_set(empty).all()
+
+
+def test_risk_is_controlled():
+    exceeded = []
+    for seed in range(N_DRAWS):
+        data, y = draw(400, seed)
+        test, y_test = draw(2000, 1000 + seed)
+        model = SelectiveClassifier(
+            GivenProbabilities(), 0.1, method="split", calibration_size=0.8, random_state=0
+        ).fit(data, y)
+        answered = model.is_answered(test)
+        assert answered.mean() > 0.3
+        exceeded.append((model.predict(test) != y_test)[answered].mean() > 0.1)
+    assert np.mean(exceeded) <= (0.13 if FULL else 0.34)
+
+
+def test_no_answer_without_a_safe_threshold():
+    rng = np.random.RandomState(0)
+    data, _ = draw(100, 0)
+    with pytest.warns(UserWarning, match="so no row will be answered"):
+        model = SelectiveClassifier(GivenProbabilities()).fit(data, rng.randint(3, size=100))
+    assert not model.is_answered(data).any()
+    assert model.threshold_ == np.inf
+
+
+def test_robust_pooling_leaves_a_broken_view_out():
+    data, y = draw(400, 0, n_views=3)
+    test, y_test = draw(400, 1, n_views=3)
+    views = {name: np.array(view) for name, view in test.items()}
+    views["v2"] = views["v2"] + 10 * np.random.RandomState(0).randn(*views["v2"].shape)
+    broken = MultiViewData(views)
+    robust = RobustPoolingClassifier(GivenProbabilities(), random_state=0).fit(data, y)
+    plain = robust.estimator_
+    oracle = plain.score(broken.select(["v0", "v1"]), y_test)
+    closed = robust.score(broken, y_test) - plain.score(broken, y_test)
+    assert closed > 0.7 * (oracle - plain.score(broken, y_test))
+    assert robust.score(test, y_test) == pytest.approx(plain.score(test, y_test), abs=0.01)
+    is_off = robust.predict_off(broken)
+    assert is_off[:, 2].mean() > 0.5 > is_off[:, :2].mean() + 0.3
+    assert np.isnan(robust.predict_off(test.select(["v0", "v1"]))[:, 2]).all()
+
+
+def test_single_views_are_predicted_as_they_are():
+    data, y = draw(120, 0, missing=0.2)
+    robust = RobustPoolingClassifier(GivenProbabilities(), random_state=0).fit(data, y)
+    alone = data.select(["v1"])[np.flatnonzero(data.present[:, 1])]
+    np.testing.assert_allclose(robust.predict_proba(alone), robust.estimator_.predict_proba(alone))
+
+
+def test_opinions():
+    data, y = draw(400, 0, n_views=3)
+    model = ConformalClassifier(GivenProbabilities(), method="split", random_state=0).fit(data, y)
+    test, _ = draw(100, 1, n_views=3, missing=0.2)
+    views = {name: np.array(view) for name, view in test.items()}
+    views["v2"][:50] = 8 * np.eye(3)[(views["v2"][:50].argmax(axis=1) + 1) % 3]
+    result = view_opinions(model, MultiViewData(views, present=test.present))
+    np.testing.assert_array_equal(np.isnan(result.strength), ~test.present)
+    assert np.nanmean(result.conflict[:50, 2]) > np.nanmean(result.conflict[50:, 2]) + 0.5
+    assert (result.agreement[50:][~np.isnan(result.agreement[50:])] == 0).mean() < 0.1
+    given = {result.distrust[i] for i in range(50)}
+    assert "v2" in given
+    plain = view_opinions(model.estimator_, test)
+    assert plain.p_values is None
+    assert plain.distrust is None
+    own = view_opinions(model.estimator_, test, reference=data)
+    assert np.nanmean(own.p_values) == pytest.approx(0.5, abs=0.1)
+
+
+def latent_views(n=300, seed=0, noise=0.3, n_views=2):
+    rng = np.random.RandomState(seed)
+    latent = rng.randn(n, 8)
+    return {f"v{v}": latent + noise * rng.randn(n, 8) for v in range(n_views)}
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+def test_swapped_samples_are_found(n_views):
+    views = latent_views(n_views=n_views)
+    views["v1"][:12] = np.roll(views["v1"][:12], 1, axis=0)
+    result = find_mismatched_samples(views)
+    assert set(result.suspects) >= set(range(12))
+    assert len(result.suspects) <= 14
+    wrong = "v1" if n_views == 3 else None
+    assert [result.view[k] for k in np.flatnonzero(result.suspects < 12)] == [wrong] * 12
+    assert (np.diff(result.q_value) >= 0).all()
+    # row i has the view of row i − 1
+    partners = dict(zip(result.suspects.tolist(), result.partner.tolist(), strict=True))
+    assert partners[5] in (4, 6)
+    assert all(area > 0.99 for area in result.areas.values())
+
+
+def test_nothing_is_claimed_of_clean_or_independent_views():
+    assert len(find_mismatched_samples(latent_views()).suspects) == 0
+    rng = np.random.RandomState(0)
+    result = find_mismatched_samples({"a": rng.randn(200, 5), "b": rng.randn(200, 4)})
+    assert len(result.suspects) == 0
+    assert result.areas["a"] < 0.6
+
+
+def test_mismatches_with_labels_missing_and_sparse_views():
+    views = latent_views(n_views=3)
+    views["v1"][:12] = np.roll(views["v1"][:12], 1, axis=0)
+    y = (views["v0"][:, 0] > 0).astype(int)
+    present = np.ones((300, 3), dtype=bool)
+    present[100:150, 0] = present[200:230, 2] = False
+    views["v2"] = sp.csr_array(np.where(np.abs(views["v2"]) > 0.3, views["v2"], 0.0))
+    result = find_mismatched_samples(MultiViewData(views, present=present), y)
+    assert len(np.intersect1d(result.suspects, np.arange(12))) >= 10
+    assert len(result.suspects) <= 15
+
+
+def test_wrong_labels_are_found():
+    data, y = draw(300, 0, n_views=3)
+    given = y.copy()
+    given[:15] = (given[:15] + 1) % 3
+    for model in (GivenProbabilities(), None if FULL else DEFAULT):
+        result = find_label_errors(model, data, given)
+        assert len(np.intersect1d(result.suspects, np.arange(15))) >= 10
+        assert (result.suspects >= 15).sum() <= 8
+        assert (result.label != given[result.suspects]).all()
+        assert (result.q_value <= 0.2).all()
+        assert result.view == [None] * len(result.suspects)
+
+
+def test_next_view_prefers_what_helps():
+    data, y = draw(900, 0, n_views=3)
+    views = {**dict(data.items()), "v1": np.zeros((900, 3))}  # v1 says nothing
+    data = MultiViewData(views)
+    model = ConformalClassifier(GivenProbabilities(), method="split", random_state=0).fit(data, y)
+    known = data.select(["v0"])[:200]
+    advice = next_view(model, known)
+    assert np.isnan(advice.gains[:, 0]).all()
+    np.testing.assert_allclose(advice.gains[:, 1], 0)
+    assert advice.best.count("v2") > 120
+    assert set(advice.best) <= {"v2", None}
+    expensive = next_view(model, known, {"v0": 1, "v1": 1, "v2": 1e9}, utility="log_loss")
+    np.testing.assert_allclose(expensive.costs, [1, 1, 1e9])
+    own = next_view(model, known, utility=lambda p, codes: p[np.arange(len(codes)), codes])
+    assert np.nanmean(own.gains[:, 2]) > 0
+    assert next_view(model, data[:5]).best == [None] * 5
+    reference = (data[:300], y[:300])
+    assert next_view(model.estimator_, known, reference=reference).gains.shape == (200, 3)
+
+
+def test_cost_curve():
+    data, y = draw(900, 0, n_views=3)
+    model = ConformalClassifier(GivenProbabilities(), method="split", random_state=0).fit(data, y)
+    test, y_test = draw(600, 1, n_views=3)
+    result = view_cost_curve(model, test, y_test, [1, 2, 3])
+    assert result.cost[0] == 0
+    assert result.cost[-1] == pytest.approx(6)
+    assert result.accuracy[-1] == pytest.approx(model.score(test, y_test))
+    assert (np.diff(result.cost) > 0).all()
+    assert result.area > result.fixed_area - 0.005
+    assert result.fixed_cost[-1] == 6
+    assert sorted(result.fixed_order) == ["v0", "v1", "v2"]
+    assert not result.needs_all_views
+
+
+def test_all_views_are_needed_for_a_parity():
+    rng = np.random.RandomState(0)
+    a, b = rng.randint(2, size=(2, 800))
+    data = MultiViewData({n: v[:, None] + 0.1 * rng.randn(800, 1) for n, v in (("a", a), ("b", b))})
+    model = ConformalClassifier(DEFAULT, method="split", random_state=0).fit(data, a ^ b)
+    assert view_cost_curve(model, data, a ^ b).needs_all_views
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ConformalClassifier(), SelectiveClassifier(max_error=0.9), RobustPoolingClassifier()],
+    ids=lambda model: type(model).__name__,
+)
+def test_model_files(model, tmp_path):
+    data, y = make_multiview_classification(60, missing_rate=0.2, random_state=0)
+    model = clone(model).set_params(estimator=LateFusionClassifier(), random_state=0)
+    model.fit(data, y)
+    save(model, tmp_path / "model.skops")
+    loaded = load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict_proba(data), model.predict_proba(data))
+    if isinstance(model, ConformalClassifier):
+        alone = data.select(["view0"])[np.flatnonzero(data.present[:, 0])]
+        np.testing.assert_array_equal(loaded.predict_p(alone), model.predict_p(alone))
+
+
+def test_kernel_views():
+    data, y = draw(60, 0)
+    kernels = MultiViewData(
+        {name: rbf_kernel(view) for name, view in data.items()},
+        kinds=dict.fromkeys(data.view_names, "kernel"),
+    )
+    model = ConformalClassifier(DEFAULT, method="split", random_state=0).fit(kernels, y)
+    assert model.predict_set(kernels).shape == (60, 3)
+    with pytest.raises(TypeError, match="needs views of feature columns, but view 'v0'"):
+        RobustPoolingClassifier(DEFAULT).fit(kernels, y)
+    with pytest.raises(TypeError, match="needs views of feature columns, but view 'v0'"):
+        find_mismatched_samples(kernels)
+    with pytest.raises(ValueError, match="next_view needs rows that the classifier was not"):
+        next_view(model, kernels)
+
+
+def test_unlabelled_rows_dask_arrays_and_streams():
+    data, y = draw(60, 0)
+    semi = ConformalClassifier(ConsilienceClassifier(10, unlabelled=-1))
+    with pytest.raises(TypeError, match="needs a label for every row"):
+        semi.fit(data, y)
+    with pytest.raises(ValueError, match="NaN or None"):
+        ConformalClassifier(DEFAULT).fit(data, np.where(y == 0, None, y))
+    lazy = {name: da.from_array(view) for name, view in data.items()}
+    model = ConformalClassifier(GivenProbabilities()).fit(data, y)
+    for call in (
+        lambda: clone(model).fit(lazy, y),
+        lambda: clone(model).fit(BlockSequence.cut(data, y, rows=20)),
+        lambda: model.predict_set(lazy),
+        lambda: view_opinions(model, lazy),
+        lambda: next_view(model, lazy),
+        lambda: find_mismatched_samples(lazy),
+    ):
+        with pytest.raises(TypeError, match=r"dask arrays|in blocks"):
+            call()
+    np.testing.assert_array_equal(np.asarray(model.predict(lazy)), model.predict(data))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, d, y: find_mismatched_samples(d, fdr=0), "fdr must be a number"),
+        (lambda m, d, y: find_mismatched_samples(d[:20]), "takes 30 to 5000 samples, got 20"),
+        (lambda m, d, y: find_mismatched_samples(d.select(["v0"])), "two or more views"),
+        (lambda m, d, y: find_label_errors(m, d, y, fdr=2), "fdr must be a number"),
+        (lambda m, d, y: next_view(m, d, {"v0": 1}), "costs must name the views"),
+        (lambda m, d, y: next_view(m, d, [1, -1]), "costs must be 2 positive numbers"),
+        (lambda m, d, y: next_view(m, d, utility="money"), "utility must be 'accuracy'"),
+        (lambda m, d, y: next_view(m, d, reference=(d, y[:3])), "labels of reference"),
+        (lambda m, d, y: view_cost_curve(m, d.select(["v0"]), y), "that have all views"),
+        (lambda m, d, y: next_view(m.estimator_, d), "needs rows that the classifier was not"),
+    ],
+)
+def test_wrong_arguments(call, message):
+    data, y = draw(60, 0)
+    model = ConformalClassifier(GivenProbabilities(), method="split").fit(data, y)
+    with pytest.raises(ValueError, match=message):
+        call(model, data, y)
+
+
+def test_opinions_need_a_classifier_of_views():
+    from sklearn.linear_model import LogisticRegression
+
+    data, y = draw(60, 0)
+    model = LogisticRegression().fit(data["v0"], y)
+    with pytest.raises(TypeError, match="needs a fitted classifier of consilience"):
+        view_opinions(model, data)
+
+
+def test_groups_are_left_out_together():
+    rng = np.random.RandomState(0)
+    groups = np.arange(40).repeat(4)
+    data, y = draw(40, 0)
+    data = MultiViewData(
+        {name: view[groups] + 0.01 * rng.randn(160, 3) for name, view in data.items()},
+        groups=groups,
+    )
+    model = ConformalClassifier(LateFusionClassifier(), cv=4).fit(data, y[groups])
+    rows, fold = model._left_out.rows, model._left_out.fold
+    for group in range(40):
+        assert len(set(fold[groups[rows] == group])) == 1
