@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
-from consilience.benchmark.metrics import METRICS
+from consilience.benchmark.metrics import METRICS, needs_scores
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.tasks import Condition, parameter_name
@@ -38,6 +38,8 @@ __all__ = [
 
 SUITES = files("consilience.benchmark") / "suites"
 MAX_JUNK_VIEWS = 1000
+MAX_FEATURE_NOISE = 1000
+SUITE_DIAGNOSTICS = ("staged",)
 TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter", "keep")
 
 
@@ -105,6 +107,7 @@ class MethodEntry(Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     datasets: list[str] | None = None
+    diagnostics: tuple[str, ...] = ()  # stored with the results, such as scores after each round
 
     @property
     def title(self) -> str:
@@ -143,6 +146,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
     junk_views: int | list[int] = 0
+    feature_noise: float | list[float] = 0.0
     more: list[ExtraCondition] = []
     tuning_folds: int = 5
 
@@ -153,6 +157,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
             self.label_noise,
             self.missing,
             self.junk_views,
+            self.feature_noise,
         )
         values = [v if isinstance(v, list) else [v] for v in alterations]
         combinations = [Condition(*combination) for combination in product(*values)]
@@ -183,6 +188,7 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
     seed: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
+    scores: bool = True  # False: only metrics of labels are computed, which saves a prediction
     test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
     significance: float = 0.05
     paper: list[PaperResults] = []
@@ -280,6 +286,7 @@ def _check_numbers(suite: Suite) -> None:
         check_bounds("label_noise", condition.label_noise, 0, 1)
         check_bounds("missing", condition.missing, 0, 1)
         check_bounds("junk_views", condition.junk_views, 0, MAX_JUNK_VIEWS)
+        check_bounds("feature_noise", condition.feature_noise, 0, MAX_FEATURE_NOISE)
 
 
 def _check(suite: Suite) -> None:
@@ -304,6 +311,9 @@ def _check(suite: Suite) -> None:
                 f"{entry.title!r}: an official split needs all rows, without complete or sample"
             )
     check_known_names("metric", suite.metrics, METRICS)
+    scored = [name for name in suite.metrics if name in METRICS and needs_scores(name)]
+    if scored and not suite.scores:
+        raise ValueError(f"the metric {scored[0]!r} needs scores, but scores is false")
     for entry in suite.datasets:
         _check_source(entry)
     titles = [entry.title for entry in suite.datasets]
@@ -311,6 +321,7 @@ def _check(suite: Suite) -> None:
         if ":" not in method.recipe:  # module:Class is imported below
             check_known_names("method", [method.recipe], METHODS)
         check_known_names(f"data set of {method.title!r}", method.datasets or [], titles)
+        check_known_names(f"diagnostic of {method.title!r}", method.diagnostics, SUITE_DIAGNOSTICS)
         estimator = METHODS[method.recipe].make_estimator(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)

@@ -16,7 +16,7 @@ from rich.table import Table
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
-from consilience.benchmark.planning import plan, select_tasks
+from consilience.benchmark.planning import first_splits, plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_results
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
@@ -49,6 +49,9 @@ def bench(
             help="Run part of the suite, such as dataset=digits or train_size=100; repeatable."
         ),
     ] = None,
+    splits: Annotated[
+        int | None, typer.Option(help="Run the first so many splits of each data set only.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Number of worker processes.")] = 1,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds after which a fit is stopped.")
@@ -70,8 +73,9 @@ def bench(
     check_seed_and_jobs(study.seed, jobs)
     check_positive("--timeout", timeout)
     check_positive("--memory", memory)
-    tasks, notes = plan(study)
-    tasks = select_tasks(tasks, only or [])
+    check_positive("--splits", splits)
+    planned, notes = plan(study)
+    tasks = first_splits(select_tasks(planned, only or []), splits)
     notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
     for folder in filter(None, (out, results)):
