@@ -6,6 +6,7 @@ ones by name, files of tables, or a function that returns a Bunch.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -19,9 +20,11 @@ import msgspec
 from msgspec import Struct
 
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
+from consilience.benchmark.claims import Claim
 from consilience.benchmark.metrics import METRICS, needs_scores
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
+from consilience.benchmark.suite_curves import Curve
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.methods import METHODS
 
@@ -192,8 +195,12 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
     significance: float = 0.05
     paper: list[PaperResults] = []
+    claims: list[Claim] = []
+    curves: list[Curve] = []
+    differences: list[str] = []  # from the paper's experiment, and why
     name: str = ""
     folder: str = ""  # that of its file
+    sha256: str = ""  # of its file
 
     def condition_for(self, entry: PaperResults) -> Condition:
         """Return the condition that the paper's results refer to."""
@@ -249,11 +256,17 @@ def parse_suite(text: str, name: str, folder: str = "") -> Suite:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"suite {name!r}: {_explain_syntax_error(text, str(error))}") from None
     try:
-        suite = msgspec.convert({**raw, "name": name, "folder": folder}, type=Suite)
+        given = {**raw, "name": name, "folder": folder, "sha256": file_digest(text)}
+        suite = msgspec.convert(given, type=Suite)
         _check(suite)
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(f"suite {name!r}: {error}") from None
     return suite
+
+
+def file_digest(text: str) -> str:
+    """SHA-256 of the file of a suite."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _explain_syntax_error(text: str, message: str) -> str:
@@ -325,9 +338,24 @@ def _check(suite: Suite) -> None:
         estimator = METHODS[method.recipe].make_estimator(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
+    _check_claims(suite)
     for paper in suite.paper:
         for metrics in paper.results.values():
             check_known_names("metric", metrics, METRICS)
+
+
+def _check_claims(suite: Suite) -> None:
+    """Check that claims and curves refer to methods, data sets and metrics of the suite."""
+    methods = [method.title for method in suite.methods]
+    titles = [entry.title for entry in suite.datasets]
+    for claim in suite.claims:
+        named = [claim.method] if claim.method else []
+        check_known_names("method of a claim", [*named, *(claim.others or [])], methods)
+        check_known_names("data set of a claim", claim.datasets or [], titles)
+        check_known_names("metric of a claim", [claim.metric], METRICS)
+    for curve in suite.curves:
+        check_known_names("method of a curve", curve.methods or [], methods)
+        check_known_names("metric of a curve", [curve.metric], METRICS)
 
 
 def _check_source(entry: DatasetEntry) -> None:

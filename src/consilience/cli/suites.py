@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import first_splits, plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_results
+from consilience.benchmark.published import published_runs
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -90,12 +92,13 @@ def bench(
         except KeyboardInterrupt:
             print("consilience: stopped; run the same command to continue", file=sys.stderr)
             raise typer.Exit(1) from None
-        collected = collect_results(tasks, store.records())
+        collected = collect_results(tasks, store.records(), planned)
         runners = {record.runner for record in collected.records}
         environments = [env for runner, env in store.environments().items() if runner in runners]
     write_atomically(out / "results.csv", raw_csv(collected))
+    options = _options(only or [], splits)
     for folder in [out] + ([results] if results else []):
-        written = write_results(study, collected, environments, folder, notes)
+        written = write_results(study, collected, environments, folder, notes, options)
     console = Console()
     for note in notes:
         console.print(note, markup=False)
@@ -109,12 +112,25 @@ def bench(
 
 @app.command("suites")
 def list_suites() -> None:
-    """List the bundled suites."""
-    table = Table("suite", "description", "source")
+    """List the bundled suites, and when each was run and published with which version."""
+    table = Table("suite", "description", "source", "run")
+    runs = published_runs()
     for name in suite_names():
-        study = load_suite(name)
-        table.add_row(name, study.title, study.reference)
+        study, run = load_suite(name), runs.get(name)
+        text = "not published"
+        if run is not None:
+            text = f"{run.coverage}, {run.date}, version {run.version}"
+            if run.sha256 != study.sha256:
+                text += " (of an earlier form of the suite)"
+        table.add_row(name, study.title, study.reference, text)
     Console().print(table)
+
+
+def _options(only: list[str], splits: int | None) -> str:
+    """The options that say which part of a suite is run, as on the command line."""
+    parts = [f"--only {shlex.quote(part)}" for part in only]
+    parts += [] if splits is None else [f"--splits {splits}"]
+    return "".join(f" {part}" for part in parts)
 
 
 @contextlib.contextmanager
