@@ -42,6 +42,7 @@ from consilience.landmark._learn import NEWTON_METHODS, SOLVERS, learn
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
+from consilience.views._storage import format_list
 
 __all__ = ["MVLSVMClassifier"]
 
@@ -237,10 +238,11 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         """Learn the machines from projected and imputed rows."""
         rng = copy.deepcopy(rng)  # all machines of a path start from the same state
         signs = one_vs_rest_signs(codes, len(self.classes_))
+        learned = (signs > 0).any(axis=1)
         with Progress(self, n_tasks=len(signs)) as progress:
             theta, self.n_iter_, converged = learn(
                 M,
-                signs,
+                signs[learned],
                 self.C * weight / weight.sum(),
                 loss=self.loss,
                 intercept=self.fit_intercept,
@@ -251,6 +253,11 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
+        if not learned.all():
+            # the machine of a class without rows always says no
+            theta_of_all = np.zeros((len(theta), len(signs)))
+            theta_of_all[:, learned], theta_of_all[-1, ~learned] = theta, -1.0
+            theta = theta_of_all
         self._set_fitted_attributes(theta, converged)
         losses = np.maximum(0, 1 - signs.T * self._decisions(M))
         self._training = {
@@ -264,11 +271,17 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Training rows that have all views."""
         rows = np.flatnonzero(present.all(axis=1))
-        lacking = np.setdiff1d(np.arange(len(self.classes_)), codes[rows])
-        if len(lacking):
+        n_classes = len(np.unique(codes[rows]))
+        if n_classes < 2:
             raise ValueError(
-                f"imputation='none' trains on rows that have all views, and class "
-                f"{self.classes_[lacking[0]]!r} has no such row; choose another imputation"
+                f"imputation='none' trains on rows that have all views, and these have {n_classes} "
+                "class(es); choose another imputation"
+            )
+        if n_classes < len(self.classes_):
+            lacking = np.setdiff1d(np.arange(len(self.classes_)), codes[rows])
+            warn_user(
+                f"no row of class {format_list(self.classes_[lacking])} has all views, which "
+                "imputation='none' needs: it is never predicted"
             )
         return M[rows], present[rows], codes[rows], weight[rows]
 
