@@ -24,7 +24,8 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
-from consilience.kernel import MKLClassifier
+from consilience.kernel import LaplacianCompletion, MKLClassifier, ViewKernels
+from consilience.kernel._laplacian import MOST_PRESENT
 from consilience.views import ViewTransformer
 from consilience.views._maps import ViewMapper
 
@@ -60,6 +61,10 @@ def _scaled_svm() -> Any:
 def _with_mapped_views(model: Any) -> Any:
     # the same transformation of the views as in the default classifier
     return make_pipeline(ViewTransformer(ViewMapper()), model)
+
+
+def _kernel_vote(random_state: int | None) -> Any:
+    return LateFusionClassifier(SVC(kernel="precomputed"), voting="hard", random_state=random_state)
 
 
 def _adaboost(n_estimators: int) -> Any:
@@ -198,11 +203,59 @@ METHODS = (
         LEAF_SIZE_GRID,
     ),
     Method(
+        "Mono AdaBoost",
+        "50 rounds of AdaBoost with stumps on the best single view",
+        GOYAL,
+        lambda random_state: BestViewClassifier(_adaboost(50), random_state=random_state),
+        ROUNDS_GRID,
+    ),
+    Method(
+        "Concat AdaBoost",
+        "50 rounds of AdaBoost with stumps on the concatenated views",
+        GOYAL,
+        lambda random_state: EarlyFusionClassifier(_adaboost(50), random_state=random_state),
+        ROUNDS_GRID,
+    ),
+    Method(
+        "Fusion AdaBoost",
+        "AdaBoost per view on 60 % of the rows, another on their predictions for the rest",
+        GOYAL,
+        lambda random_state: StackingFusionClassifier(
+            _adaboost(50), final_estimator=_adaboost(50), cv=0.4, random_state=random_state
+        ),
+        ROUNDS_GRID,
+    ),
+    Method(
+        "MV-MV AdaBoost",
+        "50 rounds of AdaBoost with stumps per view, majority vote",
+        GOYAL,
+        lambda random_state: LateFusionClassifier(
+            _adaboost(50), voting="hard", random_state=random_state
+        ),
+        ROUNDS_GRID,
+    ),
+    Method(
         "SVMs",
         "RBF SVM per view with gamma = 1 / number of columns, majority vote",
         ZANTEDESCHI,
         lambda random_state: LateFusionClassifier(
             SVC(gamma="auto"), voting="hard", random_state=random_state
+        ),
+        SVM_GRID,
+    ),
+    Method(
+        "Kernel SVMs",
+        "SVM per view on its kernel, RBF or from distances, majority vote",
+        ZANTEDESCHI,
+        lambda random_state: make_pipeline(ViewKernels(), _kernel_vote(random_state)),
+        SVM_GRID,
+    ),
+    Method(
+        "Completed SVMs",
+        "the same after Laplacian completion of the kernels by the view that most rows have",
+        ZANTEDESCHI,
+        lambda random_state: make_pipeline(
+            ViewKernels(), LaplacianCompletion(MOST_PRESENT), _kernel_vote(random_state)
         ),
         SVM_GRID,
     ),

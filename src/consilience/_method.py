@@ -72,7 +72,9 @@ class Method:
     def kinds(self) -> tuple[str, ...]:
         """Kinds of views that it accepts; inner estimators and transformers take features only."""
         model = self.build(None)
-        if isinstance(model, Pipeline) or "estimator" in model.get_params(deep=False):
+        if isinstance(model, Pipeline):
+            return getattr(model.steps[0][1], "_kinds", ("features",))
+        if "estimator" in model.get_params(deep=False):
             return ("features",)
         return getattr(model, "_kinds", ("features",))
 

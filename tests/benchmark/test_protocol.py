@@ -8,6 +8,7 @@ from consilience.benchmark.protocol import (
     Folds,
     Holdout,
     Official,
+    add_feature_noise,
     add_noise_views,
     balanced_subset,
     ensure_two_groups,
@@ -165,3 +166,21 @@ def test_hidden_kernel_views_still_find_their_columns():
 def test_bad_protocols(bad):
     with pytest.raises(ValueError):
         bad()
+
+
+def test_feature_noise_is_added_to_some_rows():
+    data, _ = make_multiview_classification(
+        400, n_views=2, n_features=3, missing_rate=0.2, random_state=0
+    )
+    rows = np.arange(300)
+    noisy = add_feature_noise(data, 0.5, rows, np.random.default_rng(0))
+    np.testing.assert_array_equal(noisy.present, data.present)
+    for v, name in enumerate(data.view_names):
+        there = data.present[:, v]
+        change = (noisy[name] - data[name])[there & (np.arange(400) < 300)]
+        expected = 0.5 * data[name][there & (np.arange(400) < 300)].std(axis=0)
+        np.testing.assert_allclose(change.std(axis=0), expected, rtol=0.15)
+        np.testing.assert_array_equal(noisy[name][300:], data[name][300:])
+    kernel = MultiViewData({"k": np.eye(4)}, kinds={"k": "kernel"})
+    with pytest.raises(ValueError, match="view 'k' is a kernel view: noise needs features"):
+        add_feature_noise(kernel, 0.5, np.arange(2), np.random.default_rng(0))

@@ -6,15 +6,15 @@ min_{w, b}  ½|w|² + Σ_i ω_i max(0, 1 − y_i (w·x_i + b))
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.solution import Solution
 
-__all__ = ["minimise_by_liblinear", "minimise_hinge"]
+__all__ = ["GramSolution", "minimise_by_liblinear", "minimise_hinge", "minimise_hinge_by_gram"]
 
 # LIBLINEAR punishes the intercept by b² / (2 · SCALING²)
 INTERCEPT_SCALING = 10.0
@@ -71,6 +71,28 @@ def minimise_hinge(
     rows = OneView(np.asarray(X, dtype=np.float64), intercept)
     loss = Loss.linear([mean])
     return solve_margins(rows, y, cost / mean, loss, constraints, tol=tol, max_iter=max_iter)
+
+
+class GramSolution(NamedTuple):
+    """w = Σ_i coefs_i x_i and the intercept."""
+
+    coefs: np.ndarray
+    bias: float
+    n_iter: int
+    converged: bool
+
+
+def minimise_hinge_by_gram(
+    G: np.ndarray, y: np.ndarray, cost: np.ndarray, *, tol: float = 1e-6
+) -> GramSolution:
+    """Solve the problem, which has an intercept, from the Gram matrix XXᵀ by LIBSVM's SMO."""
+    model = SVC(C=1.0, kernel="precomputed", tol=tol, cache_size=500)
+    model.fit(G, y, sample_weight=cost)
+    coefs = np.zeros(len(y))
+    coefs[model.support_] = model.dual_coef_[0]
+    return GramSolution(
+        coefs, float(model.intercept_[0]), int(np.max(model.n_iter_)), model.fit_status_ == 0
+    )
 
 
 def minimise_by_liblinear(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from consilience.benchmark.claims import judge_claim
 from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
 from consilience.benchmark.results import Cell, CellKey, Results, compare_with_best
 from consilience.benchmark.statistics import Ranking
@@ -41,13 +42,24 @@ def study_page(
     environments: Iterable[dict[str, Any]],
     notes: Sequence[str] = (),
     rankings: dict[Condition, MethodRanking] | None = None,
+    figures: Mapping[str, str] | None = None,
+    options: str = "",
 ) -> str:
-    """Write the whole page."""
+    """Write the whole page.
+
+    ``figures`` are the files of the curves by title; ``options`` those of the command that
+    recomputes the page.
+    """
     blocks = [f"# {suite.title}", suite.description.strip()]
     if suite.reference:
         blocks.append(f"Reference: {suite.reference}.")
-    blocks += [_run_summary(suite, results, list(environments)), _legend(suite)]
+    blocks += [_run_summary(suite, results, list(environments), options), _legend(suite)]
     blocks.append("\n".join(f"- {note}" for note in notes))
+    blocks += _claims(suite, results)
+    if suite.differences:
+        lines = "\n".join(f"- {text}" for text in suite.differences)
+        blocks += ["## What differs from the paper, and why", lines]
+    blocks += _curves(figures or {})
     blocks += _tables(suite, results, rankings or {})
     blocks += _comparison_with_paper(suite, results)
     blocks += _paper_only(suite, results)
@@ -55,7 +67,48 @@ def study_page(
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]]) -> str:
+def _claims(suite: Suite, results: Results) -> list[str]:
+    """What the paper claims, and whether it is so here."""
+    if not suite.claims:
+        return []
+    rows = [[claim.text, str(judge_claim(claim, results))] for claim in suite.claims]
+    return [
+        "## Claims of the paper",
+        "A claim that one method is better is confirmed if it has the better mean on every data "
+        "set and under every condition that was run.",
+        _markdown_table(["claim", "here"], rows),
+    ]
+
+
+def _curves(figures: Mapping[str, str]) -> list[str]:
+    """The figures, in bands of one standard deviation where there are several splits."""
+    blocks = ["## Curves"] if figures else []
+    for title, name in figures.items():
+        blocks += [f"### {_escape(title)}", f"![{_escape(title)}]({name})"]
+    return blocks
+
+
+def run_record(suite: Suite, results: Results, runs: list[dict[str, Any]], options: str) -> str:
+    """The lines that ``published`` reads: version, hash of the suite, command, coverage."""
+    versions = sorted({str(run.get("consilience", "?")) for run in runs}) or ["?"]
+    splits = f"{results.n_splits_run} of {results.n_splits_planned} splits"
+    coverage = "in full" if results.is_full else f"in part ({splits})"
+    return "\n".join(
+        [
+            f"Recompute this page: `consilience bench {suite.name}{options} --results docs/results`"
+            "  ",
+            f"Suite: `{suite.name}.toml`, SHA-256 `{suite.sha256}`  ",
+            f"Run: {coverage}, last on {_last_date(runs)}, consilience {', '.join(versions)}",
+        ]
+    )
+
+
+def _last_date(runs: list[dict[str, Any]]) -> str:
+    dates = sorted(run["started"][:10] for run in runs)
+    return dates[-1] if dates else datetime.now(UTC).date().isoformat()
+
+
+def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], options: str) -> str:
     n_done = sum(record.done for record in results.records)
     hours = sum(record.seconds for record in results.records) / 3600
     dates = sorted({run["started"][:10] for run in runs}) or [datetime.now(UTC).date().isoformat()]
@@ -63,8 +116,9 @@ def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]]) -> 
     lines = [
         f"Run on {period} with `consilience bench {suite.name}`, seed {suite.seed}: {n_done} of "
         f"{results.n_tasks} fits done, {len(results.failures)} failed, {hours:.2f} hours of "
-        "computation."
+        "computation.\n"
     ]
+    lines.append(run_record(suite, results, runs, options) + "\n")
     machines = {tuple((k, v) for k, v in run.items() if k != "started") for run in runs}
     for machine in sorted(machines, key=str):
         lines.append("Versions and machine: " + ", ".join(f"{k} {v}" for k, v in machine) + ".")
@@ -132,6 +186,8 @@ def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Conditi
         if any(suite.paper_result(dataset, condition, m, metric) for m in results.methods):
             cell_formatters.append(_paper_column(suite, dataset, condition, metric))
             header.append(f"{title}, paper")
+            cell_formatters.append(_difference_column(suite, results, dataset, condition, metric))
+            header.append("difference")
     rows = [
         [method, *(format_(method) for format_ in cell_formatters)] for method in results.methods
     ]
@@ -153,6 +209,20 @@ def _paper_column(
     suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> Callable[[str], str]:
     return lambda method: format_paper_cell(suite, CellKey(dataset, condition, method), metric)
+
+
+def _difference_column(
+    suite: Suite, results: Results, dataset: str, condition: Condition, metric: str
+) -> Callable[[str], str]:
+    def format_method(method: str) -> str:
+        key = CellKey(dataset, condition, method)
+        reported = suite.paper_result(*key, metric)
+        mean = results.cell(key, metric).mean
+        if reported is None or np.isnan(mean):
+            return ""
+        return f"{mean - reported[0]:+.{METRIC_DIGITS.get(metric, 4)}f}"
+
+    return format_method
 
 
 def format_cell(cell: Cell, metric: str) -> str:

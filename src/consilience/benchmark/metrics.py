@@ -34,6 +34,7 @@ __all__ = [
     "compute_metrics",
     "find_metric",
     "metric_names",
+    "needs_scores",
     "predict_output",
 ]
 
@@ -243,6 +244,11 @@ def find_metric(name: str, argument: str = "metric") -> Metric:
             chance_metric="roc_auc",
         )
     raise ValueError(f"{argument} must be one of {metric_names()}, got {name!r}")
+
+
+def needs_scores(name: str) -> bool:
+    """Whether a metric is computed from probabilities or decision values, not from labels."""
+    return name in _BY_NAME and _BY_NAME[name].needs != "labels"
 
 
 def predict_output(model: Any, X: Any, y_pred: np.ndarray) -> ModelOutput:

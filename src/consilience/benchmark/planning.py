@@ -16,7 +16,7 @@ from consilience.benchmark.suite import DatasetEntry, Suite, check_known_names
 from consilience.benchmark.tasks import Task, with_estimator_spec
 from consilience.datasets import DATASETS, DatasetError
 
-__all__ = ["plan", "select_tasks"]
+__all__ = ["first_splits", "plan", "select_tasks"]
 
 
 def plan(suite: Suite) -> tuple[list[Task], list[str]]:
@@ -71,6 +71,8 @@ def _dataset_tasks(
                 settings=method.settings,
                 grid=method.grid,
                 tuning_folds=protocol.tuning_folds,
+                diagnostics=method.diagnostics,
+                needs_scores=suite.scores,
                 dataset_label=entry.label,
                 method_label=method.label,
             )
@@ -98,6 +100,11 @@ def _loader_parameters(entry: DatasetEntry, seed: int, repeat: int) -> dict[str,
     return {**entry.parameters, **seeded}
 
 
+def first_splits(tasks: list[Task], n_splits: int | None) -> list[Task]:
+    """Return the tasks of the first ``n_splits`` splits; all if it is None."""
+    return [task for task in tasks if n_splits is None or task.index < n_splits]
+
+
 def select_tasks(tasks: list[Task], only: Iterable[str]) -> list[Task]:
     """Return the tasks that match every key=value; values of the same key are alternatives."""
     wanted: dict[str, set[str]] = {}
@@ -121,5 +128,6 @@ SELECTORS: dict[str, Callable[[Task], str]] = {
     "label_noise": lambda task: f"{task.condition.label_noise:g}",
     "missing": lambda task: f"{task.condition.missing:g}",
     "junk_views": lambda task: f"{task.condition.junk_views}",
+    "feature_noise": lambda task: f"{task.condition.feature_noise:g}",
     "split": lambda task: f"{task.index}",
 }

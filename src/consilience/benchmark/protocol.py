@@ -1,9 +1,9 @@
 """Protocols: which rows are for training, validation and test, and how the data are altered.
 
 ``split_rows(split, index, ...)`` returns the rows of one split; ``balanced_subset``,
-``stratified_subset``, ``flip_labels``, ``add_noise_views`` and ``hide_views`` alter the data. All
-are pure functions of their arguments and a seed, so a task gives the same result wherever and
-whenever it runs.
+``stratified_subset``, ``flip_labels``, ``add_feature_noise``, ``add_noise_views`` and
+``hide_views`` alter the data. All are pure functions of their arguments and a seed, so a task
+gives the same result wherever and whenever it runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from msgspec import Struct
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
@@ -26,6 +27,7 @@ __all__ = [
     "Official",
     "Split",
     "SplitRows",
+    "add_feature_noise",
     "add_noise_views",
     "balanced_subset",
     "ensure_two_groups",
@@ -39,7 +41,7 @@ __all__ = [
 ]
 
 # each purpose has its own random numbers, so that adding one does not change the others
-RNG_PURPOSES = ("split", "sample", "subset", "labels", "views", "junk")
+RNG_PURPOSES = ("split", "sample", "subset", "labels", "views", "junk", "features")
 NOISE_VIEW_COLUMNS = 100
 
 
@@ -237,6 +239,25 @@ def add_noise_views(data: MultiViewData, n_views: int, rng: np.random.Generator)
         {**data.kinds, **dict.fromkeys(names, "features")},
         np.hstack([data.present, np.ones((len(data), n_views), dtype=bool)]),
     )
+
+
+def add_feature_noise(
+    data: MultiViewData, scale: float, rows: np.ndarray, rng: np.random.Generator
+) -> MultiViewData:
+    """Add white noise to some rows: ``scale`` times the standard deviation of each column.
+
+    The deviations are those of these rows; sparse views become dense.
+    """
+    views = {}
+    for v, name in enumerate(data.view_names):
+        if data.kinds[name] != "features":
+            raise ValueError(f"view {name!r} is a {data.kinds[name]} view: noise needs features")
+        view = data[name]
+        X = np.array(view.toarray() if sp.issparse(view) else view, dtype=np.float64)
+        there = rows[data.present[rows, v]]
+        X[there] += scale * X[there].std(axis=0) * rng.standard_normal((len(there), X.shape[1]))
+        views[name] = X
+    return data._replace(views)
 
 
 def hide_views(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from consilience._atomic_write import write_atomically
+from consilience.benchmark.curves import Panel, collect_panels
 from consilience.benchmark.markdown import (
     MIN_DATASETS_AS_COLUMNS,
     MethodRanking,
@@ -36,8 +37,12 @@ def write_results(
     environments: Iterable[dict[str, Any]],
     folder: Path,
     notes: Sequence[str] = (),
+    options: str = "",
 ) -> list[Path]:
-    """Write ``<suite>.md``, ``<suite>.csv`` and, for many data sets, diagrams; return the paths."""
+    """Write ``<suite>.md``, ``<suite>.csv`` and figures; return the paths.
+
+    ``options`` are those of the command that wrote the results.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files, rankings = {}, {}
     for number, (condition, ranking, names) in enumerate(_rankings(suite, results), start=1):
@@ -45,8 +50,16 @@ def write_results(
         figure = f"{suite.name}{suffix}-ranks.svg"
         files[figure] = _diagram(ranking, names)
         rankings[condition] = MethodRanking(ranking, names, figure)
+    figures = {}
+    for number, curve in enumerate(suite.curves, start=1):
+        panels = collect_panels(suite, results, curve)
+        if panels:
+            figures[curve.title] = f"{suite.name}-curve-{number}.svg"
+            files[figures[curve.title]] = _curve_figure(panels)
     files[f"{suite.name}.csv"] = summary_csv(suite, results)
-    files[f"{suite.name}.md"] = study_page(suite, results, environments, notes, rankings)
+    files[f"{suite.name}.md"] = study_page(
+        suite, results, environments, notes, rankings, figures, options
+    )
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / name for name in files]
@@ -55,15 +68,17 @@ def write_results(
 def summary_csv(suite: Suite, results: Results) -> str:
     """Summarise as csv: one row for each data set, condition, method and metric."""
     keys = ["dataset", *CONDITION_FIELDS, "method", "metric"]
-    header = [*keys, "mean", "deviation", "splits", "failed", "paper_mean", "paper_deviation"]
+    numbers = ["mean", "deviation", "splits", "failed", "paper_mean", "paper_deviation", "seconds"]
+    header = [*keys, *numbers]
     rows = []
     for key in results.cell_keys:
         condition = [getattr(key.condition, name) for name in CONDITION_FIELDS]
         for metric in suite.metrics:
             cell = results.cell(key, metric)
             paper = suite.paper_result(key.dataset, key.condition, key.method, metric) or ("", "")
-            numbers = [_number(cell.mean), _number(cell.deviation), len(cell.scores), cell.n_failed]
-            rows.append([key.dataset, *condition, key.method, metric, *numbers, *paper])
+            values = [_number(cell.mean), _number(cell.deviation), len(cell.scores), cell.n_failed]
+            seconds = round(results.seconds(key), 2)
+            rows.append([key.dataset, *condition, key.method, metric, *values, *paper, seconds])
     return csv_text(header, rows)
 
 
@@ -124,13 +139,12 @@ def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranki
 
 
 def _diagram(ranking: Ranking, names: list[str]) -> str:
-    from matplotlib import rc_context
+    from consilience.benchmark.figures import as_svg, critical_difference_diagram
 
-    from consilience.benchmark.figures import critical_difference_diagram
+    return as_svg(critical_difference_diagram(ranking, names).figure)
 
-    buffer = io.StringIO()
-    # a fixed salt and no date: the same results give the same file
-    with rc_context({"svg.hashsalt": "consilience", "svg.fonttype": "none"}):
-        figure = critical_difference_diagram(ranking, names).figure
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
+
+def _curve_figure(panels: list[Panel]) -> str:
+    from consilience.benchmark.figures import as_svg, draw_panels
+
+    return as_svg(draw_panels(panels)[0])

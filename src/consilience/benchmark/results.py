@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from consilience.benchmark.statistics import (
     signed_rank,
 )
 from consilience.benchmark.store import Record
-from consilience.benchmark.suite import Suite
 from consilience.benchmark.tasks import Condition, Task, task_hash
+
+if TYPE_CHECKING:
+    from consilience.benchmark.suite import Suite
 
 __all__ = [
     "Cell",
@@ -78,7 +80,19 @@ class Results:
     methods: list[str]
     records: list[Record]
     n_tasks: int
+    n_planned: int = 0  # tasks of the whole suite, of which these may be a part
+    n_splits_planned: int = 0
     _tasks: dict[CellKey, list[tuple[Task, Record | None]]] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every task of the whole suite has succeeded."""
+        return sum(record.done for record in self.records) == max(self.n_planned, self.n_tasks)
+
+    @property
+    def n_splits_run(self) -> int:
+        """Number of different splits among the results."""
+        return len({record.task.index for record in self.records})
 
     @property
     def failures(self) -> list[Record]:
@@ -112,12 +126,21 @@ class Results:
         n_failed = sum(record is not None and not record.done for _, record in tasks)
         return Cell(scores, len(tasks), n_failed, n_missing)
 
+    def seconds(self, key: CellKey) -> float:
+        """Seconds that the tasks of a cell took."""
+        records = (record for _, record in self._tasks.get(key, []))
+        return sum(record.seconds for record in records if record is not None)
 
-def collect_results(tasks: Iterable[Task], records: Iterable[Record]) -> Results:
-    """Group the results of these tasks into cells."""
+
+def collect_results(
+    tasks: Iterable[Task], records: Iterable[Record], planned: Iterable[Task] | None = None
+) -> Results:
+    """Group the results of these tasks, a part of those ``planned``, into cells."""
     tasks = list(tasks)
+    planned = tasks if planned is None else list(planned)
     by_hash = {record.task_hash: record for record in records}
-    results = Results([], [], [], [], len(tasks))
+    n_splits = len({task.index for task in planned})
+    results = Results([], [], [], [], len(tasks), len(planned), n_splits)
     for task in tasks:
         record = by_hash.get(task_hash(task))
         if record is not None:

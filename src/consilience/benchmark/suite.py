@@ -6,6 +6,7 @@ ones by name, files of tables, or a function that returns a Bunch.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -19,9 +20,11 @@ import msgspec
 from msgspec import Struct
 
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
-from consilience.benchmark.metrics import METRICS
+from consilience.benchmark.claims import Claim
+from consilience.benchmark.metrics import METRICS, needs_scores
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
+from consilience.benchmark.suite_curves import Curve
 from consilience.benchmark.tasks import Condition, parameter_name
 from consilience.methods import METHODS
 
@@ -38,6 +41,8 @@ __all__ = [
 
 SUITES = files("consilience.benchmark") / "suites"
 MAX_JUNK_VIEWS = 1000
+MAX_FEATURE_NOISE = 1000
+SUITE_DIAGNOSTICS = ("staged",)
 TABLE_OPTIONS = ("target", "on", "groups", "views", "categorical", "delimiter", "keep")
 
 
@@ -106,6 +111,7 @@ class MethodEntry(Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     datasets: list[str] | None = None
+    diagnostics: tuple[str, ...] = ()  # stored with the results, such as scores after each round
 
     @property
     def title(self) -> str:
@@ -144,6 +150,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float | list[float] = 0.0
     missing: float | list[float] = 0.0
     junk_views: int | list[int] = 0
+    feature_noise: float | list[float] = 0.0
     more: list[ExtraCondition] = []
     tuning_folds: int = 5
 
@@ -154,6 +161,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
             self.label_noise,
             self.missing,
             self.junk_views,
+            self.feature_noise,
         )
         values = [v if isinstance(v, list) else [v] for v in alterations]
         combinations = [Condition(*combination) for combination in product(*values)]
@@ -184,11 +192,16 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
     seed: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
+    scores: bool = True  # False: only metrics of labels are computed, which saves a prediction
     test: Literal["rank-sum", "signed-rank", "paired-t"] = "signed-rank"
     significance: float = 0.05
     paper: list[PaperResults] = []
+    claims: list[Claim] = []
+    curves: list[Curve] = []
+    differences: list[str] = []  # from the paper's experiment, and why
     name: str = ""
     folder: str = ""  # that of its file
+    sha256: str = ""  # of its file
 
     def condition_for(self, entry: PaperResults) -> Condition:
         """Return the condition that the paper's results refer to."""
@@ -244,11 +257,17 @@ def parse_suite(text: str, name: str, folder: str = "") -> Suite:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"suite {name!r}: {_explain_syntax_error(text, str(error))}") from None
     try:
-        suite = msgspec.convert({**raw, "name": name, "folder": folder}, type=Suite)
+        given = {**raw, "name": name, "folder": folder, "sha256": file_digest(text)}
+        suite = msgspec.convert(given, type=Suite)
         _check(suite)
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(f"suite {name!r}: {error}") from None
     return suite
+
+
+def file_digest(text: str) -> str:
+    """SHA-256 of the file of a suite."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _explain_syntax_error(text: str, message: str) -> str:
@@ -281,6 +300,7 @@ def _check_numbers(suite: Suite) -> None:
         check_bounds("label_noise", condition.label_noise, 0, 1)
         check_bounds("missing", condition.missing, 0, 1)
         check_bounds("junk_views", condition.junk_views, 0, MAX_JUNK_VIEWS)
+        check_bounds("feature_noise", condition.feature_noise, 0, MAX_FEATURE_NOISE)
 
 
 def _check(suite: Suite) -> None:
@@ -305,6 +325,9 @@ def _check(suite: Suite) -> None:
                 f"{entry.title!r}: an official split needs all rows, without complete or sample"
             )
     check_known_names("metric", suite.metrics, METRICS)
+    scored = [name for name in suite.metrics if name in METRICS and needs_scores(name)]
+    if scored and not suite.scores:
+        raise ValueError(f"the metric {scored[0]!r} needs scores, but scores is false")
     for entry in suite.datasets:
         _check_source(entry)
     titles = [entry.title for entry in suite.datasets]
@@ -312,12 +335,28 @@ def _check(suite: Suite) -> None:
         if ":" not in method.recipe:  # module:Class is imported below
             check_known_names("method", [method.recipe], METHODS)
         check_known_names(f"data set of {method.title!r}", method.datasets or [], titles)
+        check_known_names(f"diagnostic of {method.title!r}", method.diagnostics, SUITE_DIAGNOSTICS)
         estimator = METHODS[method.recipe].make_estimator(0)
         for key in [*method.settings, *method.grid]:
             parameter_name(estimator, key)
+    _check_claims(suite)
     for paper in suite.paper:
         for metrics in paper.results.values():
             check_known_names("metric", metrics, METRICS)
+
+
+def _check_claims(suite: Suite) -> None:
+    """Check that claims and curves refer to methods, data sets and metrics of the suite."""
+    methods = [method.title for method in suite.methods]
+    titles = [entry.title for entry in suite.datasets]
+    for claim in suite.claims:
+        named = [claim.method] if claim.method else []
+        check_known_names("method of a claim", [*named, *(claim.others or [])], methods)
+        check_known_names("data set of a claim", claim.datasets or [], titles)
+        check_known_names("metric of a claim", [claim.metric], METRICS)
+    for curve in suite.curves:
+        check_known_names("method of a curve", curve.methods or [], methods)
+        check_known_names("metric of a curve", [curve.metric], METRICS)
 
 
 def _check_source(entry: DatasetEntry) -> None:

@@ -57,6 +57,7 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     label_noise: float = 0.0
     missing: float = 0.0
     junk_views: int = 0
+    feature_noise: float = 0.0
 
     def alterations(self) -> dict[str, Any]:
         """Return the fields that differ from their default."""
@@ -88,6 +89,7 @@ class Task(Struct, frozen=True, kw_only=True):
     estimator: Any = None  # specification of what the recipe builds
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
+    needs_scores: bool = True  # whether metrics of probabilities or decision values are computed
     metric: str = "accuracy"  # of the diagnostics
     positive: str = ""  # name of the positive class; by default, the last of the classes
     dataset_label: str = ""

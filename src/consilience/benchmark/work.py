@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 from sklearn.model_selection import (
-    GridSearchCV,
     PredefinedSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
 )
+from sklearn.pipeline import Pipeline
 
 from consilience._estimators import weight_params
 from consilience.benchmark.memory import measure_peak
@@ -36,6 +36,7 @@ from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import (
     SplitRows,
+    add_feature_noise,
     add_noise_views,
     balanced_subset,
     ensure_two_groups,
@@ -47,6 +48,7 @@ from consilience.benchmark.protocol import (
     with_presence,
 )
 from consilience.benchmark.tasks import Task, build_method, parameter_name
+from consilience.benchmark.tuning import search_grid
 from consilience.datasets import make_multiview_classification
 from consilience.inspection import view_permutation_importance, view_shapley
 from consilience.methods import METHODS as ALL_METHODS
@@ -126,7 +128,11 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     X_test, y_true = task_data.data[test], task_data.target[test]
     with _timed(metrics, "predict"):
         y_pred = model.predict(X_test)
-    output = predict_output(model, X_test, y_pred)
+    output = (
+        predict_output(model, X_test, y_pred)
+        if task.needs_scores
+        else ModelOutput(y_pred, None, "none", model.classes_)
+    )
     weight = None if task_data.sample_weight is None else task_data.sample_weight[test]
     names, positive = (*QUALITY_METRICS, task.metric), task.positive
     metrics.update(compute_metrics(y_true, output, names=names, positive=positive, weight=weight))
@@ -198,6 +204,9 @@ def prepare_task_data(task: Task, problem: Problem) -> _TaskData:
         labels = flip_labels(
             labels, condition.label_noise, make_rng(task.seed, task.index, "labels")
         )
+    if condition.feature_noise:
+        rng = make_rng(task.seed, task.index, "features")
+        data = add_feature_noise(data, condition.feature_noise, train, rng)
     rows = rows._replace(train=train)
     return _TaskData(data, target, rows, labels, row_numbers[rows.test], groups, weight)
 
@@ -217,12 +226,12 @@ def _tune(
         groups = None
     data = task_data.data[rows]
     start = time.process_time()
-    search = GridSearchCV(model, grid, cv=folds, refit=False, error_score="raise")
-    search.fit(data, labels, groups=groups, **fit_parameters(model, task_data.sample_weight, rows))
+    fit_params = fit_parameters(model, task_data.sample_weight, rows)
+    best_params = search_grid(model, grid, folds, data, labels, groups, fit_params)
     metrics["tune_seconds"] = time.process_time() - start
-    model.set_params(**search.best_params_)
+    model.set_params(**best_params)
     short_names = dict(zip(grid, task.grid, strict=True))
-    return {short_names[name]: value for name, value in search.best_params_.items()}
+    return {short_names[name]: value for name, value in best_params.items()}
 
 
 def tuning_folds(task: Task, groups: np.ndarray | None) -> Any:
@@ -322,8 +331,19 @@ def _importance_rows(y_true: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
 
 
+def _staged(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, float]:
+    """Accuracy after each round of boosting, by the number of rounds."""
+    preparation, booster = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
+    X = X if preparation is None else preparation.transform(X)
+    stages = enumerate(booster.staged_predict(X), start=1)
+    return {str(n_rounds): float(np.mean(y_pred == y_true)) for n_rounds, y_pred in stages}
+
+
 DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray, TestMetric], Any]] = {
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,
+    "staged": _staged,
 }

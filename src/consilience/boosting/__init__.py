@@ -6,6 +6,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from consilience._estimators import with_dense_input
 from consilience._method import Method
+from consilience.boosting._bounds import (
+    exp3p_regret_bound,
+    margin_distribution,
+    rounds_to_zero_error,
+)
 from consilience.boosting._iboost import IBoostClassifier
 from consilience.boosting._mumbo import MuMBoClassifier
 from consilience.boosting._mvwab import MVWABClassifier
@@ -18,6 +23,9 @@ __all__ = [
     "MuMBoClassifier",
     "RShareBoostClassifier",
     "ShareBoostClassifier",
+    "exp3p_regret_bound",
+    "margin_distribution",
+    "rounds_to_zero_error",
 ]
 
 DEPTH_GRID = {"max_depth": [1, 3, 5]}

@@ -43,6 +43,14 @@ ENTRIES = {
         estimator_weights_ : ndarray of shape (n_rounds,)
             Weight of each learner in the vote.
     """,
+    "round_errors": """
+        edges_ : ndarray of shape (n_rounds,)
+            Weight of the rows that the learner of each round classifies correctly minus that of
+            the others (divided by the number of other classes).
+        training_bound_ : ndarray of shape (n_rounds,)
+            Two classes only: upper bound on the training error after each round, the product of
+            √(1 − edge²) unless weights were clipped or views are missing.
+    """,
     "view_weights_": """
         view_weights_ : ndarray of shape (n_views,)
             Share of each view in the sum of the absolute weights.

@@ -13,14 +13,17 @@ ECML PKDD 2011.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import StrOptions
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._bounds import loss_factor
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round, first_largest
 
@@ -125,6 +128,8 @@ class MuMBoClassifier(BoostingClassifier):
         Edge of the chosen learner on the global costs.
     view_edges_ : ndarray of shape (n_rounds, n_views)
         Edge of every view's learner on the view's own costs.
+    view_loss_factors_ : ndarray of shape (n_rounds, n_views)
+        τ: the loss of each view after a round is at most so many times that before it.
     training_bound_ : ndarray of shape (n_rounds,)
         Upper bound on the training error after each round: global cost / number of rows.
     {view_weights_}
@@ -189,7 +194,8 @@ class MuMBoClassifier(BoostingClassifier):
         self.cost = cost
 
     def _start(self, problem: BoostingProblem) -> dict[str, Any]:
-        self._trace: dict[str, list[Any]] = {"edges": [], "view_edges": [], "bound": []}
+        names = ("edges", "view_edges", "view_factors", "bound")
+        self._trace: dict[str, list[Any]] = {name: [] for name in names}
         costs = [
             CostMatrix(problem.codes, problem.n_classes, problem.weight)
             for _ in range(len(problem.learners) + 1)
@@ -212,12 +218,15 @@ class MuMBoClassifier(BoostingClassifier):
         mask = predictions >= 0
         if self.cooperation:
             mask = cooperation_mask(problem.codes, predictions)
-        for C, h, edge, d in zip(view_costs, predictions, edges, mask, strict=True):
-            C.update(h, self.learning_rate * edge_weight(edge, problem.n), d)
+        weights_of_views = [self.learning_rate * edge_weight(edge, problem.n) for edge in edges]
+        for C, h, alpha, d in zip(view_costs, predictions, weights_of_views, mask, strict=True):
+            C.update(h, alpha, d)
         alpha = self.learning_rate * edge_weight(global_edges[chosen], problem.n)
         global_costs.update(predictions[chosen], alpha, True)
         self._trace["edges"].append(global_edges[chosen])
         self._trace["view_edges"].append(edges)
+        factors = map(loss_factor, edges, weights_of_views)
+        self._trace["view_factors"].append(list(factors))
         self._trace["bound"].append(global_costs.row_weights().sum() / problem.total)
         perfect = global_edges[chosen] >= 1 - 1e-12
         return Round(alpha, (Member(chosen, hypotheses[chosen]),), last=perfect)
@@ -227,4 +236,30 @@ class MuMBoClassifier(BoostingClassifier):
         n = len(self._rounds)
         self.edges_ = np.array(self._trace["edges"][:n])
         self.view_edges_ = np.array(self._trace["view_edges"][:n]).reshape(n, self.n_views_in_)
+        factors = np.array(self._trace["view_factors"][:n])
+        self.view_loss_factors_ = factors.reshape(n, self.n_views_in_)
         self.training_bound_ = np.array(self._trace["bound"][:n])
+
+    def margin_bound(self, theta: float) -> float:
+        """Bound on the share of training samples with a margin of at most theta.
+
+        The lemma of the paper with the factor K − 1 in place of (K − 1)/n, which is violated:
+        (K − 1) Π (1 + δ_t)^((1+θ)/2) (1 − δ_t)^((1−θ)/2) over the rounds, for the weights that
+        were used. With sample weights it bounds the share of the weight.
+
+        Parameters
+        ----------
+        theta : float in [0, 1]
+            Margin, as in ``margin_distribution``.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if not isinstance(theta, Real) or not 0 <= theta <= 1:
+            raise ValueError(f"theta must be a number in [0, 1], got {theta!r}")
+        alphas = self.estimator_weights_
+        factors = [loss_factor(edge, a) for edge, a in zip(self.edges_, alphas, strict=True)]
+        log_bound = np.log(np.maximum(factors, 1e-300)).sum() + theta * alphas.sum()
+        return float((len(self.classes_) - 1) * np.exp(log_bound))

@@ -22,6 +22,7 @@ from consilience._solvers.exp3p import (
     update_log_weights,
 )
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._bounds import class_edges, error_factors
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round
 from consilience.boosting._samme import learner_weight, reweigh, vote_shares
@@ -62,6 +63,9 @@ class RShareBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     {single_learner_rounds}
+    {round_errors}
+    rewards_ : ndarray of shape (n_rounds,)
+        1 − √(1 − edge²), the reward of the view that was drawn; less where the view is missing.
     view_probabilities_ : ndarray of shape (n_rounds, n_views)
         Probability of each view in each round.
     {view_weights_}
@@ -130,6 +134,8 @@ class RShareBoostClassifier(BoostingClassifier):
 
     def _start(self, problem: BoostingProblem) -> dict[str, Any]:
         self._probability_rounds: list[np.ndarray] = []
+        self._round_shares: list[tuple[float, float, float]] = []
+        self._rewards: list[float] = []
         n_views = len(problem.learners)
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
         return {
@@ -150,6 +156,8 @@ class RShareBoostClassifier(BoostingClassifier):
             state["log_d"], p, v, reward, problem.n_rounds, a, gamma
         )
         alpha = self.learning_rate * learner_weight(right, wrong, problem.n_classes, problem.n)[0]
+        self._round_shares.append((right, wrong, alpha))
+        self._rewards.append(reward)
         state["w"] = reweigh(w, problem.codes, predictions, alpha, problem.n_classes)
         self._probability_rounds.append(p)
         return Round(alpha, (Member(v, hypothesis),))
@@ -159,3 +167,8 @@ class RShareBoostClassifier(BoostingClassifier):
         n = len(self._rounds)
         probabilities = np.array(self._probability_rounds[:n])
         self.view_probabilities_ = probabilities.reshape(n, self.n_views_in_)
+        shares = self._round_shares[:n]
+        self.edges_ = class_edges(shares, len(self.classes_))
+        self.rewards_ = np.array(self._rewards[:n])
+        if len(self.classes_) == 2:
+            self.training_bound_ = np.cumprod(error_factors(shares))

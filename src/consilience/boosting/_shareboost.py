@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._bounds import class_edges, error_factors
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._rounds import Member, Round
-from consilience.boosting._samme import choose_view, reweigh
+from consilience.boosting._samme import choose_view, reweigh, vote_shares
 
 __all__ = ["ShareBoostClassifier"]
 
@@ -39,6 +42,7 @@ class ShareBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     {single_learner_rounds}
+    {round_errors}
     {view_weights_}
     {fitted_input}
 
@@ -66,6 +70,7 @@ class ShareBoostClassifier(BoostingClassifier):
     """
 
     def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+        self._round_shares: list[tuple[float, float, float]] = []
         return {"w": problem.weight / problem.total}
 
     def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
@@ -75,6 +80,14 @@ class ShareBoostClassifier(BoostingClassifier):
         if v is None:
             return None
         alpha = self.learning_rate * alphas[v]
+        self._round_shares.append((*vote_shares(w, problem.codes, predictions[v]), alpha))
         state["w"] = reweigh(w, problem.codes, predictions[v], alpha, problem.n_classes)
         perfect = bool((predictions[v] == problem.codes).all())
         return Round(alpha, (Member(v, hypotheses[v]),), last=perfect)
+
+    def _set_fitted_attributes(self) -> None:
+        super()._set_fitted_attributes()
+        shares = self._round_shares[: len(self._rounds)]
+        self.edges_ = class_edges(shares, len(self.classes_))
+        if len(self.classes_) == 2:
+            self.training_bound_ = np.cumprod(error_factors(shares))

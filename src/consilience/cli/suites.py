@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,9 @@ from rich.table import Table
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
-from consilience.benchmark.planning import plan, select_tasks
+from consilience.benchmark.planning import first_splits, plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_results
+from consilience.benchmark.published import published_runs
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -49,6 +51,9 @@ def bench(
             help="Run part of the suite, such as dataset=digits or train_size=100; repeatable."
         ),
     ] = None,
+    splits: Annotated[
+        int | None, typer.Option(help="Run the first so many splits of each data set only.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Number of worker processes.")] = 1,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds after which a fit is stopped.")
@@ -70,8 +75,9 @@ def bench(
     check_seed_and_jobs(study.seed, jobs)
     check_positive("--timeout", timeout)
     check_positive("--memory", memory)
-    tasks, notes = plan(study)
-    tasks = select_tasks(tasks, only or [])
+    check_positive("--splits", splits)
+    planned, notes = plan(study)
+    tasks = first_splits(select_tasks(planned, only or []), splits)
     notes += [f"only {part}" for part in only or []]
     out = Path("bench") / study.name if out is None else out
     for folder in filter(None, (out, results)):
@@ -86,12 +92,13 @@ def bench(
         except KeyboardInterrupt:
             print("consilience: stopped; run the same command to continue", file=sys.stderr)
             raise typer.Exit(1) from None
-        collected = collect_results(tasks, store.records())
+        collected = collect_results(tasks, store.records(), planned)
         runners = {record.runner for record in collected.records}
         environments = [env for runner, env in store.environments().items() if runner in runners]
     write_atomically(out / "results.csv", raw_csv(collected))
+    options = _options(only or [], splits)
     for folder in [out] + ([results] if results else []):
-        written = write_results(study, collected, environments, folder, notes)
+        written = write_results(study, collected, environments, folder, notes, options)
     console = Console()
     for note in notes:
         console.print(note, markup=False)
@@ -105,12 +112,25 @@ def bench(
 
 @app.command("suites")
 def list_suites() -> None:
-    """List the bundled suites."""
-    table = Table("suite", "description", "source")
+    """List the bundled suites, and when each was run and published with which version."""
+    table = Table("suite", "description", "source", "run")
+    runs = published_runs()
     for name in suite_names():
-        study = load_suite(name)
-        table.add_row(name, study.title, study.reference)
+        study, run = load_suite(name), runs.get(name)
+        text = "not published"
+        if run is not None:
+            text = f"{run.coverage}, {run.date}, version {run.version}"
+            if run.sha256 != study.sha256:
+                text += " (of an earlier form of the suite)"
+        table.add_row(name, study.title, study.reference, text)
     Console().print(table)
+
+
+def _options(only: list[str], splits: int | None) -> str:
+    """The options that say which part of a suite is run, as on the command line."""
+    parts = [f"--only {shlex.quote(part)}" for part in only]
+    parts += [] if splits is None else [f"--splits {splits}"]
+    return "".join(f" {part}" for part in parts)
 
 
 @contextlib.contextmanager

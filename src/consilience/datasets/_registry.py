@@ -88,6 +88,13 @@ DATASETS = {
             "reuters_multilingual/reuters_en.npz",
         ),
         Dataset(
+            "reuters-all",
+            "news of all five languages and their translations, 111 740 documents",
+            fetch_reuters_multilingual,
+            {"subset": "full", "source": "all"},
+            "reuters_multilingual/reuters_sp.npz",
+        ),
+        Dataset(
             "reuters-1200",
             "sample of 1200 news, 2000 words per language",
             fetch_reuters_multilingual,

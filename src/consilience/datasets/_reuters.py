@@ -24,7 +24,8 @@ DESCR = """Reuters RCV1/RCV2 multilingual: news and their translations, one view
 Bags of words in English (EN), French (FR), German (GR), Italian (IT) and Spanish (SP), six
 classes.
 subset="full": all stories written in the language ``source``, translated to the other four
-(English 18 758, French 26 648, German 29 953, Italian 24 039, Spanish 12 342).
+(English 18 758, French 26 648, German 29 953, Italian 24 039, Spanish 12 342); source="all" are
+all 111 740 of them, one language after the other.
 subset="1200": a balanced sample of 1 200 English stories with 2 000 words per language, as
 published by Grimal (2012). Copies without names call the views view1 … view5; their order is
 probably EN, FR, GR, IT, SP, and their classes are numbered.
@@ -150,8 +151,9 @@ def fetch_reuters_multilingual(
     ----------
     subset : {"full", "1200", "600"}, default="full"
         The whole collection, or a balanced sample of English stories.
-    source : {"EN", "FR", "GR", "IT", "SP"}, default="EN"
-        The language in which the stories were written; the samples have English ones only.
+    source : {"EN", "FR", "GR", "IT", "SP", "all"}, default="EN"
+        The language in which the stories were written, or the stories of all five languages; the
+        samples have English ones only.
     data_home : path, optional
         Folder of the data sets; by default ``CONSILIENCE_DATA`` or the user's cache.
     download_if_missing : bool, default=True
@@ -167,23 +169,41 @@ def fetch_reuters_multilingual(
         ``data`` (MultiViewData, 5 sparse views), ``target``, ``target_names``, ``splits`` (none are
         official: empty), ``DESCR``.
     """
+    place = data_home, download_if_missing, progress
     subset = str(subset)
     if subset not in SOURCES:
         raise ValueError(f"subset must be 'full', '1200' or '600', got {subset!r}")
-    if source not in LANGUAGES:
-        raise ValueError(f"source must be one of {', '.join(LANGUAGES)}, got {source!r}")
+    if source not in (*LANGUAGES, "all"):
+        raise ValueError(f"source must be one of {', '.join(LANGUAGES)} or 'all', got {source!r}")
     if subset != "full" and source != "EN":
         raise ValueError(f"subset {subset!r} has stories written in English (EN) only")
+    if source == "all":
+        parts = [
+            load(SOURCES["full"], f"reuters_{part.lower()}", dict, *place) for part in LANGUAGES
+        ]
+        return _bunch(stack_sources(parts), return_X_y)
     stem = f"reuters_{source.lower()}" if subset == "full" else f"reuters{subset}"
+    return load(SOURCES[subset], stem, lambda arrays: _bunch(arrays, return_X_y), *place)
 
-    def build(arrays: Arrays) -> LoadedData:
-        numbered = [f"class {code}" for code in range(6)]
-        return as_bunch(
-            DESCR,
-            {name: sparse_view(arrays, name) for name in view_names(arrays)},
-            arrays["y"],
-            arrays.get("target_names", np.array(numbered)),
-            return_X_y=return_X_y,
-        )
 
-    return load(SOURCES[subset], stem, build, data_home, download_if_missing, progress)
+def stack_sources(parts: list[Arrays]) -> Arrays:
+    """Stack the stories of several languages; their classes must have the same names."""
+    names = parts[0]["target_names"]
+    if any(not np.array_equal(part["target_names"], names) for part in parts):
+        raise ValueError("the stories of different languages have different classes")
+    arrays: Arrays = {"y": np.concatenate([part["y"] for part in parts]), "target_names": names}
+    for language in view_names(parts[0]):
+        words = sp.vstack([sparse_view(part, language) for part in parts], format="csr")
+        arrays |= sparse_parts(language, sp.csr_array(words))
+    return arrays
+
+
+def _bunch(arrays: Arrays, return_X_y: bool) -> LoadedData:
+    numbered = [f"class {code}" for code in range(6)]
+    return as_bunch(
+        DESCR,
+        {name: sparse_view(arrays, name) for name in view_names(arrays)},
+        arrays["y"],
+        arrays.get("target_names", np.array(numbered)),
+        return_X_y=return_X_y,
+    )

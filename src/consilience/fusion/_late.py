@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
@@ -20,8 +21,8 @@ from consilience._parameters import (
     PerView,
     StrOptions,
 )
-from consilience._targets import tie_break
 from consilience.fusion._members import ViewMember, fit_member
+from consilience.fusion._ties import TIE_RULES, break_ties
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
@@ -50,8 +51,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
     """A vote of one classifier per view.
 
     Each classifier is fitted on the rows that have its view; at prediction the votes are averaged
-    over the views present in a row. Ties go to the class with the larger prior, or for
-    ``voting="sum"`` to the first class.
+    over the views present in a row.
 
     Parameters
     ----------
@@ -63,12 +63,17 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         Average the probabilities, the predictions (as votes), or the decision values.
     weights : array of shape (n_views,) or dict of view -> float, default=None
         Weights of the votes; None means equal weights.
+    ties : {"prior", "first", "random"}, default="prior"
+        Which of several classes with equal votes is predicted: that with the largest share of the
+        training rows (of equal ones the first), the first, or one at random, the same whenever the
+        same row is predicted. An even number of views with ``voting="hard"`` often ties, and the
+        rule then matters much. For ``voting="sum"`` it is always the first.
     views : None, list or dict, default=None
         Groups of columns if X is a single matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, multiplied into the sample weights.
     random_state : int, RandomState or None, default=None
-        Seed of the classifiers whose own ``random_state`` is None.
+        Seed of the classifiers whose own ``random_state`` is None, and of random choices of ties.
     n_jobs : int or None, default=None
         Number of threads over the views; None means 1.
 
@@ -110,6 +115,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         "estimator": ESTIMATOR,
         "voting": [StrOptions(set(METHOD_OF_VOTING))],
         "weights": [None, "array-like", PerView(NON_NEGATIVE)],
+        "ties": [StrOptions(set(TIE_RULES))],
         "views": VIEWS,
         "class_weight": CLASS_WEIGHT,
         "random_state": RANDOM_STATE,
@@ -122,6 +128,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         *,
         voting: str = "soft",
         weights: Any = None,
+        ties: str = "prior",
         views: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
@@ -130,6 +137,7 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         self.estimator = estimator
         self.voting = voting
         self.weights = weights
+        self.ties = ties
         self.views = views
         self.class_weight = class_weight
         self.random_state = random_state
@@ -153,6 +161,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
             raise ValueError("no view with a positive weight has training rows of two classes")
         self.view_weights_ = votes / votes.sum()
         self._require_method(METHOD_OF_VOTING[self.voting])
+        if self.ties == "random":
+            self._tie_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _vote_weights(self, names: tuple[str, ...]) -> np.ndarray:
         if self.weights is None:
@@ -190,7 +200,8 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
         scores[has_none] = self.class_prior_
         if self.voting == "sum":
             return scores
-        scores += tie_break(self.class_prior_)
+        seed = getattr(self, "_tie_seed", 0)  # models fitted before there was a choice have none
+        scores = break_ties(scores, self.ties, self.class_prior_, data, seed)
         return scores / scores.sum(axis=1, keepdims=True)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:

@@ -4,8 +4,9 @@ from consilience._method import Method
 from consilience.kernel._laplacian import LaplacianCompletion
 from consilience.kernel._mkl import MKLClassifier
 from consilience.kernel._mvml import MVMLClassifier
+from consilience.kernel._view_kernels import ViewKernels
 
-__all__ = ["LaplacianCompletion", "MKLClassifier", "MVMLClassifier"]
+__all__ = ["LaplacianCompletion", "MKLClassifier", "MVMLClassifier", "ViewKernels"]
 
 SVM_GRID = {"C": [0.1, 1.0, 10.0, 100.0]}
 REGULARIZATION_GRID = {"reg": [0.0001, 0.01, 1.0]}

@@ -26,8 +26,10 @@ from consilience.views._input import read_input
 from consilience.views._pairwise import PairwiseView, Reference
 from consilience.views._storage import format_list
 
-__all__ = ["LaplacianCompletion"]
+__all__ = ["MOST_PRESENT", "LaplacianCompletion"]
 
+
+MOST_PRESENT = "most-present"
 
 # rows, columns and similarities of one view; rows and columns that lack the view are left out
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -90,7 +92,9 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
     ----------
     reference : view name, list of view names or None, default=None
         Kernel views that say which samples are similar; None means all except the one that is
-        being completed.
+        being completed. "most-present", unless it is the name of a view, is the view that most
+        training samples have, the first of several; it is not completed itself, and a sample that
+        lacks it stays as it is.
     views : None or list of view names, default=None
         Names of the views to use.
 
@@ -228,6 +232,9 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
                 "kinds={'name': 'kernel'} where a view is a kernel between samples"
             )
         given = [self.reference] if isinstance(self.reference, str) else self.reference
+        if given == [MOST_PRESENT] and MOST_PRESENT not in kernels:
+            counts = {name: len(present_rows(data, name)) for name in kernels}
+            given = [max(counts, key=lambda name: counts[name])]
         given = kernels if given is None else list(given)
         if not given or not all(isinstance(name, str) and name in kernels for name in given):
             raise ValueError(

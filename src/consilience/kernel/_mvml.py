@@ -10,6 +10,7 @@ spaces", AISTATS 2018.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from consilience._kernel_views import (
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
+    FRACTION,
     N_JOBS,
     POSITIVE_FACTOR,
     POSITIVE_INTEGER,
@@ -65,9 +67,9 @@ class MVMLClassifier(MultiViewClassifier):
         λ, weight of tr gᵀA⁻¹g.
     metric_reg : float, default=0.01
         η, weight of Ω; not used by metrics that are not learned.
-    n_landmarks : int, default=100
+    n_landmarks : int or float in (0, 1), default=100
         Number of training samples, drawn at random, on which each view's features are built; all
-        of them if there are fewer.
+        of them if there are fewer. A float is a share of the training samples, rounded.
     kernel : str, callable or dict of view -> these, default="rbf"
         "linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "cosine" or a function of two
         matrices. Kernel views are taken as they are, distance views as exp(−γD).
@@ -143,7 +145,7 @@ class MVMLClassifier(MultiViewClassifier):
         "metric": [StrOptions({"dense", "sparse", "covariance", "identity"})],
         "reg": [POSITIVE_FACTOR],
         "metric_reg": [POSITIVE_FACTOR],
-        "n_landmarks": [POSITIVE_INTEGER],
+        "n_landmarks": [POSITIVE_INTEGER, FRACTION],
         **KERNEL_PARAMETERS,
         "fit_intercept": ["boolean"],
         "tol": [TOLERANCE],
@@ -160,7 +162,7 @@ class MVMLClassifier(MultiViewClassifier):
         *,
         reg: float = 0.01,
         metric_reg: float = 0.01,
-        n_landmarks: int = 100,
+        n_landmarks: int | float = 100,
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: float = 3,
@@ -221,7 +223,10 @@ class MVMLClassifier(MultiViewClassifier):
         """Landmarks of each view: the first rows of one random order that have it."""
         order = check_random_state(self.random_state).permutation(len(data))
         present = {name: data.present[order, v] for v, name in enumerate(data.view_names)}
-        return {n: order[p][: self.n_landmarks] for n, p in present.items() if p.any()}
+        size = self.n_landmarks
+        if not isinstance(size, Integral):
+            size = max(1, round(size * len(data)))
+        return {n: order[p][:size] for n, p in present.items() if p.any()}
 
     def _learn(
         self, problem: LeastSquares, slices: list[slice], Phi: np.ndarray, weight: np.ndarray

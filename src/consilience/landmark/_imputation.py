@@ -1,9 +1,10 @@
 """Imputation of missing blocks of landmark similarities from the blocks that a row has.
 
 Rows with the same missing views share one linear rule, so the work is done by pattern. Known
-blocks stay as they are. Four methods: ``least_squares`` (equation 11: combine landmarks so as to
+blocks stay as they are. Five methods: ``least_squares`` (equation 11: combine landmarks so as to
 match the known blocks), ``ridge`` (regression on complete rows), ``em`` (the same from means and
-covariances that use the incomplete rows too) and ``mean``.
+covariances that use the incomplete rows too), ``mean``, and ``none``, which leaves out incomplete
+rows in training and takes no similarities from missing views in prediction.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from consilience._warnings import warn_user
 
 __all__ = ["IMPUTATIONS", "Imputer", "expectation_maximisation", "fit_imputer", "least_squares"]
 
-IMPUTATIONS = ("em", "ridge", "least_squares", "mean")
+IMPUTATIONS = ("em", "ridge", "least_squares", "mean", "none")
 # share of the mean variance that is added to every variance
 RIDGE = 1e-2
 # EM stops when no covariance changes by more than this share of the largest
@@ -199,7 +200,7 @@ def fit_imputer(
         The columns of each view.
     weight : array of shape (n,)
         Sample weights.
-    method : {"em", "ridge", "least_squares", "mean"}
+    method : {"em", "ridge", "least_squares", "mean", "none"}
         A method that lacks complete rows is replaced by another one, with a warning.
     rng : RandomState
         Draws the rows that are used where there are very many.
@@ -210,6 +211,8 @@ def fit_imputer(
     -------
     Imputer
     """
+    if method == "none":
+        return Imputer(slices, np.zeros(M.shape[1]))
     mean = observed_means(M, present, slices, weight)
     if method == "least_squares":
         if P is not None and len(P):

@@ -1,4 +1,7 @@
-"""Linear support vector machines on projected rows, one for each class against the rest."""
+"""Linear support vector machines on projected rows, one for each class against the rest.
+
+"gram" solves hinge problems with one unknown for each row instead of each column.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from consilience._compat import Progress
-from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
+from consilience._solvers.hinge import (
+    minimise_by_liblinear,
+    minimise_hinge,
+    minimise_hinge_by_gram,
+)
 from consilience._solvers.row_sums import InMemoryRows
 from consilience._solvers.squared_hinge import minimise_squared_hinge
 
@@ -15,7 +22,7 @@ __all__ = ["NEWTON_METHODS", "SOLVERS", "learn"]
 
 SOLVERS = {
     "squared_hinge": ("auto", "newton", "newton-cg", "liblinear"),
-    "hinge": ("auto", "interior-point", "liblinear"),
+    "hinge": ("auto", "interior-point", "gram", "liblinear"),
 }
 NEWTON_METHODS = {"auto": "auto", "newton": "direct", "newton-cg": "cg"}
 # multiplications per iteration from which LIBLINEAR is faster than interior points
@@ -40,6 +47,8 @@ def learn(
 
     Returns θ = (w, b) of shape (p + 1, P), the number of iterations, and whether all converged.
     """
+    if solver == "gram":
+        return _learn_from_gram(M, signs, cost, tol, progress)
     if loss == "squared_hinge" and solver != "liblinear":
         rows = InMemoryRows(M, signs.T, cost, intercept=intercept, n_jobs=n_jobs)
         solution = minimise_squared_hinge(
@@ -68,3 +77,18 @@ def learn(
     n_iter = max(steps for _, steps in pairs)
     theta = np.stack([theta for theta, _ in pairs], axis=1)
     return theta, n_iter, n_iter < settings["max_iter"]
+
+
+def _learn_from_gram(
+    M: np.ndarray, signs: np.ndarray, cost: np.ndarray, tol: float, progress: Progress
+) -> tuple[np.ndarray, int, bool]:
+    """Solve hinge machines in the span of the rows, w = Mᵀa, given G = MMᵀ."""
+    G = M @ M.T
+    solutions = progress.map(lambda y: minimise_hinge_by_gram(G, y, cost, tol=tol), signs, "solve")
+    coefs = np.stack([solution.coefs for solution in solutions], axis=1)
+    biases = np.array([solution.bias for solution in solutions])
+    return (
+        np.vstack([M.T @ coefs, biases]),
+        max(solution.n_iter for solution in solutions),
+        all(solution.converged for solution in solutions),
+    )

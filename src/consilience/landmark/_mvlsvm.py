@@ -9,9 +9,11 @@ classification with landmark-based SVM", ECML PKDD 2018.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -28,6 +30,7 @@ from consilience._parameters import (
     TOLERANCE,
     VIEWS,
     StrOptions,
+    validate_parameters,
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
 from consilience._warnings import warn_user
@@ -39,6 +42,7 @@ from consilience.landmark._learn import NEWTON_METHODS, SOLVERS, learn
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views import MultiViewData
 from consilience.views._pairwise import KINDS
+from consilience.views._storage import format_list
 
 __all__ = ["MVLSVMClassifier"]
 
@@ -79,12 +83,16 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Loss of a margin below 1; the paper has "hinge".
     fit_intercept : bool, default=True
         Whether the machines have an intercept, which is not regularized.
-    imputation : {"em", "ridge", "least_squares", "mean"}, default="em"
+    imputation : {"em", "ridge", "least_squares", "mean", "none"}, default="em"
         How missing blocks are imputed: from means and covariances of all rows, by regression on
-        the complete rows, by the paper's combination of landmarks, or with means.
+        the complete rows, by the paper's combination of landmarks, or with means. With "none"
+        only complete rows are trained on, and in prediction missing views count as not similar to
+        any landmark.
     solver : str, default="auto"
-        For "squared_hinge" "newton", "newton-cg" or "liblinear"; for "hinge" "interior-point" or
-        "liblinear". "auto" chooses the fastest. LIBLINEAR regularizes the intercept slightly.
+        For "squared_hinge" "newton", "newton-cg" or "liblinear"; for "hinge" "interior-point",
+        "gram" or "liblinear". "auto" chooses between the others; "gram", LIBSVM on the Gram matrix
+        of the rows, needs an intercept and is by far the fastest for a few thousand rows, but not
+        as exact. LIBLINEAR regularizes the intercept slightly.
     tol : float, default=1e-6
         Tolerance of the relative gradient (Newton), of gap and residuals (interior points), or
         LIBLINEAR's.
@@ -206,16 +214,35 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 f"{', '.join(SOLVERS[self.loss])} for loss={self.loss!r}. Got {self.solver!r} "
                 "instead."
             )
+        if self.solver == "gram" and not self.fit_intercept:
+            raise ValueError("solver='gram' needs fit_intercept=True; choose another solver")
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         rng = check_random_state(self.random_state)
         M, present = self._prepare(data, weight, rng)
-        M = self._imputer(M, present)
+        if self.imputation == "none":
+            M, present, codes, weight = self._complete_rows(M, present, codes, weight)
+        prepared = self._imputer(M, present), present, codes, weight, rng
+        if hasattr(self, "_path_input"):
+            self._path_input = prepared
+        self._solve(*prepared)
+
+    def _solve(
+        self,
+        M: np.ndarray,
+        present: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Learn the machines from projected and imputed rows."""
+        rng = copy.deepcopy(rng)  # all machines of a path start from the same state
         signs = one_vs_rest_signs(codes, len(self.classes_))
+        learned = (signs > 0).any(axis=1)
         with Progress(self, n_tasks=len(signs)) as progress:
             theta, self.n_iter_, converged = learn(
                 M,
-                signs,
+                signs[learned],
                 self.C * weight / weight.sum(),
                 loss=self.loss,
                 intercept=self.fit_intercept,
@@ -226,6 +253,11 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
+        if not learned.all():
+            # the machine of a class without rows always says no
+            theta_of_all = np.zeros((len(theta), len(signs)))
+            theta_of_all[:, learned], theta_of_all[-1, ~learned] = theta, -1.0
+            theta = theta_of_all
         self._set_fitted_attributes(theta, converged)
         losses = np.maximum(0, 1 - signs.T * self._decisions(M))
         self._training = {
@@ -234,12 +266,68 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
             "plain": bool((weight == weight[0]).all() and present.all()),
         }
 
+    def _complete_rows(
+        self, M: np.ndarray, present: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Training rows that have all views."""
+        rows = np.flatnonzero(present.all(axis=1))
+        n_classes = len(np.unique(codes[rows]))
+        if n_classes < 2:
+            raise ValueError(
+                f"imputation='none' trains on rows that have all views, and these have {n_classes} "
+                "class(es); choose another imputation"
+            )
+        if n_classes < len(self.classes_):
+            lacking = np.setdiff1d(np.arange(len(self.classes_)), codes[rows])
+            warn_user(
+                f"no row of class {format_list(self.classes_[lacking])} has all views, which "
+                "imputation='none' needs: it is never predicted"
+            )
+        return M[rows], present[rows], codes[rows], weight[rows]
+
+    def path(self, X: Any, y: Any, Cs: list[float], sample_weight: Any = None) -> list[Any]:
+        """Fit for several C; landmarks, similarities and imputed values are computed once.
+
+        Parameters
+        ----------
+        X : MultiViewData, matrix, or any input that ``as_multiview`` reads
+            Training samples.
+        y : array of shape (n_samples,)
+            Labels, numbers or strings.
+        Cs : list of floats
+            Values of C.
+        sample_weight : array of shape (n_samples,), optional
+            Weights >= 0; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        list of MVLSVMClassifier
+            Fitted, one for each C in the given order, as ``fit`` would with the same
+            ``random_state``. This classifier is left as it was.
+        """
+        for C in Cs:
+            validate_parameters(clone(self).set_params(C=C))
+        if not len(Cs):
+            return []
+        first = clone(self).set_params(C=Cs[0])
+        first._path_input = None  # asks fit to keep the prepared rows
+        first.fit(X, y, sample_weight)
+        prepared = first.__dict__.pop("_path_input")
+        models = [first]
+        for C in Cs[1:]:
+            model = copy.copy(first).set_params(C=C)
+            model._solve(*prepared)
+            models.append(model)
+        return models
+
     def _check_blockwise_parameters(self) -> None:
         if self.loss != "squared_hinge" or self.solver == "liblinear":
             raise ValueError(
                 "data in blocks need loss='squared_hinge' and solver='auto', 'newton' or "
                 f"'newton-cg'; got loss={self.loss!r}, solver={self.solver!r}"
             )
+        if self.imputation == "none":
+            raise ValueError("data in blocks need another imputation than 'none'")
 
     def _fit_blocks(self, training: Any) -> None:
         rng = check_random_state(self.random_state)

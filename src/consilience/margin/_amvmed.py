@@ -17,7 +17,6 @@ import numpy as np
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import (
-    FRACTION,
     POSITIVE_FACTOR,
     ListOf,
     Number,
@@ -36,6 +35,8 @@ from consilience.margin._mvmed import check_prior, solve_worst_view, solve_worst
 from consilience.views import MultiViewData
 
 __all__ = ["AMVMEDClassifier"]
+
+SHARE = Number(Real, 0, 1, closed="both")
 
 
 def solve_exact(
@@ -88,8 +89,10 @@ def solve_two_step(
     if prior == "exponential":
         lam = clear_inactive(lam, y * joint.matvec(solution.theta)[:, 0], c)
     theta = np.append(solution.theta[:-1], np.zeros(views.V))
+    from_multipliers = views.rmatvec((y * lam * weight)[:, None] * views.present)
     for where, share in zip(views.slices, rho, strict=True):
-        theta[where] /= np.sqrt(share)
+        # a view of weight 0 takes no part in the kernel; its decision is that of the multipliers
+        theta[where] = theta[where] / np.sqrt(share) if share > 0 else from_multipliers[where]
     theta[views.d :] = intercepts(views.matvec(theta), y, weight, lam, c, prior, views.present)
     solution.theta = theta
     return solution
@@ -161,8 +164,9 @@ class AMVMEDClassifier(MarginClassifier):
     c : float, default=2.0
         Parameter of the prior of the margins; the larger, the more a slack costs.
     rho : float, array of shape (n_views,) or None, default=None
-        Weights of the views, positive and with sum 1; for two views the first is enough. None
-        gives all views the same weight.
+        Weights of the views, >= 0 and with sum 1; for two views the first is enough. None gives
+        all views the same weight. A weight of 0 leaves a view out of the two-step form, and is not
+        possible in the exact form, which divides by it.
     {prior}
     form : {"exact", "two-step"}, default="exact"
         The problem as stated, with one set of multipliers for each view; or the simplification
@@ -208,7 +212,7 @@ class AMVMEDClassifier(MarginClassifier):
     _parameter_constraints: dict[str, list[Any]] = {
         **MarginClassifier._parameter_constraints,
         "c": [POSITIVE_FACTOR],
-        "rho": [None, FRACTION, ListOf(Number(Real, 0, 1, closed="right"))],
+        "rho": [None, SHARE, ListOf(SHARE)],
         "prior": [StrOptions({"gaussian", "exponential"})],
         "form": [StrOptions({"exact", "two-step"})],
     }
@@ -255,7 +259,7 @@ class AMVMEDClassifier(MarginClassifier):
 
     def _check_views(self, data: MultiViewData) -> None:
         super()._check_views(data)
-        self._shares(data.n_views)
+        self._check_shares(self._shares(data.n_views))
 
     def _shares(self, n_views: int) -> np.ndarray:
         if self.rho is None:
@@ -269,6 +273,13 @@ class AMVMEDClassifier(MarginClassifier):
                 f"got {self.rho!r}"
             )
         return rho
+
+    def _check_shares(self, rho: np.ndarray) -> None:
+        if self.form == "exact" and (rho == 0).any():
+            raise ValueError(
+                f"form='exact' divides by rho, which must be above 0 for every view; got "
+                f"rho={self.rho!r}; use form='two-step'"
+            )
 
     def _solve_columns(
         self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int

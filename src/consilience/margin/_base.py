@@ -119,6 +119,8 @@ class MarginClassifier(MultiViewClassifier):
         "class_weight": CLASS_WEIGHT,
         "n_jobs": N_JOBS,
     }
+    # what can be changed after a fit, and the values for which it cannot
+    _predict_parameters = {"combine": ("best",)}
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         names = data.view_names
@@ -273,6 +275,15 @@ class MarginClassifier(MultiViewClassifier):
             self.view_weights_ = view_contributions(shares[:, None] * decisions, signs, weight)
         else:
             self.view_weights_ = np.array([float(name == self.best_view_) for name in names])
+
+    def _set_predict_parameters(self, *, combine: str) -> None:
+        """Change how the fitted views are combined; only predictions follow, no attributes."""
+        if combine not in ("mean", *self.view_names_):
+            raise ValueError(
+                f"combine must be 'mean' or one of the views "
+                f"{', '.join(map(repr, self.view_names_))}; got {combine!r}"
+            )
+        self.combine, self.best_view_ = combine, None if combine == "mean" else combine
 
     def _choose_view(
         self, names: Sequence[str], decisions: np.ndarray, codes: np.ndarray, weight: np.ndarray

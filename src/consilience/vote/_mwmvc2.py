@@ -107,6 +107,9 @@ default="random_trees"
         Weights of the voters.
     loss_curve_ : list of ndarrays
         Logistic loss before the first and after each update, for each binary problem.
+    training_bound_ : list of ndarrays
+        Upper bound on the training error before the first and after each update, for each binary
+        problem: the loss per sample divided by ln 2.
     bound_curve_ : list of ndarrays
         Upper bound on the change of the loss in each update of the voter weights; valid for
         ``scale=True``.
@@ -237,6 +240,9 @@ default="random_trees"
 
             self._weights = progress.map(learn, range(n_problems), "learn weights")
         self._set_fitted_attributes()
+        # a wrong prediction has a loss of at least ln 2
+        total = np.log(2) * weight[train].sum()
+        self.training_bound_ = [curve / total for curve in self.loss_curve_]
 
     def _learn(
         self,

@@ -1,0 +1,51 @@
+"""Curves that a suite asks for on its page."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["Curve"]
+
+CONDITIONS = ("train_size", "label_noise", "feature_noise", "missing", "junk_views")
+
+
+class Curve(Struct, frozen=True, forbid_unknown_fields=True):
+    """A metric against ``x``: a field of the condition, "rounds", "method" or "dataset".
+
+    For the last two, ``pattern`` is a regular expression with the group ``x`` and, for methods, the
+    group ``name``. ``fixed`` are fields of the condition that may be altered as well, to the same
+    value in all cells.
+    """
+
+    title: str
+    x: Literal[
+        "train_size",
+        "label_noise",
+        "feature_noise",
+        "missing",
+        "junk_views",
+        "rounds",
+        "method",
+        "dataset",
+    ]
+    metric: str = "accuracy"
+    label: str = ""
+    pattern: str = ""
+    methods: list[str] | None = None
+    fixed: tuple[str, ...] = ()
+    scale: Literal["linear", "log"] = "linear"
+
+    def __post_init__(self) -> None:
+        groups = {"dataset": {"x"}, "method": {"x", "name"}}.get(self.x, set())
+        try:
+            given = set(re.compile(self.pattern).groupindex)
+        except re.error as error:
+            raise ValueError(f"the pattern of the curve {self.title!r}: {error}") from None
+        if given != groups:
+            raise ValueError(
+                f"the pattern of the curve {self.title!r} must have the groups {sorted(groups)}, "
+                f"got {self.pattern!r}"
+            )

@@ -1,0 +1,225 @@
+"""Published pages: claims, curves, the record of the run, and that no suite is without a page."""
+
+import csv
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.studies import FULL, SUITE
+from benchmark.test_publish import study
+from consilience.benchmark import load_suite, plan, suite_names
+from consilience.benchmark.claims import Claim, judge_claim
+from consilience.benchmark.curves import CurveDisplay, collect_panels
+from consilience.benchmark.markdown import study_page
+from consilience.benchmark.problems import ProblemCache
+from consilience.benchmark.published import format_records, published_runs, read_page
+from consilience.benchmark.results import CellKey, collect_results
+from consilience.benchmark.store import Record, Store
+from consilience.benchmark.suite import SUITES, parse_suite
+from consilience.benchmark.suite_curves import Curve
+from consilience.benchmark.tasks import Condition, task_hash
+from consilience.benchmark.work import Outcome, execute
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+MIRROR = Path(__file__).parents[3] / "shared" / "data"
+# smoke says nothing about methods; the default has a page and a study of its own
+WITHOUT_PAGE = {"default", "smoke"}
+PUBLISHED = sorted(set(suite_names()) - WITHOUT_PAGE)
+N_CELLS, MAX_CELL_SECONDS = 20, 40
+
+
+# -- the pages in docs/results ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_suite_has_a_page_of_its_present_form(name):
+    page = read_page((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
+    assert page is not None, "the page does not say which suite it was made from"
+    digest = hashlib.sha256((SUITES / f"{name}.toml").read_bytes()).hexdigest()
+    assert page.sha256 == digest, "the suite has changed: publish its page again"
+    assert page.command.startswith(f"consilience bench {name}")
+    text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    for figure in re.findall(r"\]\(([\w-]+\.svg)\)", text):
+        assert (RESULTS / figure).is_file()
+    if load_suite(name).claims:
+        assert text.count("**confirmed**") + text.count("**not ") == len(load_suite(name).claims)
+
+
+def test_the_package_lists_what_the_pages_say():
+    assert set(published_runs()) == set(PUBLISHED)
+    listed = published_runs()
+    for name in PUBLISHED:
+        assert listed[name] == read_page((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
+    records = (SUITES / ".." / "published.toml").read_text(encoding="utf-8")
+    assert records == format_records(RESULTS)
+
+
+@pytest.mark.skipif(not FULL, reason="with CONSILIENCE_TEST_ALL=1")
+@pytest.mark.skipif(not MIRROR.is_dir(), reason="the data sets are not there")
+def test_random_cells_can_be_recomputed(monkeypatch):
+    monkeypatch.setenv("CONSILIENCE_DATA", str(MIRROR))
+    cells = []
+    for name in PUBLISHED:
+        with (RESULTS / f"{name}.csv").open(encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["metric"] == "accuracy"]
+        cells += [(name, row) for row in rows if float(row["seconds"]) <= MAX_CELL_SECONDS]
+    rng = np.random.default_rng()
+    plans, problems = {}, ProblemCache()
+    for i in sorted(rng.permutation(len(cells))[:N_CELLS]):
+        name, row = cells[i]
+        tasks = plans.setdefault(name, plan(load_suite(name))[0])
+        cell = [task for task in tasks if _is_in(task, row) and task.index < int(row["splits"])]
+        scores = {}
+        for task in cell:
+            problem = problems.get(task.data, task.data_parameters, task.data_source)
+            accuracy = execute(task, problem).metrics["accuracy"]
+            scores.setdefault(task.index, []).append(accuracy)
+        mean = np.mean([np.mean(values) for values in scores.values()])
+        assert mean == pytest.approx(float(row["mean"]), abs=1e-9), (name, row)
+
+
+def _is_in(task, row):
+    fields = Condition.__struct_fields__
+    condition = {key: "" if value is None else str(value) for key, value in _values(task)}
+    return (task.dataset_name, task.method_name) == (row["dataset"], row["method"]) and all(
+        condition[key] == row[key] for key in fields
+    )
+
+
+def _values(task):
+    return [(key, getattr(task.condition, key)) for key in Condition.__struct_fields__]
+
+
+# -- claims ----------------------------------------------------------------------------------
+
+
+def verdict(**claim):
+    _, _, results, _ = study()
+    return judge_claim(Claim("so it is said", **claim), results)
+
+
+def test_claims_are_decided_by_means():
+    assert verdict(method="Early fusion").word == "confirmed"
+    failed = verdict(method="Late fusion")
+    assert failed.word == "not confirmed"
+    assert "holds in 0 of 1 comparisons; synthetic, train_size = 60: -0.1" in failed.reason
+    assert "against Early fusion" in failed.reason
+    assert verdict(method="Late fusion", others=["MwMvC2"], margin=0.02).word == "confirmed"
+    assert verdict(method="Late fusion", others=["MwMvC2"]).word == "not confirmed"
+    assert verdict(method="Early fusion", at=[Condition()]).word == "not run yet"
+    assert str(verdict(verdict="not testable: no data")) == "**not testable**: no data"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('text = "a"', "needs either a method or a verdict"),
+        ('text = "a"\nverdict = "who knows"', "must begin with 'confirmed', 'not confirmed'"),
+        ('text = "a"\nmethod = "Nobody"', "unknown method of a claim 'Nobody'"),
+        ('text = "a"\nmethod = "MwMvC2"\ndatasets = ["b"]', "unknown data set of a claim 'b'"),
+    ],
+)
+def test_bad_claims(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_suite(f"{SUITE}\n[[claims]]\n{text}", "small")
+
+
+# -- curves ----------------------------------------------------------------------------------
+
+
+def collected(text, outcome, keep=lambda task: True):
+    suite = parse_suite(text, "small")
+    tasks = [task for task in plan(suite)[0] if keep(task)]
+    with Store(":memory:") as store:
+        for task in tasks:
+            store.add(task, outcome(task), 0.0, 1.0)
+        return suite, collect_results(tasks, store.records())
+
+
+def by_size(task):
+    accuracy = 0.5 + task.condition.train_size / 1000 + 0.01 * task.index
+    return Outcome(status="done", metrics={"accuracy": accuracy})
+
+
+SIZES = SUITE.replace("train_size = 60", "train_size = [20, 60]") + (
+    '\n[[curves]]\ntitle = "Sizes"\nx = "train_size"\n'
+    '\n[[paper]]\ndataset = "synthetic"\nat = { train_size = 60 }\n'
+    "[paper.results]\nMwMvC2 = { accuracy = [0.7, 0.01] }\n"
+)
+
+
+def test_curve_of_a_condition():
+    suite, results = collected(SIZES, by_size)
+    (panel,) = collect_panels(suite, results, suite.curves[0])
+    points = panel.ours["MwMvC2"]
+    assert [point.x for point in points] == [20, 60]
+    np.testing.assert_allclose([point.mean for point in points], [0.555, 0.595])
+    assert points[0].deviation == pytest.approx(np.std(0.01 * np.arange(8), ddof=1))
+    assert [(point.x, point.mean) for point in panel.paper["MwMvC2"]] == [(60, 0.7)]
+    display = CurveDisplay.from_results(suite, results, suite.curves[0])
+    assert len(display.axes_[0].lines) == 3
+    assert "<svg" in display._repr_html_()
+    assert display.axes_[0].get_title() == "synthetic"
+
+
+def test_curve_of_rounds_from_stored_stages():
+    def outcome(task):
+        staged = {str(r): 0.1 * r + 0.01 * task.index for r in range(1, 4 + task.index % 2)}
+        return Outcome(status="done", metrics={"accuracy": 0.5}, diagnostics={"staged": staged})
+
+    suite, results = collected(SUITE, outcome, lambda task: task.method == "MwMvC2")
+    (panel,) = collect_panels(suite, results, Curve(title="Rounds", x="rounds"))
+    points = panel.ours["MwMvC2"]
+    assert [point.x for point in points] == [1, 2, 3, 4]
+    assert points[0].mean == pytest.approx(0.1 + 0.01 * 3.5)
+    # runs that ended after three rounds stay where they were
+    assert points[3].mean == pytest.approx(0.35 + 0.01 * 3.5)
+
+
+def test_curve_over_methods_and_data_sets():
+    text = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "M, L = 10"')
+    text = text.replace('name = "synthetic"', 'name = "synthetic"\nlabel = "eta = 0.5"')
+    text = text.replace("train_size = 60", "")
+    outcome = Outcome(status="done", metrics={"accuracy": 0.5})
+    suite, results = collected(text, lambda task: outcome)
+    pattern = "(?P<name>.+), L = (?P<x>[0-9]+)"
+    (panel,) = collect_panels(suite, results, Curve(title="L", x="method", pattern=pattern))
+    assert [point.x for point in panel.ours["M"]] == [10]
+    assert set(panel.levels) == {"Early fusion", "Late fusion"}
+    curve = Curve(title="eta", x="dataset", pattern="eta = (?P<x>.+)")
+    (panel,) = collect_panels(suite, results, curve)
+    assert [point.x for point in panel.ours["Late fusion"]] == [0.5]
+    with pytest.raises(ValueError, match="must have the groups"):
+        Curve(title="eta", x="dataset", pattern="eta")
+
+
+# -- the record of a run ---------------------------------------------------------------------
+
+
+def test_page_says_how_it_was_made_and_how_much_of_the_suite_it_is():
+    suite, tasks, results, environments = study()
+    page = read_page(study_page(suite, results, environments))
+    assert (page.coverage, page.sha256) == ("in full", hashlib.sha256(_text()).hexdigest())
+    assert page.version == environments[0]["consilience"]
+    part = [task for task in tasks if task.index < 2]
+    few = collect_results(part, _records(results, part), tasks)
+    page = read_page(study_page(suite, few, environments, options=" --splits 2"))
+    assert page.coverage == "in part (2 of 8 splits)"
+    assert page.command == "consilience bench small --splits 2 --results docs/results"
+    assert read_page("# no page of a suite") is None
+    key = CellKey("synthetic", results.conditions[0], "MwMvC2")
+    assert few.seconds(key) == 2.0
+
+
+def _text():
+    from benchmark.test_publish import PAPER
+
+    return (SUITE + PAPER).encode()
+
+
+def _records(results, tasks) -> list[Record]:
+    hashes = {task_hash(task) for task in tasks}
+    return [record for record in results.records if record.task_hash in hashes]
