@@ -24,6 +24,17 @@ from consilience.cli.common import (
     parse_list,
     parse_seconds,
 )
+from consilience.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Keys,
+    Missing,
+    NormaliseKeys,
+    Transpose,
+    reading_arguments,
+)
 from consilience.comparison._compare import (
     Execution,
     Plan,
@@ -40,8 +51,17 @@ from consilience.comparison.record import Options, Run
 from consilience.comparison.study import StudyResults, failures
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
+from consilience.tables._suggest import suggest
 
 __all__ = ["compare"]
+
+# options of the terminal by the names of the arguments they become
+OPTION_NAMES = {
+    "drop_rare": "drop-rare",
+    "normalised_keys": "normalise-keys",
+    "keys": "key",
+    "reading": "delimiter or another option of text files",
+}
 
 
 @app.command()
@@ -76,7 +96,17 @@ def compare(
             "repeatable, or separated by commas."
         ),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
+    key: Keys = None,
+    normalise_keys: NormaliseKeys = False,
+    transpose: Transpose = None,
+    drop_rare: Annotated[
+        int, typer.Option(help="Leave out classes with fewer samples than this.")
+    ] = 0,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    comment: Comment = None,
+    na: Missing = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -125,8 +155,11 @@ def compare(
         [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
     )
     table_options = {
-        "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
+        "target": target, "on": on, "views": views, "groups": groups, "drop_rare": drop_rare,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
+        **reading_arguments(
+            delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+        ),
     }  # fmt: skip
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
@@ -153,10 +186,10 @@ def _run(plan: Plan, execution: Execution) -> ComparisonResult:
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
-    if len(inputs) == 1 and not Path(inputs[0]).exists():
+    if len(inputs) == 1 and not set("=#") & set(inputs[0]) and not Path(inputs[0]).exists():
         name = inputs[0]
         if name in DATASETS:
-            given = [f"--{key}" for key, value in options.items() if value]
+            given = [f"--{OPTION_NAMES.get(key, key)}" for key, value in options.items() if value]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} can be used with files only, but {name} is a data set"
@@ -164,8 +197,8 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
             return read_dataset(name)
         if not Path(name).suffix:
             raise ValueError(
-                f"unknown data set {name!r}; known are {', '.join(DATASETS)}; there is no file of "
-                "that name either"
+                f"unknown data set {name!r}{suggest(name, DATASETS)}; known are "
+                f"{', '.join(DATASETS)}; there is no file of that name either"
             )
     return read_files(parse_files(inputs, DATASETS), **options)
 

@@ -13,8 +13,19 @@ from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
 from consilience.cli.common import make_folder, make_importable
+from consilience.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Keys,
+    Missing,
+    NormaliseKeys,
+    Transpose,
+    reading_arguments,
+)
 from consilience.comparison.folder import STORE_FILE_NAME
-from consilience.comparison.prediction import load_model, predict_files
+from consilience.comparison.prediction import PredictionTable, load_model, predict_files
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.study import collect_study
@@ -34,7 +45,14 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="File for the predictions; standard output by default.")
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
+    key: Keys = None,
+    normalise_keys: NormaliseKeys = False,
+    transpose: Transpose = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    comment: Comment = None,
+    na: Missing = None,
     trust: Annotated[
         list[str] | None,
         typer.Option(help="Module whose classes the model may contain; repeatable."),
@@ -48,17 +66,31 @@ def predict(
     if trust:
         make_importable(".")
     fitted = load_model(model, trusted=trust or ())
+    options = reading_arguments(
+        delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        predictions = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
+        predictions = predict_files(fitted, parse_files(files), on=on, **options)
     for note in predictions.notes:
         print(f"note: {note}", file=sys.stderr)
+    for line in _describe_scores(predictions):
+        print(line, file=sys.stderr)
     if out is None:
         print(predictions.to_csv(), end="")
         return
     make_folder(out.parent)
     write_atomically(out, predictions.to_csv())
     print(f"{len(predictions.ids)} predictions: {out}")
+
+
+def _describe_scores(predictions: PredictionTable) -> list[str]:
+    """Metrics of the predictions, if the labels are known."""
+    scores = predictions.scores
+    if scores is None:
+        return []
+    listed = [f"{name} {value:.4f}" for name, value in scores.metrics.items()]
+    return [f"scored on {scores.samples} samples with a label: {', '.join(listed)}"]
 
 
 @app.command("report")

@@ -119,7 +119,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
         target=options["target"],
-        key=options.get("on") or "",
+        key=joined.key,
         single_file=options.get("views") is not None,
     )
 

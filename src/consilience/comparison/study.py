@@ -144,7 +144,7 @@ def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
             f"cv must be between 2 and {counts[rare]}, the number of samples of class {rare!r}, "
             f"got {options.cv}"
             if counts[rare] > 1
-            else f"class {rare!r} has only one sample; leave it out"
+            else f"class {rare!r} has only one sample; leave it out (--drop-rare 2)"
         )
     check_bounds("repeats", options.repeats, 1, MAX_REPEATS)
     check_n_tasks(options.cv * options.repeats * len(options.methods))

@@ -62,10 +62,21 @@ class TableView:
                     f"{self.width}"
                 )
             return table.matrix
-        lacking = [name for name in self.columns if name not in set(table.columns)]
+        known = set(table.columns if table.matrix_columns is None else table.matrix_columns)
+        lacking = [name for name in self.columns if name not in known]
         if lacking:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
+        if table.matrix_columns is not None:
+            return _select_columns(table, self.columns)
         return view_values(table, self.columns, set(self.text_columns), self.date_columns)[0]
+
+
+def _select_columns(table: Table, columns: list[str]) -> Any:
+    """Columns of a matrix by name."""
+    if table.matrix_columns == columns:
+        return table.matrix
+    position = {name: j for j, name in enumerate(table.matrix_columns or [])}
+    return table.matrix[:, [position[name] for name in columns]]
 
 
 def view_values(
