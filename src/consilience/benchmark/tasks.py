@@ -88,6 +88,7 @@ class Task(Struct, frozen=True, kw_only=True):
     estimator: Any = None  # specification of what the recipe builds
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
+    refit: bool = False  # fit on all rows, and return the model instead of scores
     metric: str = "accuracy"  # of the diagnostics
     positive: str = ""  # name of the positive class; by default, the last of the classes
     dataset_label: str = ""

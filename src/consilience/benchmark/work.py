@@ -7,6 +7,7 @@ The timers cover fitting and predicting only.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import time
 import traceback
 import warnings
@@ -22,6 +23,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
 )
+from sklearn.pipeline import Pipeline
 
 from consilience._estimators import weight_params
 from consilience.benchmark.memory import measure_peak
@@ -33,7 +35,7 @@ from consilience.benchmark.metrics import (
     predict_output,
 )
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, append_rows
 from consilience.benchmark.protocol import (
     SplitRows,
     add_noise_views,
@@ -58,6 +60,7 @@ __all__ = [
     "Outcome",
     "execute",
     "failure",
+    "fit_all",
     "tuning_folds",
     "warm_up",
 ]
@@ -77,6 +80,7 @@ class Outcome(Struct, kw_only=True):
     error: str = ""
     trace: str = ""
     predictions: bytes | None = None
+    model: bytes | None = None  # pickled, of a task that fits on all rows; never stored
 
 
 class _TaskData(NamedTuple):
@@ -96,7 +100,11 @@ def execute(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_ME
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            outcome = _evaluate(task, problem, methods)
+            if task.refit:
+                model = pickle.dumps(fit_all(task, problem, methods))
+                outcome = Outcome(status="done", model=model)
+            else:
+                outcome = _evaluate(task, problem, methods)
         except MemoryError as error:
             outcome = failure("memory", error)
         except Exception as error:
@@ -121,6 +129,7 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     train, test = task_data.rows.train, task_data.rows.test
     X_train, y_train = task_data.data[train], task_data.train_labels
     fit_params = fit_parameters(model, task_data.sample_weight, train)
+    X_train, y_train = with_unlabelled(model, X_train, y_train, problem.unlabelled)
     with measure_peak(metrics), _timed(metrics, "fit"):
         model.fit(X_train, y_train, **fit_params)
     X_test, y_true = task_data.data[test], task_data.target[test]
@@ -143,6 +152,30 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
         )
         outcome.predictions = predictions.to_bytes()
     return outcome
+
+
+def fit_all(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_METHODS) -> Any:
+    """Fit a method, with its preparation of views, to all rows; tune it if the task has a grid."""
+    model = build_method(task, task.seed, methods)
+    fit_params = fit_parameters(model, problem.sample_weight)
+    if task.grid:
+        grid = {parameter_name(model, name): values for name, values in task.grid.items()}
+        search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups), refit=False)
+        search.fit(problem.data, problem.target, groups=problem.groups, **fit_params)
+        model.set_params(**search.best_params_)
+    X, y = with_unlabelled(model, problem.data, problem.target, problem.unlabelled)
+    return model.fit(X, y, **fit_params)
+
+
+def with_unlabelled(
+    model: Any, X: MultiViewData, y: np.ndarray, unlabelled: MultiViewData | None
+) -> tuple[MultiViewData, np.ndarray]:
+    """Training rows, followed by those without a label if the method can learn from them."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if unlabelled is None or "unlabelled" not in last.get_params(deep=False):
+        return X, y
+    labels = np.append(y.astype(object), [None] * len(unlabelled))
+    return append_rows(X, unlabelled), labels
 
 
 def fit_parameters(

@@ -62,7 +62,7 @@ def parse_list(text: str | None) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
 
 
-def parse_seconds(text: str | None) -> float | None:
+def parse_seconds(text: str | None, option: str = "--time-budget") -> float | None:
     """Convert ``90``, ``90s``, ``10m`` or ``2h`` to seconds."""
     if text is None:
         return None
@@ -71,9 +71,9 @@ def parse_seconds(text: str | None) -> float | None:
     try:
         seconds = float(number) * units[unit]
     except ValueError:
-        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
+        raise ValueError(f"{option} must be like 90s, 10m or 2h, got {text!r}") from None
     if not 0 < seconds < float("inf"):
-        raise ValueError(f"--time-budget must be positive, got {text!r}")
+        raise ValueError(f"{option} must be positive, got {text!r}")
     return seconds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,6 +100,12 @@ def compare(
     key: Keys = None,
     normalise_keys: NormaliseKeys = False,
     transpose: Transpose = None,
+    unlabelled: Annotated[
+        str,
+        typer.Option(
+            help="Rows without a label: drop, or use by methods that learn from them."
+        ),
+    ] = "drop",
     drop_rare: Annotated[
         int, typer.Option(help="Leave out classes with fewer samples than this.")
     ] = 0,
@@ -127,7 +134,13 @@ def compare(
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
     time_budget: Annotated[
-        str | None, typer.Option(help="Start no fit after this time, such as 90s, 10m or 2h.")
+        str | None,
+        typer.Option(
+            help="Time for everything, such as 90s, 10m or 2h; slow methods are left out."
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="Time for a single fit, such as 30s; none by default.")
     ] = None,
     allow_partial: Annotated[
         bool,
@@ -145,17 +158,20 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
+    started = time.monotonic()
     jobs = n_cores() if jobs is None else jobs
     check_seed_and_jobs(seed, jobs)
     find_metric(metric, "--metric")
     make_importable(".")
     chosen = read_methods("all" if methods == "all" else parse_list(methods) or None)
     budget = parse_seconds(time_budget)
+    fit_limit = parse_seconds(timeout, "--timeout")
     options = Options(
         [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
     )
     table_options = {
         "target": target, "on": on, "views": views, "groups": groups, "drop_rare": drop_rare,
+        "unlabelled": unlabelled,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
         **reading_arguments(
             delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
@@ -164,7 +180,7 @@ def compare(
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
-    execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow)
+    execution = Execution(out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow)
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
@@ -189,7 +205,11 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
     if len(inputs) == 1 and not set("=#") & set(inputs[0]) and not Path(inputs[0]).exists():
         name = inputs[0]
         if name in DATASETS:
-            given = [f"--{OPTION_NAMES.get(key, key)}" for key, value in options.items() if value]
+            given = [
+                f"--{OPTION_NAMES.get(key, key)}"
+                for key, value in options.items()
+                if value and (key, value) != ("unlabelled", "drop")
+            ]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} can be used with files only, but {name} is a data set"

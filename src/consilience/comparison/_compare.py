@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,9 +28,11 @@ from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.benchmark.work import Outcome
 from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
+from consilience.comparison.budget import TimeBudget
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
 from consilience.comparison.record import Options, OwnMethod, Run
@@ -41,6 +44,7 @@ from consilience.comparison.study import (
     applicable,
     check_cross_validation,
     refit,
+    refit_task,
     run_study,
 )
 from consilience.methods import (
@@ -77,6 +81,7 @@ def compare(
     tune: bool = False,
     random_state: int = 0,
     time_budget: float | None = None,
+    timeout: float | None = None,
     n_jobs: int | None = None,
     allow_partial: bool = False,
     out: str | os.PathLike | None = None,
@@ -123,8 +128,11 @@ def compare(
     random_state : int, default=0
         Seed of the folds, and ``random_state`` of every estimator.
     time_budget : float, optional
-        Seconds after which no further fit is started; splits that are not complete by then do
-        not count.
+        Seconds that everything may take, including the fit on all samples and the report. Methods
+        that are too slow on the first split are left out, with a note; fits that are running at
+        the end are stopped, and splits that are not complete by then do not count.
+    timeout : float, optional
+        Seconds that a single fit may take; a method that takes longer on any split has no score.
     allow_partial : bool, default=False
         Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
@@ -158,8 +166,9 @@ def compare(
     >>> result.best_estimator_.predict(data[200:203]).shape
     (3,)
     """
+    started = time.monotonic()
     chosen = read_methods(methods)
-    _check_settings(metric, random_state, repeats, tune, time_budget)
+    _check_settings(metric, random_state, repeats, tune, time_budget, timeout)
     keep = [keep] if isinstance(keep, str) else list(keep)
     comparison_input = read_views(data, y, groups, sample_weight, keep)
     comparison_input, options = read_cv(
@@ -181,6 +190,8 @@ def compare(
         out=None if out is None else Path(out),
         jobs=effective_n_jobs(n_jobs),
         time_budget=time_budget,
+        timeout=timeout,
+        started=started,
         trusted=tuple(trusted),
         force=force,
         follow=run_with_progress if show_progress else run_silently,
@@ -195,7 +206,7 @@ def compare(
 
 
 def _check_settings(
-    metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any
+    metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any, timeout: Any
 ) -> None:
     find_metric(metric)
     is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
@@ -205,8 +216,9 @@ def _check_settings(
         raise ValueError(f"repeats must be an int of at least 1, got {repeats!r}")
     if not isinstance(tune, bool | np.bool_):
         raise TypeError(f"tune must be True or False, got {tune!r}")
-    if time_budget is not None and not time_budget > 0:
-        raise ValueError(f"time_budget must be positive, got {time_budget!r}")
+    for name, seconds in (("time_budget", time_budget), ("timeout", timeout)):
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"{name} must be positive, got {seconds!r}")
 
 
 @dataclass(frozen=True)
@@ -216,9 +228,19 @@ class Execution:
     out: Path | None = None
     jobs: int = 1
     time_budget: float | None = None
+    timeout: float | None = None  # seconds of one fit
+    started: float | None = None  # when the budget began, on the monotonic clock
     trusted: tuple[str, ...] = ()
     force: bool = False  # whether another study in the folder is set aside
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
+
+    @property
+    def budget(self) -> TimeBudget | None:
+        """The time budget, which began with the comparison."""
+        if self.time_budget is None:
+            return None
+        start = time.monotonic() if self.started is None else self.started
+        return TimeBudget(start, self.time_budget)
 
 
 @dataclass(frozen=True)
@@ -287,29 +309,47 @@ def _describe(method: Method) -> OwnMethod:
 def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run, data = plan.run, plan.data
     own = {CHANCE.name: CHANCE, **plan.own_methods}
-    budget, out = execution.time_budget, execution.out
-    deadline = None if budget is None else time.monotonic() + budget
+    budget, out = execution.budget, execution.out
     problems = {run.data.name: data.problem}
     in_workers = {name: method for name, method in own.items() if not is_from_main(method)}
+    # a fit that was too slow gets another chance, perhaps with a longer limit
+    store.delete([key for key, status in store.statuses().items() if status == "timeout"])
 
-    def run_batch(tasks: list[Task]) -> None:
+    def run_batch(
+        tasks: list[Task],
+        *,
+        stage: str = "",
+        until: float | None = None,
+        fit_limit: float | None = None,
+    ) -> None:
         pending = list(pending_tasks(tasks, store).values())
         records = run_tasks(
             pending,
             store,
             problems=problems,
             methods=own,
-            budget=None if deadline is None else max(0.0, deadline - time.monotonic()),
+            budget=None if until is None else max(0.0, until - time.monotonic()),
+            hard=True,
+            fit_limit=fit_limit,
             pool=pool,
         )
-        execution.follow(records, pending, execution.jobs, n_done=len(tasks) - len(pending))
+        n_done = len(tasks) - len(pending)
+        execution.follow(
+            records, pending, execution.jobs, n_done=n_done, stage=stage, running=pool.running
+        )
 
     # workers that have been started serve all batches
-    with closing(ProcessPool(execution.jobs, WorkerSetup(problems, in_workers))) as pool:
-        results = run_study(run, store, run_batch)
+    setup = WorkerSetup(problems, in_workers, timeout=execution.timeout)
+    with closing(ProcessPool(execution.jobs, setup)) as pool:
+        results = run_study(run, store, run_batch, budget, execution.jobs)
+        fitted = None
+        if results.best is not None:
+            is_stoppable = budget is not None and results.best in with_own_methods(in_workers)
+            until = budget.refit_end if budget is not None and is_stoppable else None
+            fitted = _refit(run, data, results.best, own, pool if is_stoppable else None, until)
+    run.notes += [f"left out: {name}, {reason}" for name, reason in run.left_out.items()]
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
-    fitted = None if results.best is None else _refit(run, data, results.best, own)
     if out is not None:
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
@@ -330,15 +370,41 @@ def _describe_partial(results: StudyResults) -> str:
     return f"{done}, and {results.best} was chosen from these alone"
 
 
-def _refit(run: Run, data: ComparisonInput, best: str, own: Mapping[str, Method]) -> Any:
-    """Fit the best method to all samples; an error becomes part of the run."""
-    try:
-        return refit(run, data.problem, best, with_own_methods(own))
-    except Exception as error:
-        lines = str(error).splitlines() or [""]
-        run.refit_error = f"{type(error).__name__}: {lines[0]}"
-        run.notes.append(f"no model was saved, because {best} failed on all samples")
-        return None
+def _refit(
+    run: Run,
+    data: ComparisonInput,
+    best: str,
+    own: Mapping[str, Method],
+    pool: ProcessPool | None,
+    until: float | None,
+) -> Any:
+    """Fit the best method to all samples, in a pool until a time or in this process.
+
+    An error becomes part of the run.
+    """
+    if pool is None or until is None:
+        try:
+            return refit(run, data.problem, best, with_own_methods(own))
+        except Exception as error:
+            lines = str(error).splitlines() or [""]
+            run.refit_error = f"{type(error).__name__}: {lines[0]}"
+    else:
+        outcome = _run_until(pool, refit_task(run, best), until)
+        if outcome.model is not None:
+            return pickle.loads(outcome.model)  # of a process that this one started
+        run.refit_error = (outcome.error.splitlines() or [""])[0]
+    run.notes.append(f"no model was saved, because {best} failed on all samples")
+    return None
+
+
+def _run_until(pool: ProcessPool, task: Task, until: float) -> Outcome:
+    """Run a task and return its outcome; it is stopped at a time on the monotonic clock."""
+    pool.submit(task)
+    while time.monotonic() < until:
+        for finished in pool.wait(max(0.0, min(1.0, until - time.monotonic()))):
+            return finished.outcome
+    pool.cancel()
+    return Outcome(status="timeout", error="stopped at the end of the time budget")
 
 
 def _save_model(

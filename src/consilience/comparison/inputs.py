@@ -101,7 +101,9 @@ def _check_views(data: MultiViewData) -> None:
 def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput:
     """Read and join files; the options are those of ``read_tables``."""
     joined = read_tables(files, **options)
-    problem = Problem(joined.data, joined.target, groups=joined.groups)
+    problem = Problem(
+        joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
+    )
     names = {name: view.columns for name, view in joined.views.items()}
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
@@ -230,7 +232,7 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
         return sum(column.null_count() for column in frame.iter_columns()) / (
             frame.shape[0] * frame.shape[1]
         )
-    values = view[is_present]
+    values = view if is_present.all() else view[is_present]
     return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
 
 

@@ -174,6 +174,7 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     single_file: bool = False  # whether --views divided the columns of one file
     own_methods: dict[str, OwnMethod] = {}
     not_applicable: dict[str, str] = {}  # requested methods that cannot be used, with the reason
+    left_out: dict[str, str] = {}  # methods that were too slow for the time budget, with the reason
     best: str = ""  # method of the model in the same folder
     refit_error: str = ""  # of the best method on all samples
     warnings: list[str] = []

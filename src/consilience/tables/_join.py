@@ -91,6 +91,10 @@ def join_tables(
     JoinedTables
     """
     notes: list[str] = []
+    if unlabelled not in ("drop", "use"):
+        raise TableError(f"--unlabelled must be drop or use, got {unlabelled!r}")
+    if unlabelled == "use" and groups is not None:
+        raise TableError("--unlabelled use cannot be combined with --groups")
     special = {name for name in (on, target, groups) if name is not None}
     _check_names(tables, special, [*categorical, *keep])
     if target in (on, groups):
@@ -133,12 +137,14 @@ def join_tables(
 
     def take(rows: np.ndarray) -> MultiViewData:
         return MultiViewData(
-            {name: storage.take_rows(view, rows) for name, view in values.items()},
+            {name: align_rows(view, rows) for name, view in values.items()},
             present=present[rows],
             sample_ids=np.array(ids, dtype=str)[rows] if on is not None else None,
         )
 
     data = take(kept)
+    if len(others_kept):
+        notes.append(f"{len(others_kept)} samples without a label help methods that can use them")
     y = convert_labels([labels[i] for i in kept], target)
     table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
     note = left_out_note(roles)

@@ -115,7 +115,8 @@ def align_rows(values: Any, rows: np.ndarray) -> Any:
     """Return a view whose row i is row ``rows[i]`` of ``values``, or missing where that is −1."""
     is_present = rows >= 0
     if is_present.all():
-        return storage.take_rows(values, rows)
+        is_same = len(rows) == storage.n_rows(values) and np.array_equal(rows, np.arange(len(rows)))
+        return values if is_same else storage.take_rows(values, rows)
     if storage.is_dataframe(values):
         pa = import_pyarrow()
         return values.take(pa.array(rows, mask=~is_present))

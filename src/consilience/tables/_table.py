@@ -115,6 +115,8 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
         except pa.ArrowInvalid:
             _check_not_mixed(table, name, trimmed.to_pylist(), required)
             return None
+    elif pa.types.is_float64(kind):
+        values = column
     elif pa.types.is_boolean(kind):
         values = column.cast(pa.int8()).cast(pa.float64())
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
