@@ -102,9 +102,7 @@ def compare(
     transpose: Transpose = None,
     unlabelled: Annotated[
         str,
-        typer.Option(
-            help="Rows without a label: drop, or use by methods that learn from them."
-        ),
+        typer.Option(help="Rows without a label: drop, or use by methods that learn from them."),
     ] = "drop",
     drop_rare: Annotated[
         int, typer.Option(help="Leave out classes with fewer samples than this.")

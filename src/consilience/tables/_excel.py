@@ -5,12 +5,13 @@ Calamine reads them some sixteen times as fast as openpyxl (500 × 2000 numbers 
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import Counter
 from datetime import date, datetime, time, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
@@ -23,7 +24,9 @@ from consilience.views._storage import format_list
 __all__ = ["read_excel"]
 
 CELL_BYTES = 32  # of a value in a list
-MAX_CELLS = 2**28
+XML_BLOCK_BYTES, MAX_TAG_BYTES = 2**22, 200
+MAX_COLUMN_LETTERS = 3
+CELL_POSITION = re.compile(rb'[ \t\r\n]r\s*=\s*["\']([A-Z]*)(\d+)["\']')
 MIN_TABLE_COLUMNS = 2
 
 
@@ -36,31 +39,70 @@ def read_excel(path: Path, sheet: str | None, options: ReadOptions) -> Table | d
             "workbooks need python-calamine; pip install 'consilience[excel]'"
         ) from None
     _check_size(path)
-    with python_calamine.load_workbook(str(path)) as workbook:
-        names = workbook.sheet_names
-        if sheet is not None and sheet not in names:
-            raise TableError(
-                f"{path} has no sheet {sheet!r}{suggest(sheet, names)}; it has {format_list(names)}"
-            )
-        tables = {}
-        for name in names if sheet is None else [sheet]:
-            content = workbook.get_sheet_by_name(name)
-            if content.total_height * content.total_width > MAX_CELLS:
-                raise TableError(f"{path}: sheet {name!r} has more than {MAX_CELLS} cells")
-            rows = content.to_python()
-            if any(any(cell != "" for cell in row) for row in rows):
-                label = f"{path}, sheet {name!r}" if len(names) > 1 else str(path)
-                tables[name] = _to_table(label, rows, options)
+    try:
+        with python_calamine.load_workbook(str(path)) as workbook:
+            tables = _read_sheets(path, workbook, sheet, options)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of compiled code, no subclass of Exception
+            raise
+        raise TableError(f"{path} cannot be read: it is damaged") from None
     if not tables:
         raise TableError(f"{path} is empty")
     return tables if len(tables) > 1 else {file_stem(path): next(iter(tables.values()))}
 
 
+def _read_sheets(
+    path: Path, workbook: Any, sheet: str | None, options: ReadOptions
+) -> dict[str, Table]:
+    names = workbook.sheet_names
+    if sheet is not None and sheet not in names:
+        raise TableError(
+            f"{path} has no sheet {sheet!r}{suggest(sheet, names)}; it has {format_list(names)}"
+        )
+    tables = {}
+    for name in names if sheet is None else [sheet]:
+        rows = workbook.get_sheet_by_name(name).to_python()
+        if any(any(cell != "" for cell in row) for row in rows):
+            label = f"{path}, sheet {name!r}" if len(names) > 1 else str(path)
+            tables[name] = _to_table(label, rows, options)
+    return tables
+
+
 def _check_size(path: Path) -> None:
-    """Check the declared size of the content, which is compressed, against the memory."""
-    if zipfile.is_zipfile(path):  # an old .xls file is none
-        with zipfile.ZipFile(path) as archive:
-            check_memory(path, CELL_BYTES // 8 * sum(m.file_size for m in archive.infolist()))
+    """Check the size of the content against the memory, since the reader would end the process.
+
+    The content is compressed, and a sheet takes the memory of all cells up to its last one.
+    """
+    if not zipfile.is_zipfile(path):  # an old .xls file has at most 65 536 rows
+        return
+    with zipfile.ZipFile(path) as archive:
+        check_memory(path, CELL_BYTES // 8 * sum(m.file_size for m in archive.infolist()))
+        for member in archive.infolist():
+            if member.filename.startswith("xl/worksheets/") and not member.is_dir():
+                with archive.open(member) as file:
+                    check_memory(path, CELL_BYTES * _count_cells(path, file))
+
+
+def _count_cells(path: Path, file: IO[bytes]) -> int:
+    """Number of rows times number of columns up to the last cell of a sheet."""
+    n_rows, n_columns, rest = 1, 1, b""
+    while block := file.read(XML_BLOCK_BYTES):
+        content = rest + block
+        rest = content[-MAX_TAG_BYTES:]  # a tag may continue in the next block
+        positions = set(CELL_POSITION.findall(content))
+        letters = {column for column, _ in positions}
+        if any(len(column) > MAX_COLUMN_LETTERS for column in letters):
+            raise TableError(f"{path} cannot be read: it has a cell beyond column XFD")
+        n_rows = max([n_rows, *(int(row) for _, row in positions)])
+        n_columns = max([n_columns, *map(_column_number, letters)])
+    return n_rows * n_columns
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:

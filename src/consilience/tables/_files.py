@@ -21,7 +21,7 @@ from consilience.tables._text_format import DELIMITERS, ReadOptions
 __all__ = ["READABLE", "read_file"]
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
-EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
+EXCEL = (".xlsx", ".xlsm", ".xls")
 PARQUET = (".parquet", ".pq")
 FEATHER = (".feather", ".arrow")
 WITH_PARTS = (*EXCEL, ".h5ad", ".h5mu")
@@ -70,7 +70,7 @@ def read_file(
     ----------
     path : str or path
         A text file (.csv, .tsv, .tab, .txt, .dat, also compressed as .gz, .bz2, .zst or .zip), or
-        a file whose name ends in .parquet, .feather, .xlsx, .ods, .npz, .h5ad, .h5mu or .svm.
+        a file whose name ends in .parquet, .feather, .xlsx, .xls, .npz, .h5ad, .h5mu or .svm.
     part : str, optional
         Sheet of a workbook, or layer or ``obsm/NAME`` of an h5ad file.
     options : ReadOptions, optional

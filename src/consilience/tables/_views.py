@@ -54,8 +54,9 @@ def _divide_table(
         )
     table = tables[sources[0]]
     used = Counter(column for columns in views.values() for column in columns)
+    known = set(table.columns)
     for name, columns in views.items():
-        wrong = [column for column in columns if column not in table.columns]
+        wrong = [column for column in columns if column not in known]
         if wrong:
             raise TableError(f"--views {name}: {table.path} has no column {format_list(wrong)}")
         taken = [column for column in columns if column in special]
