@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from consilience.benchmark.metrics import (
     ModelOutput,
     compute_metrics,
     find_metric,
+    positive_label,
     predict_output,
 )
 from consilience.benchmark.predictions import Predictions
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 MAX_WARNINGS = 10
+MAX_VIEW_PAIRS = 45
 MAX_IMPORTANCE_ROWS = 1000  # test rows, since they are predicted for many subsets of the views
 
 
@@ -300,7 +303,7 @@ class TestMetric:
 
 def _diagnose(
     name: str, model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Compute a diagnostic; a method of the user may not support it, and has its scores anyway."""
     try:
         return DIAGNOSTICS[name](model, X, y_true, measure)
@@ -351,6 +354,58 @@ def _shapley(
     return dict(zip(importance.view_names, importance.shapley_values.tolist(), strict=True))
 
 
+def _single_views(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, Any]:
+    """What the model predicts from one view or two, where all other views are missing.
+
+    The metric of every view ("alone") and pair ("pairs", names on two lines), the share of rows
+    for which two views alone lead to the same class ("agreement"), and for two classes the rows,
+    labels and scores of every view.
+    """
+    rows = _importance_rows(y_true)
+    X, y_true, names = X[rows], y_true[rows], X.view_names
+    alone, scores, labels = {}, {}, {}
+    for v, name in enumerate(names):
+        kept, part = _only_views(X, [v])
+        alone[name] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
+        labels[name] = np.full(len(y_true), -1)
+        if len(kept):
+            y_pred = model.predict(part)
+            labels[name][kept] = np.searchsorted(model.classes_, y_pred)
+            scores[name] = _positive_scores(model, part, y_pred, y_true[kept], measure.positive)
+    pairs, agreement = {}, {}
+    for u, v in list(combinations(range(len(names)), 2))[:MAX_VIEW_PAIRS]:
+        key = f"{names[u]}\n{names[v]}"
+        kept, part = _only_views(X, [u, v])
+        pairs[key] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
+        first, second = labels[names[u]], labels[names[v]]
+        both = (first >= 0) & (second >= 0)
+        agreement[key] = float((first == second)[both].mean()) if both.any() else np.nan
+    known = {name: values for name, values in scores.items() if values is not None}
+    return {"alone": alone, "pairs": pairs, "agreement": agreement, "scores": known}
+
+
+def _only_views(X: MultiViewData, views: list[int]) -> tuple[np.ndarray, MultiViewData]:
+    """Rows that have any of these views, and the data of these rows without the others."""
+    present = np.zeros_like(X.present)
+    present[:, views] = X.present[:, views]
+    rows = np.flatnonzero(present.any(axis=1))
+    return rows, with_presence(X, present)[rows]
+
+
+def _positive_scores(
+    model: Any, X: MultiViewData, y_pred: np.ndarray, y_true: np.ndarray, positive: str
+) -> list[list[Any]] | None:
+    """Row numbers, truth and scores of the positive one of two classes; None for several."""
+    output = predict_output(model, X, y_pred)
+    if len(output.classes) != 2 or output.scores is None:
+        return None
+    label = positive_label(output.classes, positive)
+    values = np.round(output.positive_scores(label), 5)
+    return [list(range(len(values))), (y_true == label).astype(int).tolist(), values.tolist()]
+
+
 def _importance_rows(y_true: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
 
@@ -359,4 +414,5 @@ DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray, TestMetric], An
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,
+    "single_views": _single_views,
 }

@@ -38,6 +38,7 @@ from consilience.cli.reading import (
 )
 from consilience.comparison._compare import (
     Execution,
+    ExternalFiles,
     Plan,
     claim_output,
     plan_comparison,
@@ -47,6 +48,7 @@ from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
+from consilience.comparison.model_card import CARD_FILE_NAME
 from consilience.comparison.ranking import format_p_value, ranking
 from consilience.comparison.record import Options, Run
 from consilience.comparison.study import StudyResults, failures
@@ -100,6 +102,10 @@ def compare(
     key: Keys = None,
     normalise_keys: NormaliseKeys = False,
     transpose: Transpose = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(help="File of an external cohort, path or view=path, to score the model on."),
+    ] = None,
     unlabelled: Annotated[
         str,
         typer.Option(help="Rows without a label: drop, or use by methods that learn from them."),
@@ -167,14 +173,18 @@ def compare(
     options = Options(
         [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
     )
+    reading = reading_arguments(
+        delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+    )
     table_options = {
         "target": target, "on": on, "views": views, "groups": groups, "drop_rare": drop_rare,
         "unlabelled": unlabelled,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
-        **reading_arguments(
-            delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
-        ),
+        **reading,
     }  # fmt: skip
+    external = ExternalFiles(parse_files(test), reading) if test else None
+    if external is not None and out is None:
+        raise ValueError("--test needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
@@ -255,8 +265,12 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         say("nothing was written; use --out FOLDER to get a report and a model")
         return
     say(f"report: {out / REPORT_FILE_NAME}")
+    if run.external is not None:
+        name, value = run.options.metric, run.external.metrics.get(run.options.metric)
+        score = "" if value is None else f"{name} {value:.4f} "
+        say(f"test:   {score}on {run.external.samples} samples of {', '.join(run.external.files)}")
     if run.best:
-        say(f"model:  {out / MODEL_FILE_NAME} ({run.best})")
+        say(f"model:  {out / MODEL_FILE_NAME} ({run.best}); card: {out / CARD_FILE_NAME}")
 
 
 def _ranking_table(run: Run, results: StudyResults) -> Table:

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
+from consilience._default._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
@@ -35,7 +36,9 @@ from consilience.comparison._splits import read_cv
 from consilience.comparison.budget import TimeBudget
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
-from consilience.comparison.record import Options, OwnMethod, Run
+from consilience.comparison.model_card import CARD_FILE_NAME, model_card
+from consilience.comparison.prediction import predict_files
+from consilience.comparison.record import ExternalScores, Options, OwnMethod, Run, SampleMap
 from consilience.comparison.report import write_report
 from consilience.comparison.report.verdict import imbalance_warning
 from consilience.comparison.study import (
@@ -53,17 +56,20 @@ from consilience.methods import (
     is_from_main,
     with_own_methods,
 )
-from consilience.tables import TableModel
+from consilience.tables import FileArgument, TableModel
 from consilience.tables._frames import take_all_columns
 
 __all__ = [
     "Execution",
+    "ExternalFiles",
     "Plan",
     "claim_output",
     "compare",
     "plan_comparison",
     "run_comparison",
 ]
+
+MAP_DIGITS = 4
 
 
 def compare(
@@ -222,6 +228,14 @@ def _check_settings(
 
 
 @dataclass(frozen=True)
+class ExternalFiles:
+    """Files to score the model on, and how to read them."""
+
+    files: list[FileArgument]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Execution:
     """Where and how a comparison runs; nothing here changes its results."""
 
@@ -233,6 +247,8 @@ class Execution:
     trusted: tuple[str, ...] = ()
     force: bool = False  # whether another study in the folder is set aside
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
+
+    external: ExternalFiles | None = None  # files that the model is scored on at the end
 
     @property
     def budget(self) -> TimeBudget | None:
@@ -348,15 +364,21 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
             until = budget.refit_end if budget is not None and is_stoppable else None
             fitted = _refit(run, data, results.best, own, pool if is_stoppable else None, until)
     run.notes += [f"left out: {name}, {reason}" for name, reason in run.left_out.items()]
+    if fitted is not None and (budget is None or time.monotonic() < budget.refit_end):
+        run.sample_map = _map_samples(data)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
     if out is not None:
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            _save_model(run, data, results.best, fitted, out, execution.trusted, note)
+            model = _table_model(run, data, results.best, fitted, note)
+            run.external = _score_external(run, model, execution.external)
+            _save_model(run, model, out, execution.trusted)
+            write_atomically(out / CARD_FILE_NAME, model_card(run, results, store))
         else:
-            (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
+            for name in (MODEL_FILE_NAME, CARD_FILE_NAME):
+                (out / name).unlink(missing_ok=True)  # of an earlier run
         run.write(out)
         write_report(run, results, store, out)
     best = None if fitted is None else take_all_columns(fitted, data.roles)
@@ -407,17 +429,26 @@ def _run_until(pool: ProcessPool, task: Task, until: float) -> Outcome:
     return Outcome(status="timeout", error="stopped at the end of the time budget")
 
 
-def _save_model(
-    run: Run,
-    data: ComparisonInput,
-    best: str,
-    fitted: BaseEstimator,
-    out: Path,
-    trusted: tuple[str, ...],
-    note: str = "",
-) -> None:
-    """Save the best model; if it has types of the user, only with their consent."""
-    model = TableModel(
+def _map_samples(data: ComparisonInput) -> SampleMap | None:
+    """Coordinates of the samples, or of a random part of them, for the report."""
+    problem = data.problem
+    rows = np.arange(len(problem.target))
+    if len(rows) > MAX_MAP_ROWS:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_MAP_ROWS])
+    codes = np.unique(problem.target, return_inverse=True)[1][rows]
+    if len(np.unique(codes)) < codes.max() + 1:
+        return None  # a class is in none of these rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = kernel_matrix(problem.data[rows], codes)
+    x, y = np.round(kernel_components(kernel), MAP_DIGITS).T + 0.0
+    return SampleMap(rows.tolist(), codes.tolist(), x.tolist(), y.tolist())
+
+
+def _table_model(
+    run: Run, data: ComparisonInput, best: str, fitted: BaseEstimator, note: str
+) -> TableModel:
+    return TableModel(
         fitted,
         data.views,
         best,
@@ -427,11 +458,31 @@ def _save_model(
         fingerprint=run.fingerprint,
         note=note,
     )
+
+
+def _score_external(
+    run: Run, model: TableModel, external: ExternalFiles | None
+) -> ExternalScores | None:
+    """Scores of the model on files that were not part of the comparison."""
+    if external is None:
+        return None
+    predictions = predict_files(model, external.files, on=run.on or None, **external.options)
+    if predictions.scores is None:
+        raise ValueError(
+            f"the files of --test have no label: none of them has the column {model.target!r}"
+        )
+    run.notes += [f"--test: {note}" for note in predictions.notes]
+    names = [str(file.path) for file in external.files]
+    return ExternalScores(names, predictions.scores.samples, predictions.scores.metrics)
+
+
+def _save_model(run: Run, model: TableModel, out: Path, trusted: tuple[str, ...]) -> None:
+    """Save the best model; if it has types of the user, only with their consent."""
     try:
         io.save(model, out / MODEL_FILE_NAME, trusted=trusted)
-        run.best = best
+        run.best = model.method
     except TypeError as error:
-        if best not in run.own_methods:
+        if model.method not in run.own_methods:
             raise
         (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
         run.notes.append(f"no model was saved: {error}")

@@ -30,11 +30,12 @@ from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
-from consilience.views._index import check_aligned
+from consilience.views._index import check_aligned, is_default
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
+MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
 ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
 
 
@@ -197,7 +198,14 @@ def _summary(
         notes=list(notes),
         groups=0 if groups is None else len(np.unique(groups)),
         columns=_group_columns(roles),
+        sample_ids=[] if len(data) > MAX_NAMED_SAMPLES else _sample_names(data),
     )
+
+
+def _sample_names(data: MultiViewData) -> list[str]:
+    """Keys of the samples; none if they are only counted."""
+    ids = data.sample_ids
+    return [] if ids is None or is_default(ids) else [str(name) for name in ids]
 
 
 def _group_columns(roles: Sequence[ColumnRole]) -> list[ColumnGroup]:

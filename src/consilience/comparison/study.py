@@ -267,7 +267,10 @@ def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     folds = range(n_follow_up_folds(run))
     importance = [
         replace(
-            first[name], index=index, keep_predictions=False, diagnostics=("permutation", "shapley")
+            first[name],
+            index=index,
+            keep_predictions=False,
+            diagnostics=("permutation", "shapley", "single_views"),
         )
         for name in names[:1]
         for index in folds
