@@ -29,7 +29,7 @@ def study(problem, store, *, name="name", methods=("Late fusion",), cv=2, settin
     settings = settings or Options(list(methods), cv, 1, "accuracy", 0, False)
     run = Run(version="0", command=["consilience"], options=settings, data=summary, **options)
 
-    def run_batch(tasks):
+    def run_batch(tasks, **_):
         store.register_runner()
         for task in tasks:
             methods = with_own_methods({CHANCE.name: CHANCE})

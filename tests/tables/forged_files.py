@@ -1,11 +1,15 @@
 """Forged data files: random bytes changed, and precise edits of headers, arrays and sizes."""
 
+import gzip
 import io
 import itertools
 import struct
+import tempfile
 import zipfile
+from pathlib import Path
 
 import anndata
+import h5py
 import mudata
 import numpy as np
 import pandas as pd
@@ -93,8 +97,67 @@ def h5(folder, suffix):
     return path.read_bytes()
 
 
+def feather():
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table().schema) as writer:
+        writer.write_table(table())
+    return sink.getvalue().to_pybytes()
+
+
+CELL = '<c r="{at}"><v>{value}</v></c>'
+NAMESPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006"
+RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+
+
+def sheet():
+    """A sheet of two columns of numbers and the label, whose header is text."""
+    rows = [["x", "w", "y"], *np.column_stack([_values()[:, :2], LABELS]).tolist()]
+    lines = []
+    for i, row in enumerate(rows, start=1):
+        cells = [
+            f'<c r="{letter}{i}" t="str"><v>{value}</v></c>'
+            if i == 1
+            else CELL.format(at=f"{letter}{i}", value=value)
+            for letter, value in zip("ABC", row, strict=True)
+        ]
+        lines.append(f'<row r="{i}">{"".join(cells)}</row>')
+    return (
+        f'<worksheet xmlns="{NAMESPACE}/main"><sheetData>{"".join(lines)}</sheetData></worksheet>'
+    )
+
+
+def workbook_members():
+    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    return {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+        '<Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kinds}.worksheet+xml"/>'
+        "</Types>",
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+        f'Type="{RELATION}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{NAMESPACE}/main" xmlns:r="{RELATION}"><sheets>'
+        '<sheet name="one" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+        f'<Relationship Id="r1" Type="{RELATION}/worksheet" Target="worksheets/sheet1.xml"/>'
+        "</Relationships>",
+        "xl/worksheets/sheet1.xml": sheet(),
+    }
+
+
+def workbook(**changes):
+    members = {**workbook_members(), **{k: v for k, v in changes.items() if v is not None}}
+    members = {name: text for name, text in members.items() if changes.get(name, "") is not None}
+    return npz({name: text.encode() for name, text in members.items()})
+
+
 def honest_files(folder):
     """Suffix and content of honest files in every format."""
+    yield "xlsx", workbook()
+    yield "feather", feather()
+    yield "csv.gz", gzip.compress(csv(), mtime=0)
     yield "npz", npz(dense_arrays())
     yield "npz", npz(dense_arrays(), zipfile.ZIP_STORED)
     for storage in ("csr", "csc", "coo", "bsr", "dia"):
@@ -341,6 +404,75 @@ def edited_parquet():
         yield bytes(forged)
 
 
+def edited_workbooks():
+    good = sheet()
+    for name in workbook_members():
+        yield workbook(**{name: None})
+        yield workbook(**{name: "<x"})
+        yield workbook(**{name: ""})
+    path = "xl/worksheets/sheet1.xml"
+    for at in ("XFD1048576", "A99999999999", "ZZZZZZZ1", "A0", "1A", "", "A-1"):
+        yield workbook(**{path: good.replace("A3", at)})
+    for value in ("1e999", "nan", "x", "9" * 5000, "&#0;", "&lol;", ""):
+        yield workbook(**{path: good.replace("<v>0.0</v>", f"<v>{value}</v>", 1)})
+    yield workbook(**{path: good.replace('r="2"', 'r="1048577"', 1)})
+    yield workbook(
+        **{path: good.replace("<sheetData>", '<dimension ref="A1:XFD1048576"/><sheetData>')}
+    )
+    lol = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
+    yield workbook(**{path: lol + good.replace("<v>x</v>", "<v>&b;</v>")})
+    yield workbook(**{path: "<worksheet>" + " " * 2**26 + "</worksheet>"})
+    yield b"PK\x03\x04"
+    yield b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)  # as an old .xls file begins
+
+
+def _set_shape(file, shape):
+    file["X"].attrs["shape"] = shape
+
+
+def _replace(file, name, value):
+    del file[name]
+    file[name] = value
+
+
+H5_EDITS = (
+    *(lambda f, n=n: f["X/indptr"].__setitem__(1, n) for n in NUMBERS[:4]),
+    *(lambda f, n=n: f["X/indices"].__setitem__(0, n) for n in NUMBERS[:4]),
+    *(lambda f, s=s: _set_shape(f, s) for s in ([2**40, 6], [24, 2**40], [-1, 6], [24], [0, 0])),
+    *(lambda f, n=n: f.__delitem__(n) for n in ("X", "obs", "var", "X/data", "X/indptr", "obs/y")),
+    lambda f: _replace(f, "X", np.zeros((24, 2, 2))),
+    lambda f: _replace(f, "X", np.zeros((3, 6))),
+    lambda f: _replace(f, "X", 1.0),
+    lambda f: _replace(f, "X/data", np.array([b"x"] * 4)),
+    lambda f: _replace(f, "X/data", np.zeros(1)),
+    lambda f: _replace(f, "obs", np.zeros(24)),
+    lambda f: f["X"].attrs.__setitem__("encoding-type", "nonsense"),
+    lambda f: f["X"].attrs.__setitem__("encoding-version", "99"),
+    lambda f: f["obs"].attrs.__setitem__("_index", "nowhere"),
+    lambda f: f["obs"].attrs.__setitem__("column-order", np.array(["a", "b"], dtype=object)),
+    lambda f: f.create_dataset("obsm/big", shape=(24, 2**40), dtype="f4", chunks=(1, 1024)),
+    lambda f: (
+        f.__delitem__("X"),
+        f.create_dataset("X", shape=(24, 2**36), dtype="f4", chunks=(1, 1024)),
+    ),
+    lambda f: (f.__delitem__("X"), f.__setitem__("X", h5py.ExternalLink("elsewhere.h5", "/X"))),
+    lambda f: (f.__delitem__("X"), f.__setitem__("X", h5py.SoftLink("/X"))),
+)
+
+
+def edited_h5():
+    """Edits of an h5ad file; every other one of the modality of an h5mu file."""
+    with tempfile.TemporaryDirectory() as folder:
+        content = {suffix: h5(Path(folder), suffix) for suffix in ("h5ad", "h5mu")}
+        for number, edit in enumerate(H5_EDITS):
+            suffix = "h5mu" if number % 2 else "h5ad"
+            path = Path(folder) / f"edited.{suffix}"
+            path.write_bytes(content[suffix])
+            with h5py.File(path, "r+") as file:
+                edit(file["mod/a"] if suffix == "h5mu" else file)
+            yield f"edited.{suffix}", path.read_bytes()
+
+
 def precise_edits():
     """Every precise edit, formats in turn so that the first few contain all of them."""
     parts = [
@@ -348,6 +480,8 @@ def precise_edits():
         (("edited.svm", content.encode()) for content in edited_svmlight()),
         (("edited.csv", content) for content in edited_csv()),
         (("edited.parquet", content) for content in edited_parquet()),
+        (("edited.xlsx", content) for content in edited_workbooks()),
+        edited_h5(),
     ]
     for round_of_files in itertools.zip_longest(*parts):
         yield from (file for file in round_of_files if file is not None)

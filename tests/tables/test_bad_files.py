@@ -57,16 +57,18 @@ BAD = {
     "no header": ({"a.csv": ",,\n1,2,3\n"}, ["a.csv", "--target", "y"], "has no header"),
     "unnamed column": ({"a.csv": "x,,y\n1,2,3\n"}, ["a.csv", "--target", "y"], "no name for column 2"),
     "repeated column": ({"a.csv": "x,x,y\n1,2,3\n"}, ["a.csv", "--target", "y"], "several columns named 'x'"),
-    "wrong delimiter": ({"a.csv": A.replace(",", ";")}, ["a.csv", "--target", "y"], "if it is separated by ';'"),
+    "wrong delimiter": ({"a.csv": A.replace(",", ";")}, ["a.csv", "--target", "y", "--delimiter", ","], "no file has a column 'y'"),
     "bad delimiter": ({"a.csv": A}, ["a.csv", "--target", "y", "--delimiter", "::"], "must be one character"),
     "ragged": ({"a.csv": A + "5,1\n"}, ["a.csv", "--target", "y"], "Expected 3 columns, got 2"),
     "huge header": ({"a.csv": "x" * 200_000 + ",y\n1,2\n"}, ["a.csv", "--target", "y"], "field larger than field limit"),
     "mixed types": ({"a.csv": A + "5,much,a\n"}, ["a.csv", "--target", "y"], "column 'x' contains numbers, but 'much' in row 5"),
     "infinite": ({"a.csv": A + "5,inf,a\n6,-inf,b\n"}, ["a.csv", "--target", "y"], "column 'x' is infinite in row 5"),
-    "not UTF-8": ({"a.csv": A.encode() + b"5,1,\xff\xfe\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
-    "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y"], "not encoded in UTF-8"),
+    "not UTF-8": ({"a.csv": A.encode() + b"5,1,\xff\xfe\n"}, ["a.csv", "--target", "y", "--encoding", "utf-8"], "give its encoding with --encoding"),
+    "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y", "--encoding", "utf-8"], "is not encoded in utf-8"),
     "nothing but the target": ({"a.csv": "y\na\nb\n"}, ["a.csv", "--target", "y"], "no file has a column besides"),
-    "unknown kind": ({"a.xlsx": "x"}, ["a.xlsx", "--target", "y"], "has an unknown format"),
+    "unknown kind": ({"a.docx": "x"}, ["a.docx", "--target", "y"], "has an unknown format"),
+    "broken workbook": ({"a.xlsx": "x"}, ["a.xlsx", "--target", "y"], "a.xlsx cannot be read"),
+    "broken h5ad": ({"a.h5ad": "x"}, ["a.h5ad", "--target", "y"], "a.h5ad cannot be read"),
     "broken parquet": ({"a.parquet": b"PAR1garbage"}, ["a.parquet", "--target", "y"], "a.parquet cannot be read"),
     "nested parquet": ({"a.parquet": NESTED}, ["a.parquet", "--target", "y"], "neither numbers nor text"),
     "broken npz": ({"a.npz": b"PK\x03\x04"}, ["a.npz", "--target", "y"], "a.npz cannot be read"),
@@ -79,7 +81,7 @@ BAD = {
     "views of two files": ({"a.csv": A, "b.csv": B}, ["a.csv", "b.csv", "--target", "y", "--views", "v=x"], "--views divides the columns of one table"),
     "groups absent": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "g"], "no file has a column 'g'"),
     "too few groups": ({"a.csv": "x,y,g\n" + "1,a,u\n2,b,v\n" * 3}, ["a.csv", "--target", "y", "--groups", "g", "--cv", "3"], "needs at least 3 groups"),
-    "decimal commas": ({"a.csv": "x;y\n1,5;a\n2,5;b\n3,5;a\n4,5;b\n"}, ["a.csv", "--target", "y", "--delimiter", ";"], "column 'x' has numbers with a decimal comma, such as '1,5' in row 1"),
+    "decimal commas": ({"a.csv": "x;y\n1,5;a\n2,5;b\n3,5;a\n4,5;b\n"}, ["a.csv", "--target", "y", "--decimal", "."], "column 'x' has numbers with a decimal comma, such as '1,5' in row 1; add --decimal ,"),
     "same keys in another order": ({"a.csv": A, "b.csv": "id,z\n2,3\n1,4\n3,5\n4,6\n"}, ["a.csv", "b.csv", "--target", "y"], "have the same 'id' in a different order; join them with --on id"),
     "constant": ({"a.csv": "x,z,y\n" + "1,,a\n1,,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
     "constant text": ({"a.csv": "x,y\n" + "u,a\nu,b\n" * 5}, ["a.csv", "--target", "y"], "no column of view 'a' has two different values"),
@@ -89,7 +91,7 @@ BAD = {
     "the target as groups": ({"a.csv": A}, ["a.csv", "--target", "y", "--groups", "y"], "--target y cannot be the key or the groups"),
     "a view without columns": ({"a.csv": A}, ["a.csv", "--target", "y", "--views", "v="], "is not followed by a column"),
     "a data set among files": ({"a.csv": A}, ["digits", "a.csv", "--target", "y"], "digits is a data set; give either that name or files"),
-    "a folder": ({"d/a.csv": A}, ["d", "--target", "y"], "d is a folder, not a file"),
+    "a folder without a table": ({"d/a.md": A}, ["d", "--target", "y"], "the folder d contains no table"),
     "metric": ({"a.csv": A}, ["a.csv", "--target", "y", "--metric", "luck"], "--metric must be one of"),
     "auc of three": ({"a.csv": A + "5,1,c\n6,1,c\n"}, ["a.csv", "--target", "y", "--cv", "2", "--metric", "roc_auc"], "roc_auc needs two classes"),
     "budget": ({"a.csv": A}, ["a.csv", "--target", "y", "--time-budget", "soon"], "must be like 90s"),
@@ -145,7 +147,7 @@ def test_folders_and_files_that_cannot_be_used(capsys, tmp_path):
         one_sentence(*compare(capsys, tmp_path, [*good, "--out", str(out)]), "cannot be created")
     folder = tmp_path / "b.csv"
     folder.mkdir()
-    one_sentence(*compare(capsys, tmp_path, [str(folder), "--target", "y"]), "is a folder")
+    one_sentence(*compare(capsys, tmp_path, [str(folder), "--target", "y"]), "contains no table")
     if os.geteuid() != 0:  # root reads and writes everything
         path.chmod(0)
         one_sentence(*compare(capsys, tmp_path, good), "Permission denied")

@@ -53,6 +53,18 @@ class DaskPool:
             crash = Outcome(status="crashed", error=f"{type(error).__name__}: {error}")
             return FinishedTask(task, crash, time.time(), 0.0)
 
+    def running(self) -> list[Task]:
+        """Return the tasks that were sent and have not ended."""
+        return list(self._running.values())
+
+    def cancel(self, longer_than: float = 0.0) -> list[Task]:
+        """Cancel all tasks; how long each of them has run is not known here."""
+        tasks = [] if longer_than else self.running()
+        if tasks:
+            self._client.cancel(list(self._running), force=True)
+            self._running.clear()
+        return tasks
+
     def close(self) -> None:
         """Cancel unfinished tasks and stop the worker processes on the cluster."""
         self._client.cancel(list(self._running), force=True)

@@ -39,23 +39,33 @@ def run_with_progress(
     jobs: int,
     quiet: bool = False,
     n_done: int = 0,
+    stage: str = "",
+    running: Callable[[], list[Task]] | None = None,
 ) -> None:
-    """Run all tasks and show how far they are, until when and which of them fail."""
+    """Run all tasks and show the stage, how far it is, what is running, and which tasks fail."""
     console = Console(stderr=True)
     forecast, total = Forecast(tasks, jobs), n_done + len(tasks)
     printed: set[str] = set()
     with _progress_of(console, quiet, total, n_done) as show:
         for record in records:
+            now = _describe_running(stage, [] if running is None else running())
             if record is None:
+                if now:
+                    show(n_done, format_duration(forecast.seconds_left()), now)
                 continue
             task, n_done = record.task, n_done + 1
             forecast.add(task, record.seconds)
             name = f"{task.method_name} on {task.dataset_name}"
-            show(n_done, format_duration(forecast.seconds_left()), name)
+            show(n_done, format_duration(forecast.seconds_left()), now or name)
             failure = f"{name} {record.outcome.status}: {record.outcome.error}"
             if not record.done and failure not in printed:
                 printed.add(failure)
                 console.print(failure, markup=False, highlight=False, soft_wrap=True)
+
+
+def _describe_running(stage: str, tasks: list[Task]) -> str:
+    names = ", ".join(dict.fromkeys(task.method_name for task in tasks))
+    return f"{stage}: {names}" if stage and names else stage or names
 
 
 # shows the number of tasks that have ended, the time left, and the name of the last one
@@ -103,7 +113,8 @@ def _log_lines(console: Console, total: int) -> Iterator[Show]:
         nonlocal last_log
         if time.monotonic() - last_log > LOG_INTERVAL_SECONDS or done == total:
             last_log = time.monotonic()
-            console.print(f"{done} of {total} fits, {left} left", highlight=False)
+            line = f"{done} of {total} fits, {left} left; {name}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     yield show
 

@@ -35,6 +35,7 @@ __all__ = [
     "find_metric",
     "metric_names",
     "needs_scores",
+    "positive_label",
     "predict_output",
 ]
 
@@ -268,7 +269,7 @@ def compute_metrics(
     weight: np.ndarray | None = None,
 ) -> dict[str, float]:
     """Compute the metrics that are defined; ``positive`` is the name of the positive class."""
-    label = _positive_label(output.classes, positive)
+    label = positive_label(output.classes, positive)
     metrics = [find_metric(name) for name in dict.fromkeys(names)]
     return {
         metric.name: float(metric.compute(y_true, output, label, weight))
@@ -277,6 +278,7 @@ def compute_metrics(
     }
 
 
-def _positive_label(classes: np.ndarray, positive: str) -> Any:
+def positive_label(classes: np.ndarray, positive: str) -> Any:
+    """The class of this name, else the last one."""
     named = [label for label in classes if str(label) == positive]
     return named[0] if named else classes[-1]

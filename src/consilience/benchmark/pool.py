@@ -77,6 +77,12 @@ class Pool(Protocol):
     def wait(self, seconds: float) -> list[FinishedTask]:
         """Return the tasks that have ended, waiting at most this long for the first."""
 
+    def running(self) -> list[Task]:
+        """Return the tasks that are being run."""
+
+    def cancel(self, longer_than: float = 0.0) -> list[Task]:
+        """Stop the tasks that have run longer than these seconds, and return them."""
+
     def close(self) -> None:
         """Stop all work immediately."""
 
@@ -111,6 +117,16 @@ class InProcessPool:
         with threadpool_limits(1):  # as in a worker process
             outcome = execute(task, problem, self._methods)
         return [FinishedTask(task, outcome, started, time.monotonic() - start)]
+
+    def running(self) -> list[Task]:
+        """Return the task that was submitted."""
+        return [] if self._task is None else [self._task]
+
+    def cancel(self, longer_than: float = 0.0) -> list[Task]:
+        """Take back a task that was not begun; one that runs in this process cannot be stopped."""
+        tasks = self.running()
+        self._task = None
+        return tasks
 
     def close(self) -> None:
         """There is nothing to stop."""
@@ -185,6 +201,19 @@ class ProcessPool:
         self._workers.remove(worker)
         worker.kill()
 
+    def running(self) -> list[Task]:
+        """Return the tasks of all workers."""
+        return [worker.task for worker in self._workers if worker.task is not None]
+
+    def cancel(self, longer_than: float = 0.0) -> list[Task]:
+        """Kill the workers that have run a task for longer than these seconds."""
+        busy = [worker for worker in self._workers if worker.task is not None]
+        slow = [worker for worker in busy if not longer_than or worker.seconds() > longer_than]
+        tasks = [worker.task for worker in slow if worker.task is not None]
+        for worker in slow:
+            self._remove(worker)
+        return tasks
+
     def close(self) -> None:
         """Kill all workers; only the tasks they were running are lost."""
         self._closed = True
@@ -256,6 +285,10 @@ class _Worker:
 
     def _start_clock(self) -> None:
         self.started, self._start_monotonic = time.time(), time.monotonic()
+
+    def seconds(self) -> float:
+        """Seconds since the task began; 0 while the worker starts."""
+        return time.monotonic() - self._start_monotonic if self._ready else 0.0
 
     def finish(self, outcome: Outcome) -> FinishedTask:
         """Return the current task with its outcome; the worker is idle afterwards."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import joblib
+import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from consilience.datasets import DATASETS, make_multiview_classification
@@ -22,6 +24,7 @@ __all__ = [
     "GENERATORS",
     "Problem",
     "ProblemCache",
+    "append_rows",
     "dataset_names",
     "load_source",
     "make_disturbed_views",
@@ -41,6 +44,7 @@ class Problem:
     notes: tuple[str, ...] = ()  # on the files
     splits: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     sample_weight: np.ndarray | None = None
+    unlabelled: MultiViewData | None = None  # further rows, for methods that learn from them
 
     def __post_init__(self) -> None:
         if self.groups is None:
@@ -52,7 +56,25 @@ class Problem:
         """Hash all contents; the hash is part of the identity of tasks on data in memory."""
         views = list(self.data.items())  # their order breaks ties
         parts = (views, self.data.present, self.data.kinds, self.data.sample_ids, self.target)
-        return joblib.hash((*parts, self.groups, dict(self.splits), self.sample_weight))
+        content: tuple[Any, ...] = (*parts, self.groups, dict(self.splits), self.sample_weight)
+        if self.unlabelled is not None:
+            content += (list(self.unlabelled.items()), self.unlabelled.present)
+        return joblib.hash(content)
+
+
+def append_rows(data: MultiViewData, more: MultiViewData) -> MultiViewData:
+    """Rows of two containers of the same views."""
+    views = {name: _append(view, more[name]) for name, view in data.items()}
+    return MultiViewData(views, present=np.concatenate([data.present, more.present]))
+
+
+def _append(view: Any, more: Any) -> Any:
+    if sp.issparse(view):
+        return sp.csr_array(sp.vstack([view, more], format="csr"))
+    if hasattr(view, "columns"):
+        frames = [nw.from_native(part, eager_only=True) for part in (view, more)]
+        return nw.concat(frames, how="vertical").to_native()
+    return np.concatenate([view, more])
 
 
 def make_disturbed_views(

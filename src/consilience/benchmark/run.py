@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from consilience.benchmark.cluster import DaskPool
@@ -42,6 +42,8 @@ def run_tasks(
     memory: int | None = None,
     retry: bool = False,
     budget: float | None = None,
+    hard: bool = False,
+    fit_limit: float | None = None,
     initializer: Callable[[], None] | None = None,
     pool: Pool | None = None,
 ) -> Iterator[Record | None]:
@@ -70,6 +72,10 @@ def run_tasks(
         Run tasks again that failed before.
     budget : float, optional
         Seconds after which no further task is started; running ones are finished.
+    hard : bool, default=False
+        Whether running tasks are stopped at the end of the budget instead, without a result.
+    fit_limit : float, optional
+        Seconds after which a task is stopped without a result; it is not run again.
     initializer : callable, optional
         Called first in every worker.
     pool : Pool, optional
@@ -86,41 +92,75 @@ def run_tasks(
     pending = pending_tasks(tasks, store, retry=retry)
     pending_here = {key: pending.pop(key) for key in list(pending) if pending[key].method in here}
     deadline = None if budget is None else time.monotonic() + budget
+    limits = _Limits(deadline, hard, fit_limit)
     store.register_runner()
     if pending and pool is not None:
-        yield from _run_pending(pool, store, pending, deadline)
+        yield from _run_pending(pool, store, pending, limits)
     elif pending:
         own_pool: Pool = ProcessPool(jobs, setup) if client is None else DaskPool(client, setup)
         with contextlib.closing(own_pool):
-            yield from _run_pending(own_pool, store, pending, deadline)
+            yield from _run_pending(own_pool, store, pending, limits)
     if pending_here:
         in_process = InProcessPool(replace(setup, methods=here, timeout=None, memory=None))
-        yield from _run_pending(in_process, store, pending_here, deadline)
+        yield from _run_pending(in_process, store, pending_here, limits)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When tasks are no longer started, whether running ones are stopped then, and how long."""
+
+    deadline: float | None
+    hard: bool
+    fit_limit: float | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    @property
+    def poll_seconds(self) -> float:
+        """How long to wait for a result: not beyond the end if that is hard."""
+        if self.deadline is None or not self.hard:
+            return POLL_SECONDS
+        return min(POLL_SECONDS, max(0.0, self.deadline - time.monotonic()))
 
 
 def _run_pending(
-    pool: Pool, store: Store, pending: dict[str, Task], deadline: float | None
+    pool: Pool, store: Store, pending: dict[str, Task], limits: _Limits
 ) -> Iterator[Record | None]:
     """Claim, submit, wait and store until nothing is pending."""
     running: set[str] = set()
     last_heartbeat = time.monotonic()
+
+    def stop(longer_than: float = 0.0) -> None:
+        stopped = [task_hash(task) for task in pool.cancel(longer_than)]
+        store.release(stopped)
+        for key in stopped:
+            running.discard(key)
+            del pending[key]
+
     while True:
-        out_of_time = deadline is not None and time.monotonic() >= deadline
-        while not out_of_time and pool.n_free_slots() > 0:
+        is_over = limits.is_over
+        while not is_over and pool.n_free_slots() > 0:
             key = store.claim(key for key in pending if key not in running)
             if key is None:
                 break
             running.add(key)
             pool.submit(pending[key])
-        if not running and (out_of_time or not pending):
+        if is_over and limits.hard:
+            stop()
             return
-        finished = pool.wait(POLL_SECONDS)
+        if not running and (is_over or not pending):
+            return
+        finished = pool.wait(limits.poll_seconds)
         for result in finished:
             key = task_hash(result.task)
             store.add(result.task, result.outcome, result.started, result.seconds)
             running.discard(key)
             del pending[key]
             yield store.record(key)
+        if limits.fit_limit is not None:
+            stop(limits.fit_limit)
         if time.monotonic() - last_heartbeat >= POLL_SECONDS:
             store.heartbeat()
             last_heartbeat = time.monotonic()

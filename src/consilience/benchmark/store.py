@@ -256,6 +256,12 @@ class Store:
                     return key
         return None
 
+    def release(self, keys: Iterable[str]) -> None:
+        """Give up claims on tasks that were not finished."""
+        with self._database_errors(), self._transaction():
+            delete = "DELETE FROM claims WHERE task_hash = ? AND runner = ?"
+            self._db.executemany(delete, [(key, self._runner) for key in keys])
+
     def _active_claims(self) -> set[str]:
         claims = self._db.execute("SELECT task_hash, runner FROM claims").fetchall()
         query = "SELECT id, host, pid, process_uuid, heartbeat FROM runners"

@@ -90,6 +90,7 @@ class Task(Struct, frozen=True, kw_only=True):
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
     needs_scores: bool = True  # whether metrics of probabilities or decision values are computed
+    refit: bool = False  # fit on all rows, and return the model instead of scores
     metric: str = "accuracy"  # of the diagnostics
     positive: str = ""  # name of the positive class; by default, the last of the classes
     dataset_label: str = ""

@@ -7,11 +7,13 @@ The timers cover fitting and predicting only.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +32,11 @@ from consilience.benchmark.metrics import (
     ModelOutput,
     compute_metrics,
     find_metric,
+    positive_label,
     predict_output,
 )
 from consilience.benchmark.predictions import Predictions
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, append_rows
 from consilience.benchmark.protocol import (
     SplitRows,
     add_feature_noise,
@@ -60,11 +63,13 @@ __all__ = [
     "Outcome",
     "execute",
     "failure",
+    "fit_all",
     "tuning_folds",
     "warm_up",
 ]
 
 MAX_WARNINGS = 10
+MAX_VIEW_PAIRS = 45
 MAX_IMPORTANCE_ROWS = 1000  # test rows, since they are predicted for many subsets of the views
 
 
@@ -79,6 +84,7 @@ class Outcome(Struct, kw_only=True):
     error: str = ""
     trace: str = ""
     predictions: bytes | None = None
+    model: bytes | None = None  # pickled, of a task that fits on all rows; never stored
 
 
 class _TaskData(NamedTuple):
@@ -98,7 +104,11 @@ def execute(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_ME
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            outcome = _evaluate(task, problem, methods)
+            if task.refit:
+                model = pickle.dumps(fit_all(task, problem, methods))
+                outcome = Outcome(status="done", model=model)
+            else:
+                outcome = _evaluate(task, problem, methods)
         except MemoryError as error:
             outcome = failure("memory", error)
         except Exception as error:
@@ -123,6 +133,7 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     train, test = task_data.rows.train, task_data.rows.test
     X_train, y_train = task_data.data[train], task_data.train_labels
     fit_params = fit_parameters(model, task_data.sample_weight, train)
+    X_train, y_train = with_unlabelled(model, X_train, y_train, problem.unlabelled)
     with measure_peak(metrics), _timed(metrics, "fit"):
         model.fit(X_train, y_train, **fit_params)
     X_test, y_true = task_data.data[test], task_data.target[test]
@@ -149,6 +160,30 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
         )
         outcome.predictions = predictions.to_bytes()
     return outcome
+
+
+def fit_all(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_METHODS) -> Any:
+    """Fit a method, with its preparation of views, to all rows; tune it if the task has a grid."""
+    model = build_method(task, task.seed, methods)
+    fit_params = fit_parameters(model, problem.sample_weight)
+    if task.grid:
+        grid = {parameter_name(model, name): values for name, values in task.grid.items()}
+        search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups), refit=False)
+        search.fit(problem.data, problem.target, groups=problem.groups, **fit_params)
+        model.set_params(**search.best_params_)
+    X, y = with_unlabelled(model, problem.data, problem.target, problem.unlabelled)
+    return model.fit(X, y, **fit_params)
+
+
+def with_unlabelled(
+    model: Any, X: MultiViewData, y: np.ndarray, unlabelled: MultiViewData | None
+) -> tuple[MultiViewData, np.ndarray]:
+    """Training rows, followed by those without a label if the method can learn from them."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if unlabelled is None or "unlabelled" not in last.get_params(deep=False):
+        return X, y
+    labels = np.append(y.astype(object), [None] * len(unlabelled))
+    return append_rows(X, unlabelled), labels
 
 
 def fit_parameters(
@@ -276,7 +311,7 @@ class TestMetric:
 
 def _diagnose(
     name: str, model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Compute a diagnostic; a method of the user may not support it, and has its scores anyway."""
     try:
         return DIAGNOSTICS[name](model, X, y_true, measure)
@@ -327,6 +362,58 @@ def _shapley(
     return dict(zip(importance.view_names, importance.shapley_values.tolist(), strict=True))
 
 
+def _single_views(
+    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
+) -> dict[str, Any]:
+    """What the model predicts from one view or two, where all other views are missing.
+
+    The metric of every view ("alone") and pair ("pairs", names on two lines), the share of rows
+    for which two views alone lead to the same class ("agreement"), and for two classes the rows,
+    labels and scores of every view.
+    """
+    rows = _importance_rows(y_true)
+    X, y_true, names = X[rows], y_true[rows], X.view_names
+    alone, scores, labels = {}, {}, {}
+    for v, name in enumerate(names):
+        kept, part = _only_views(X, [v])
+        alone[name] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
+        labels[name] = np.full(len(y_true), -1)
+        if len(kept):
+            y_pred = model.predict(part)
+            labels[name][kept] = np.searchsorted(model.classes_, y_pred)
+            scores[name] = _positive_scores(model, part, y_pred, y_true[kept], measure.positive)
+    pairs, agreement = {}, {}
+    for u, v in list(combinations(range(len(names)), 2))[:MAX_VIEW_PAIRS]:
+        key = f"{names[u]}\n{names[v]}"
+        kept, part = _only_views(X, [u, v])
+        pairs[key] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
+        first, second = labels[names[u]], labels[names[v]]
+        both = (first >= 0) & (second >= 0)
+        agreement[key] = float((first == second)[both].mean()) if both.any() else np.nan
+    known = {name: values for name, values in scores.items() if values is not None}
+    return {"alone": alone, "pairs": pairs, "agreement": agreement, "scores": known}
+
+
+def _only_views(X: MultiViewData, views: list[int]) -> tuple[np.ndarray, MultiViewData]:
+    """Rows that have any of these views, and the data of these rows without the others."""
+    present = np.zeros_like(X.present)
+    present[:, views] = X.present[:, views]
+    rows = np.flatnonzero(present.any(axis=1))
+    return rows, with_presence(X, present)[rows]
+
+
+def _positive_scores(
+    model: Any, X: MultiViewData, y_pred: np.ndarray, y_true: np.ndarray, positive: str
+) -> list[list[Any]] | None:
+    """Row numbers, truth and scores of the positive one of two classes; None for several."""
+    output = predict_output(model, X, y_pred)
+    if len(output.classes) != 2 or output.scores is None:
+        return None
+    label = positive_label(output.classes, positive)
+    values = np.round(output.positive_scores(label), 5)
+    return [list(range(len(values))), (y_true == label).astype(int).tolist(), values.tolist()]
+
+
 def _importance_rows(y_true: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
 
@@ -345,5 +432,6 @@ DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray, TestMetric], An
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,
+    "single_views": _single_views,
     "staged": _staged,
 }

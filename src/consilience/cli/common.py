@@ -13,8 +13,8 @@ from consilience._model_archive import check_key
 from consilience.benchmark.bounds import MAX_SEED, check_bounds
 
 __all__ = [
-    "Key",
     "Quiet",
+    "SigningKey",
     "check_positive",
     "check_seed_and_jobs",
     "make_folder",
@@ -22,7 +22,7 @@ __all__ = [
     "n_cores",
     "parse_list",
     "parse_seconds",
-    "read_key",
+    "read_signing_key",
 ]
 
 MAX_JOBS = 4096
@@ -34,7 +34,7 @@ Quiet = Annotated[
 ]
 
 # a secret on the command line would be seen by every user of the machine
-Key = Annotated[
+SigningKey = Annotated[
     str | None,
     typer.Option(
         help="Sign the model, or accept only a model signed, with the secret key in this file, "
@@ -75,7 +75,7 @@ def parse_list(text: str | None) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
 
 
-def parse_seconds(text: str | None) -> float | None:
+def parse_seconds(text: str | None, option: str = "--time-budget") -> float | None:
     """Convert ``90``, ``90s``, ``10m`` or ``2h`` to seconds."""
     if text is None:
         return None
@@ -84,26 +84,26 @@ def parse_seconds(text: str | None) -> float | None:
     try:
         seconds = float(number) * units[unit]
     except ValueError:
-        raise ValueError(f"--time-budget must be like 90s, 10m or 2h, got {text!r}") from None
+        raise ValueError(f"{option} must be like 90s, 10m or 2h, got {text!r}") from None
     if not 0 < seconds < float("inf"):
-        raise ValueError(f"--time-budget must be positive, got {text!r}")
+        raise ValueError(f"{option} must be positive, got {text!r}")
     return seconds
 
 
-def read_key(source: str | None) -> bytes | None:
+def read_signing_key(source: str | None) -> bytes | None:
     """Bytes of a key file, all of them, or those of an environment variable (``env:NAME``)."""
     if source is None:
         return None
     if source.startswith("env:"):
         key = os.environ.get(source[4:], "").encode(errors="surrogateescape")
         if not key:
-            raise ValueError(f"--key {source}: this environment variable is not set")
+            raise ValueError(f"--signing-key {source}: this environment variable is not set")
     else:
         key = _read_key_file(source)
     try:
         check_key(key)
     except ValueError as error:
-        raise ValueError(f"--key {source}: {error}") from None
+        raise ValueError(f"--signing-key {source}: {error}") from None
     return key
 
 
@@ -112,9 +112,9 @@ def _read_key_file(path: str) -> bytes:
         with open(path, "rb") as file:
             key = file.read(MAX_KEY_BYTES + 1)
     except OSError as error:
-        raise ValueError(f"--key {path} cannot be read: {error.strerror}") from None
+        raise ValueError(f"--signing-key {path} cannot be read: {error.strerror}") from None
     if len(key) > MAX_KEY_BYTES:
-        raise ValueError(f"--key {path} has more than {MAX_KEY_BYTES} bytes; is it a key?")
+        raise ValueError(f"--signing-key {path} has more than {MAX_KEY_BYTES} bytes; is it a key?")
     return key
 
 

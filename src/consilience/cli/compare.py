@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,17 +18,29 @@ from consilience.benchmark.metrics import find_metric, metric_names
 from consilience.benchmark.store import StoreError
 from consilience.cli.app import app
 from consilience.cli.common import (
-    Key,
     Quiet,
+    SigningKey,
     check_seed_and_jobs,
     make_importable,
     n_cores,
     parse_list,
     parse_seconds,
-    read_key,
+    read_signing_key,
+)
+from consilience.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Keys,
+    Missing,
+    NormaliseKeys,
+    Transpose,
+    reading_arguments,
 )
 from consilience.comparison._compare import (
     Execution,
+    ExternalFiles,
     Plan,
     claim_output,
     plan_comparison,
@@ -37,13 +50,23 @@ from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
+from consilience.comparison.model_card import CARD_FILE_NAME
 from consilience.comparison.ranking import format_p_value, ranking
 from consilience.comparison.record import Options, Run
 from consilience.comparison.study import StudyResults, failures
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
+from consilience.tables._suggest import suggest
 
 __all__ = ["compare"]
+
+# options of the terminal by the names of the arguments they become
+OPTION_NAMES = {
+    "drop_rare": "drop-rare",
+    "normalised_keys": "normalise-keys",
+    "keys": "key",
+    "reading": "delimiter or another option of text files",
+}
 
 
 @app.command()
@@ -78,7 +101,25 @@ def compare(
             "repeatable, or separated by commas."
         ),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
+    key: Keys = None,
+    normalise_keys: NormaliseKeys = False,
+    transpose: Transpose = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(help="File of an external cohort, path or view=path, to score the model on."),
+    ] = None,
+    unlabelled: Annotated[
+        str,
+        typer.Option(help="Rows without a label: drop, or use by methods that learn from them."),
+    ] = "drop",
+    drop_rare: Annotated[
+        int, typer.Option(help="Leave out classes with fewer samples than this.")
+    ] = 0,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    comment: Comment = None,
+    na: Missing = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +131,7 @@ def compare(
         list[str] | None,
         typer.Option(help="Module whose classes may be saved in the model; repeatable."),
     ] = None,
-    key: Key = None,
+    signing_key: SigningKey = None,
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
     repeats: Annotated[int, typer.Option(help="Number of repeats of the cross-validation.")] = 2,
     metric: Annotated[str, typer.Option(help=f"One of {metric_names()}.")] = "accuracy",
@@ -100,7 +141,13 @@ def compare(
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
     time_budget: Annotated[
-        str | None, typer.Option(help="Start no fit after this time, such as 90s, 10m or 2h.")
+        str | None,
+        typer.Option(
+            help="Time for everything, such as 90s, 10m or 2h; slow methods are left out."
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="Time for a single fit, such as 30s; none by default.")
     ] = None,
     allow_partial: Annotated[
         bool,
@@ -118,23 +165,36 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
+    started = time.monotonic()
     jobs = n_cores() if jobs is None else jobs
     check_seed_and_jobs(seed, jobs)
     find_metric(metric, "--metric")
     make_importable(".")
     chosen = read_methods("all" if methods == "all" else parse_list(methods) or None)
-    budget, secret = parse_seconds(time_budget), read_key(key)
+    budget = parse_seconds(time_budget)
+    fit_limit = parse_seconds(timeout, "--timeout")
+    secret = read_signing_key(signing_key)
     options = Options(
         [], cv, repeats, metric, seed, tune, positive=positive or "", allow_partial=allow_partial
     )
+    reading = reading_arguments(
+        delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+    )
     table_options = {
-        "target": target, "on": on, "views": views, "groups": groups, "delimiter": delimiter,
+        "target": target, "on": on, "views": views, "groups": groups, "drop_rare": drop_rare,
+        "unlabelled": unlabelled,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
+        **reading,
     }  # fmt: skip
+    external = ExternalFiles(parse_files(test), reading) if test else None
+    if external is not None and out is None:
+        raise ValueError("--test needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
-    execution = Execution(out, jobs, budget, tuple(trust or ()), force, follow, secret)
+    execution = Execution(
+        out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow, secret
+    )
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
@@ -156,10 +216,14 @@ def _run(plan: Plan, execution: Execution) -> ComparisonResult:
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
-    if len(inputs) == 1 and not Path(inputs[0]).exists():
+    if len(inputs) == 1 and not set("=#") & set(inputs[0]) and not Path(inputs[0]).exists():
         name = inputs[0]
         if name in DATASETS:
-            given = [f"--{key}" for key, value in options.items() if value]
+            given = [
+                f"--{OPTION_NAMES.get(key, key)}"
+                for key, value in options.items()
+                if value and (key, value) != ("unlabelled", "drop")
+            ]
             if given:
                 raise ValueError(
                     f"{', '.join(given)} can be used with files only, but {name} is a data set"
@@ -167,8 +231,8 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
             return read_dataset(name)
         if not Path(name).suffix:
             raise ValueError(
-                f"unknown data set {name!r}; known are {', '.join(DATASETS)}; there is no file of "
-                "that name either"
+                f"unknown data set {name!r}{suggest(name, DATASETS)}; known are "
+                f"{', '.join(DATASETS)}; there is no file of that name either"
             )
     return read_files(parse_files(inputs, DATASETS), **options)
 
@@ -207,8 +271,12 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         say("nothing was written; use --out FOLDER to get a report and a model")
         return
     say(f"report: {out / REPORT_FILE_NAME}")
+    if run.external is not None:
+        name, value = run.options.metric, run.external.metrics.get(run.options.metric)
+        score = "" if value is None else f"{name} {value:.4f} "
+        say(f"test:   {score}on {run.external.samples} samples of {', '.join(run.external.files)}")
     if run.best:
-        say(f"model:  {out / MODEL_FILE_NAME} ({run.best})")
+        say(f"model:  {out / MODEL_FILE_NAME} ({run.best}); card: {out / CARD_FILE_NAME}")
 
 
 def _ranking_table(run: Run, results: StudyResults) -> Table:

@@ -12,15 +12,35 @@ import typer
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
-from consilience.cli.common import Key, make_folder, make_importable, read_key
+from consilience.cli.common import SigningKey, make_folder, make_importable, read_signing_key
+from consilience.cli.reading import (
+    Comment,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Keys,
+    Missing,
+    NormaliseKeys,
+    Transpose,
+    reading_arguments,
+)
+from consilience.comparison.explanation import explain_samples
 from consilience.comparison.folder import STORE_FILE_NAME
-from consilience.comparison.prediction import load_model, predict_files
+from consilience.comparison.prediction import (
+    PredictionTable,
+    load_model,
+    predict_files,
+    read_samples,
+)
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.study import collect_study
 from consilience.tables import parse_files
+from consilience.tables._suggest import suggest
 
-__all__ = ["predict", "rebuild_report"]
+__all__ = ["explain", "predict", "rebuild_report"]
+
+MAX_EXPLAINED = 10
 
 
 @app.command()
@@ -34,12 +54,19 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="File for the predictions; standard output by default.")
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Delimiter of csv files.")] = None,
+    key: Keys = None,
+    normalise_keys: NormaliseKeys = False,
+    transpose: Transpose = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    comment: Comment = None,
+    na: Missing = None,
     trust: Annotated[
         list[str] | None,
         typer.Option(help="Module whose classes the model may contain; repeatable."),
     ] = None,
-    key: Key = None,
+    signing_key: SigningKey = None,
 ) -> None:
     """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
@@ -48,18 +75,82 @@ def predict(
         raise ValueError(f"--out {out} cannot be written: it is not a regular file")
     if trust:
         make_importable(".")
-    fitted = load_model(model, trusted=trust or (), key=read_key(key))
+    fitted = load_model(model, trusted=trust or (), key=read_signing_key(signing_key))
+    options = reading_arguments(
+        delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        predictions = predict_files(fitted, parse_files(files), on=on, delimiter=delimiter)
+        predictions = predict_files(fitted, parse_files(files), on=on, **options)
     for note in predictions.notes:
         print(f"note: {note}", file=sys.stderr)
+    for line in _describe_scores(predictions):
+        print(line, file=sys.stderr)
     if out is None:
         print(predictions.to_csv(), end="")
         return
     make_folder(out.parent)
     write_atomically(out, predictions.to_csv())
     print(f"{len(predictions.ids)} predictions: {out}")
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="model.skops of a comparison, or its folder.")],
+    files: Annotated[list[str], typer.Argument(help="Files: path or view=path.")],
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(help="Key (or row number) of a sample; repeatable. By default the first ten."),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(help="Key column to join files on; by default that of the comparison."),
+    ] = None,
+    key: Keys = None,
+    normalise_keys: NormaliseKeys = False,
+    transpose: Transpose = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    comment: Comment = None,
+    na: Missing = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="Module whose classes the model may contain; repeatable."),
+    ] = None,
+) -> None:
+    """Say for single samples what each view says alone, and what all others say without it."""
+    if trust:
+        make_importable(".")
+    fitted = load_model(model, trusted=trust or ())
+    options = reading_arguments(
+        delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
+    )
+    samples = read_samples(fitted, parse_files(files), on=on, **options)
+    for note in samples.notes:
+        print(f"note: {note}", file=sys.stderr)
+    unknown = [name for name in sample or [] if name not in samples.ids]
+    if unknown:
+        raise ValueError(
+            f"--sample {unknown[0]}: there is no such sample{suggest(unknown[0], samples.ids)}"
+        )
+    wanted = sample or samples.ids[:MAX_EXPLAINED]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
+        found = explain_samples(fitted, samples, [samples.ids.index(name) for name in wanted])
+    for explanation in found:
+        print("\n".join(explanation.lines()))
+    if sample is None and len(samples.ids) > MAX_EXPLAINED:
+        print(f"and {len(samples.ids) - MAX_EXPLAINED} more; choose with --sample", file=sys.stderr)
+
+
+def _describe_scores(predictions: PredictionTable) -> list[str]:
+    """Metrics of the predictions, if the labels are known."""
+    scores = predictions.scores
+    if scores is None:
+        return []
+    listed = [f"{name} {value:.4f}" for name, value in scores.metrics.items()]
+    return [f"scored on {scores.samples} samples with a label: {', '.join(listed)}"]
 
 
 @app.command("report")

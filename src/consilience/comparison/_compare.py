@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
+from consilience._default._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience._model_archive import check_key
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
@@ -28,12 +30,16 @@ from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
 from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.benchmark.work import Outcome
 from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
+from consilience.comparison.budget import TimeBudget
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
-from consilience.comparison.record import Options, OwnMethod, Run
+from consilience.comparison.model_card import CARD_FILE_NAME, model_card
+from consilience.comparison.prediction import predict_files
+from consilience.comparison.record import ExternalScores, Options, OwnMethod, Run, SampleMap
 from consilience.comparison.report import write_report
 from consilience.comparison.report.verdict import imbalance_warning
 from consilience.comparison.study import (
@@ -42,6 +48,7 @@ from consilience.comparison.study import (
     applicable,
     check_cross_validation,
     refit,
+    refit_task,
     run_study,
 )
 from consilience.methods import (
@@ -50,17 +57,20 @@ from consilience.methods import (
     is_from_main,
     with_own_methods,
 )
-from consilience.tables import TableModel
+from consilience.tables import FileArgument, TableModel
 from consilience.tables._frames import take_all_columns
 
 __all__ = [
     "Execution",
+    "ExternalFiles",
     "Plan",
     "claim_output",
     "compare",
     "plan_comparison",
     "run_comparison",
 ]
+
+MAP_DIGITS = 4
 
 
 def compare(
@@ -78,12 +88,13 @@ def compare(
     tune: bool = False,
     random_state: int = 0,
     time_budget: float | None = None,
+    timeout: float | None = None,
     n_jobs: int | None = None,
     allow_partial: bool = False,
     out: str | os.PathLike | None = None,
     force: bool = False,
     trusted: Iterable[str] = (),
-    key: bytes | None = None,
+    signing_key: bytes | None = None,
     verbose: bool | None = None,
 ) -> ComparisonResult:
     """Compare methods on multi-view data by cross-validation.
@@ -125,8 +136,11 @@ def compare(
     random_state : int, default=0
         Seed of the folds, and ``random_state`` of every estimator.
     time_budget : float, optional
-        Seconds after which no further fit is started; splits that are not complete by then do
-        not count.
+        Seconds that everything may take, including the fit on all samples and the report. Methods
+        that are too slow on the first split are left out, with a note; fits that are running at
+        the end are stopped, and splits that are not complete by then do not count.
+    timeout : float, optional
+        Seconds that a single fit may take; a method that takes longer on any split has no score.
     allow_partial : bool, default=False
         Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
@@ -138,7 +152,7 @@ def compare(
         Whether to rename a folder with another study instead.
     trusted : list of str
         Modules whose classes may be saved in the model, if a method of your own is the best.
-    key : bytes, optional
+    signing_key : bytes, optional
         Secret key with which the saved model is signed, as in ``consilience.io.save``.
     verbose : bool, optional
         Whether to show progress; by default, in terminals and notebooks only.
@@ -162,9 +176,10 @@ def compare(
     >>> result.best_estimator_.predict(data[200:203]).shape
     (3,)
     """
-    check_key(key)
+    check_key(signing_key)
+    started = time.monotonic()
     chosen = read_methods(methods)
-    _check_settings(metric, random_state, repeats, tune, time_budget)
+    _check_settings(metric, random_state, repeats, tune, time_budget, timeout)
     keep = [keep] if isinstance(keep, str) else list(keep)
     comparison_input = read_views(data, y, groups, sample_weight, keep)
     comparison_input, options = read_cv(
@@ -186,10 +201,12 @@ def compare(
         out=None if out is None else Path(out),
         jobs=effective_n_jobs(n_jobs),
         time_budget=time_budget,
+        timeout=timeout,
+        started=started,
         trusted=tuple(trusted),
         force=force,
         follow=run_with_progress if show_progress else run_silently,
-        key=key,
+        signing_key=signing_key,
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -201,7 +218,7 @@ def compare(
 
 
 def _check_settings(
-    metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any
+    metric: str, random_state: Any, repeats: Any, tune: Any, time_budget: Any, timeout: Any
 ) -> None:
     find_metric(metric)
     is_integer = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
@@ -211,8 +228,17 @@ def _check_settings(
         raise ValueError(f"repeats must be an int of at least 1, got {repeats!r}")
     if not isinstance(tune, bool | np.bool_):
         raise TypeError(f"tune must be True or False, got {tune!r}")
-    if time_budget is not None and not time_budget > 0:
-        raise ValueError(f"time_budget must be positive, got {time_budget!r}")
+    for name, seconds in (("time_budget", time_budget), ("timeout", timeout)):
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"{name} must be positive, got {seconds!r}")
+
+
+@dataclass(frozen=True)
+class ExternalFiles:
+    """Files to score the model on, and how to read them."""
+
+    files: list[FileArgument]
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -222,10 +248,21 @@ class Execution:
     out: Path | None = None
     jobs: int = 1
     time_budget: float | None = None
+    timeout: float | None = None  # seconds of one fit
+    started: float | None = None  # when the budget began, on the monotonic clock
     trusted: tuple[str, ...] = ()
     force: bool = False  # whether another study in the folder is set aside
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
-    key: bytes | None = field(default=None, repr=False)  # signs the model
+    signing_key: bytes | None = field(default=None, repr=False)  # signs the model
+    external: ExternalFiles | None = None  # files that the model is scored on at the end
+
+    @property
+    def budget(self) -> TimeBudget | None:
+        """The time budget, which began with the comparison."""
+        if self.time_budget is None:
+            return None
+        start = time.monotonic() if self.started is None else self.started
+        return TimeBudget(start, self.time_budget)
 
 
 @dataclass(frozen=True)
@@ -294,36 +331,60 @@ def _describe(method: Method) -> OwnMethod:
 def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run, data = plan.run, plan.data
     own = {CHANCE.name: CHANCE, **plan.own_methods}
-    budget, out = execution.time_budget, execution.out
-    deadline = None if budget is None else time.monotonic() + budget
+    budget, out = execution.budget, execution.out
     problems = {run.data.name: data.problem}
     in_workers = {name: method for name, method in own.items() if not is_from_main(method)}
+    # a fit that was too slow gets another chance, perhaps with a longer limit
+    store.delete([key for key, status in store.statuses().items() if status == "timeout"])
 
-    def run_batch(tasks: list[Task]) -> None:
+    def run_batch(
+        tasks: list[Task],
+        *,
+        stage: str = "",
+        until: float | None = None,
+        fit_limit: float | None = None,
+    ) -> None:
         pending = list(pending_tasks(tasks, store).values())
         records = run_tasks(
             pending,
             store,
             problems=problems,
             methods=own,
-            budget=None if deadline is None else max(0.0, deadline - time.monotonic()),
+            budget=None if until is None else max(0.0, until - time.monotonic()),
+            hard=True,
+            fit_limit=fit_limit,
             pool=pool,
         )
-        execution.follow(records, pending, execution.jobs, n_done=len(tasks) - len(pending))
+        n_done = len(tasks) - len(pending)
+        execution.follow(
+            records, pending, execution.jobs, n_done=n_done, stage=stage, running=pool.running
+        )
 
     # workers that have been started serve all batches
-    with closing(ProcessPool(execution.jobs, WorkerSetup(problems, in_workers))) as pool:
-        results = run_study(run, store, run_batch)
+    setup = WorkerSetup(problems, in_workers, timeout=execution.timeout)
+    with closing(ProcessPool(execution.jobs, setup)) as pool:
+        results = run_study(run, store, run_batch, budget, execution.jobs)
+        fitted = None
+        if results.best is not None:
+            is_stoppable = budget is not None and results.best in with_own_methods(in_workers)
+            until = budget.refit_end if budget is not None and is_stoppable else None
+            fitted = _refit(run, data, results.best, own, pool if is_stoppable else None, until)
+    run.notes += [f"left out: {name}, {reason}" for name, reason in run.left_out.items()]
+    if fitted is not None and (budget is None or time.monotonic() < budget.refit_end):
+        run.sample_map = _map_samples(data)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
-    fitted = None if results.best is None else _refit(run, data, results.best, own)
     if out is not None:
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            _save_model(run, data, results.best, fitted, execution, note)
+            model = _table_model(run, data, results.best, fitted, note)
+            run.external = _score_external(run, model, execution.external)
+            _save_model(run, model, execution)
+            write_atomically(out / CARD_FILE_NAME, model_card(run, results, store))
         else:
-            (out / MODEL_FILE_NAME).unlink(missing_ok=True)  # of an earlier run
+            for name in (MODEL_FILE_NAME, CARD_FILE_NAME):
+                (out / name).unlink(missing_ok=True)  # of an earlier run
         run.write(out)
         write_report(run, results, store, out)
     best = None if fitted is None else take_all_columns(fitted, data.roles)
@@ -337,29 +398,63 @@ def _describe_partial(results: StudyResults) -> str:
     return f"{done}, and {results.best} was chosen from these alone"
 
 
-def _refit(run: Run, data: ComparisonInput, best: str, own: Mapping[str, Method]) -> Any:
-    """Fit the best method to all samples; an error becomes part of the run."""
-    try:
-        return refit(run, data.problem, best, with_own_methods(own))
-    except Exception as error:
-        lines = str(error).splitlines() or [""]
-        run.refit_error = f"{type(error).__name__}: {lines[0]}"
-        run.notes.append(f"no model was saved, because {best} failed on all samples")
-        return None
-
-
-def _save_model(
+def _refit(
     run: Run,
     data: ComparisonInput,
     best: str,
-    fitted: BaseEstimator,
-    execution: Execution,
-    note: str = "",
-) -> None:
-    """Save the best model; if it has types of the user, only with their consent."""
-    assert execution.out is not None
-    path = execution.out / MODEL_FILE_NAME
-    model = TableModel(
+    own: Mapping[str, Method],
+    pool: ProcessPool | None,
+    until: float | None,
+) -> Any:
+    """Fit the best method to all samples, in a pool until a time or in this process.
+
+    An error becomes part of the run.
+    """
+    if pool is None or until is None:
+        try:
+            return refit(run, data.problem, best, with_own_methods(own))
+        except Exception as error:
+            lines = str(error).splitlines() or [""]
+            run.refit_error = f"{type(error).__name__}: {lines[0]}"
+    else:
+        outcome = _run_until(pool, refit_task(run, best), until)
+        if outcome.model is not None:
+            return pickle.loads(outcome.model)  # of a process that this one started
+        run.refit_error = (outcome.error.splitlines() or [""])[0]
+    run.notes.append(f"no model was saved, because {best} failed on all samples")
+    return None
+
+
+def _run_until(pool: ProcessPool, task: Task, until: float) -> Outcome:
+    """Run a task and return its outcome; it is stopped at a time on the monotonic clock."""
+    pool.submit(task)
+    while time.monotonic() < until:
+        for finished in pool.wait(max(0.0, min(1.0, until - time.monotonic()))):
+            return finished.outcome
+    pool.cancel()
+    return Outcome(status="timeout", error="stopped at the end of the time budget")
+
+
+def _map_samples(data: ComparisonInput) -> SampleMap | None:
+    """Coordinates of the samples, or of a random part of them, for the report."""
+    problem = data.problem
+    rows = np.arange(len(problem.target))
+    if len(rows) > MAX_MAP_ROWS:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_MAP_ROWS])
+    codes = np.unique(problem.target, return_inverse=True)[1][rows]
+    if len(np.unique(codes)) < codes.max() + 1:
+        return None  # a class is in none of these rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = kernel_matrix(problem.data[rows], codes)
+    x, y = np.round(kernel_components(kernel), MAP_DIGITS).T + 0.0
+    return SampleMap(rows.tolist(), codes.tolist(), x.tolist(), y.tolist())
+
+
+def _table_model(
+    run: Run, data: ComparisonInput, best: str, fitted: BaseEstimator, note: str
+) -> TableModel:
+    return TableModel(
         fitted,
         data.views,
         best,
@@ -369,11 +464,33 @@ def _save_model(
         fingerprint=run.fingerprint,
         note=note,
     )
+
+
+def _score_external(
+    run: Run, model: TableModel, external: ExternalFiles | None
+) -> ExternalScores | None:
+    """Scores of the model on files that were not part of the comparison."""
+    if external is None:
+        return None
+    predictions = predict_files(model, external.files, on=run.on or None, **external.options)
+    if predictions.scores is None:
+        raise ValueError(
+            f"the files of --test have no label: none of them has the column {model.target!r}"
+        )
+    run.notes += [f"--test: {note}" for note in predictions.notes]
+    names = [str(file.path) for file in external.files]
+    return ExternalScores(names, predictions.scores.samples, predictions.scores.metrics)
+
+
+def _save_model(run: Run, model: TableModel, execution: Execution) -> None:
+    """Save the best model; if it has types of the user, only with their consent."""
+    assert execution.out is not None
+    path = execution.out / MODEL_FILE_NAME
     try:
-        io.save(model, path, trusted=execution.trusted, key=execution.key)
-        run.best = best
+        io.save(model, path, trusted=execution.trusted, key=execution.signing_key)
+        run.best = model.method
     except TypeError as error:
-        if best not in run.own_methods:
+        if model.method not in run.own_methods:
             raise
         path.unlink(missing_ok=True)  # of an earlier run
         run.notes.append(f"no model was saved: {error}")

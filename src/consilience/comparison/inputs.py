@@ -30,11 +30,12 @@ from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
-from consilience.views._index import check_aligned
+from consilience.views._index import check_aligned, is_default
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
+MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
 ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
 
 
@@ -101,7 +102,9 @@ def _check_views(data: MultiViewData) -> None:
 def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput:
     """Read and join files; the options are those of ``read_tables``."""
     joined = read_tables(files, **options)
-    problem = Problem(joined.data, joined.target, groups=joined.groups)
+    problem = Problem(
+        joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
+    )
     names = {name: view.columns for name, view in joined.views.items()}
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
@@ -119,7 +122,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
         target=options["target"],
-        key=options.get("on") or "",
+        key=joined.key,
         single_file=options.get("views") is not None,
     )
 
@@ -195,7 +198,14 @@ def _summary(
         notes=list(notes),
         groups=0 if groups is None else len(np.unique(groups)),
         columns=_group_columns(roles),
+        sample_ids=[] if len(data) > MAX_NAMED_SAMPLES else _sample_names(data),
     )
+
+
+def _sample_names(data: MultiViewData) -> list[str]:
+    """Keys of the samples; none if they are only counted."""
+    ids = data.sample_ids
+    return [] if ids is None or is_default(ids) else [str(name) for name in ids]
 
 
 def _group_columns(roles: Sequence[ColumnRole]) -> list[ColumnGroup]:
@@ -230,7 +240,7 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
         return sum(column.null_count() for column in frame.iter_columns()) / (
             frame.shape[0] * frame.shape[1]
         )
-    values = view[is_present]
+    values = view if is_present.all() else view[is_present]
     return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
 
 

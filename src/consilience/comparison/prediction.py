@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from consilience import io
+from consilience.benchmark.metrics import QUALITY_METRICS, ModelOutput, compute_metrics
 from consilience.benchmark.publish import csv_text
+from consilience.comparison._matching import match_files
 from consilience.comparison.folder import MODEL_FILE_NAME
 from consilience.comparison.record import RUN_FILE_NAME, read_run
-from consilience.tables import FileArgument, Table, TableError, TableModel, read_file
+from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel
 from consilience.tables._join import check_order, sample_rows
+from consilience.tables._keys import normalise_keys, rename_keys
+from consilience.tables._labels import merge_column
 from consilience.tables._model import align_rows
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["PredictionTable", "load_model", "predict_files"]
+__all__ = [
+    "NewSamples",
+    "PredictionScores",
+    "PredictionTable",
+    "load_model",
+    "predict_files",
+    "read_samples",
+]
+
+
+@dataclass(frozen=True)
+class PredictionScores:
+    """Metrics of predictions, and the number of samples with a label that they refer to."""
+
+    samples: int
+    metrics: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,8 @@ class PredictionTable:
     classes: list[str]
     key: str  # title of the column of ids
     notes: list[str]
+    truth: list[str | None] | None = None  # labels, if the files have them
+    scores: PredictionScores | None = None
 
     def to_csv(self) -> str:
         """Format as csv, one row for each sample."""
@@ -40,6 +61,10 @@ class PredictionTable:
         rows: list[list[Any]] = [
             [sample, str(label)] for sample, label in zip(self.ids, self.labels, strict=True)
         ]
+        if self.truth is not None:
+            header.append("true")
+            for row, label in zip(rows, self.truth, strict=True):
+                row.append("" if label is None else label)
         if self.probabilities is not None:
             header += [f"p({name})" for name in self.classes]
             for row, probabilities in zip(rows, self.probabilities, strict=True):
@@ -78,47 +103,113 @@ def _check_same_run(path: Path, model: TableModel) -> None:
         )
 
 
-def predict_files(
+@dataclass(frozen=True)
+class NewSamples:
+    """Samples of new files as the views of a model, their labels if there are any, and notes."""
+
+    data: MultiViewData
+    ids: list[str]
+    labels: list[str | None] | None
+    key: str  # title of the column of ids
+    notes: list[str]
+
+
+def read_samples(
     model: TableModel,
     files: Sequence[FileArgument],
     *,
     on: str | None = None,
-    delimiter: str | None = None,
-) -> PredictionTable:
-    """Predict the labels of the samples in the files; views without a file are missing."""
+    reading: ReadOptions | None = None,
+    keys: Mapping[str, str] | None = None,
+    transpose: Collection[str] = (),
+    normalised_keys: bool = False,
+) -> NewSamples:
+    """Read new files as the views of a model; views without a file are missing.
+
+    A file that is no view but has the target is a file of labels.
+    """
     note = getattr(model, "note", "")
     notes: list[str] = [f"the model is of a partial comparison: {note}"] if note else []
-    tables: dict[str, Table] = {}
-    for file in files:
-        for view, table in _match_views(model, file, delimiter).items():
-            if view in tables:
-                raise TableError(f"{tables[view].path} and {table.path} are both view {view!r}")
-            tables[view] = table
+    own_key = on or model.key
+    text = {name for name in (model.target, own_key, *(keys or {}).values()) if name}
+    reading = replace(reading or ReadOptions(), text_columns=frozenset(text))
+    matched = match_files(model, files, reading, transpose, own_key or "sample", notes)
+    tables, named_key = rename_keys(matched, keys or {}, on or (model.key if keys else None))
+    on = named_key if named_key is not None else on
     on = _key_column(model, tables) if on is None else on
     if on is None:
         check_order(tables, {model.target})
+    elif normalised_keys:
+        tables, key_notes = normalise_keys(tables, on)
+        notes += key_notes
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
-    views, present = {}, np.zeros((len(ids), len(tables)), dtype=bool)
-    for v, (name, table) in enumerate(tables.items()):
+    views, shown = {}, {name: table for name, table in tables.items() if name in model.views}
+    present = np.zeros((len(ids), len(shown)), dtype=bool)
+    for v, (name, table) in enumerate(shown.items()):
         views[name] = align_rows(_values(model, name, table), rows[name])
         present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
-    absent = [name for name in model.views if name not in tables]
+    absent = [name for name in model.views if name not in shown]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
     empty = int((~present.any(axis=1)).sum())
     if empty:
         notes.append(f"{empty} samples have no view at all; the most frequent class is predicted")
-    data = MultiViewData(views, present=present)
-    probabilities = model.predict_proba(data) if model.has_probabilities else None
-    return PredictionTable(
+    labels = merge_column(tables, rows, model.target, "--target") if model.target else []
+    return NewSamples(
+        MultiViewData(views, present=present),
         ids,
-        model.predict(data),
-        probabilities,
-        [str(c) for c in model.classes_],
+        labels if any(label is not None for label in labels) else None,
         "row" if on is None else on,
         notes,
     )
+
+
+def predict_files(
+    model: TableModel, files: Sequence[FileArgument], **options: Any
+) -> PredictionTable:
+    """Predict the labels of the samples in the files; the options are those of ``read_samples``.
+
+    If the files have the labels, the predictions are scored as well.
+    """
+    samples = read_samples(model, files, **options)
+    probabilities = model.predict_proba(samples.data) if model.has_probabilities else None
+    predicted = model.predict(samples.data)
+    scores = None
+    if samples.labels is not None:
+        scores = _score(model, samples, predicted, probabilities)
+    return PredictionTable(
+        samples.ids,
+        predicted,
+        probabilities,
+        [str(c) for c in model.classes_],
+        samples.key,
+        samples.notes,
+        samples.labels,
+        scores,
+    )
+
+
+def _score(
+    model: TableModel,
+    samples: NewSamples,
+    predicted: np.ndarray,
+    probabilities: np.ndarray | None,
+) -> PredictionScores:
+    """Metrics on the samples whose label is one of the classes of the model."""
+    assert samples.labels is not None
+    by_name = {str(label): label for label in model.classes_}
+    unknown = sorted({c for c in samples.labels if c is not None and c not in by_name})
+    if unknown:
+        samples.notes.append(f"not scored: samples of classes unknown to the model, {unknown[0]!r}")
+    rows = [i for i, label in enumerate(samples.labels) if label in by_name]
+    if not rows:
+        return PredictionScores(0, {})
+    y_true = np.array([by_name[str(samples.labels[i])] for i in rows], dtype=model.classes_.dtype)
+    scores = None if probabilities is None else probabilities[rows]
+    kind = "none" if scores is None else "probability"
+    output = ModelOutput(predicted[rows], scores, kind, model.classes_)
+    return PredictionScores(len(rows), compute_metrics(y_true, output, names=QUALITY_METRICS))
 
 
 def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
@@ -141,59 +232,6 @@ def _values(model: TableModel, name: str, table: Table) -> Any:
         raise TableError(f"view {name!r}: {error}") from None
 
 
-def _match_views(model: TableModel, file: FileArgument, delimiter: str | None) -> dict[str, Table]:
-    """Views that a file contains, by the name given, by the file name, or by its columns."""
-    name = file.view if file.view is not None else file.path.stem
-    known = model.views.get(name)
-    width = known.width if known is not None and known.columns is None else None
-    tables = read_file(file.path, delimiter=delimiter, n_features=width)
-    if len(tables) > 1:
-        prefix = "" if file.view is None else f"{file.view}."
-        by_view = {f"{prefix}{array}": table for array, table in tables.items()}
-        unknown = [view for view in by_view if view not in model.views]
-        if unknown:
-            raise TableError(
-                f"{file.path} has the arrays {format_list(unknown)}, but the model has the views "
-                f"{format_list(model.views)}"
-            )
-        return by_view
-    table = next(iter(tables.values()))
-    if name in model.views and not (model.single_file and file.view is None):
-        return {name: table}
-    if file.view is not None:
-        raise TableError(f"the model has no view {file.view!r}; it has {format_list(model.views)}")
-    columns = set(table.columns)
-    matching = [
-        name
-        for name, view in model.views.items()
-        if view.columns is not None and columns >= set(view.columns)
-    ]
-    if len(matching) == 1 or (matching and model.single_file):
-        return dict.fromkeys(matching, table)
-    if matching:
-        raise TableError(
-            f"{file.path} has the columns of several views ({format_list(matching)}); "
-            "write view=path"
-        )
-    raise TableError(
-        f"{file.path} is none of the views {format_list(model.views)}"
-        f"{_closest_view_hint(model, columns)}"
-    )
-
-
-def _closest_view_hint(model: TableModel, columns: set[str]) -> str:
-    """Name the columns that are missing for the view that matches best."""
-    missing = {
-        name: [c for c in view.columns if c not in columns]
-        for name, view in model.views.items()
-        if view.columns is not None and columns & set(view.columns)
-    }
-    if not missing:
-        return "; write view=path"
-    closest = min(missing, key=lambda name: len(missing[name]))
-    return f"; for {closest!r} it lacks the columns {format_list(missing[closest])}"
-
-
 def _note_unknown_columns(
     model: TableModel, tables: dict[str, Table], on: str | None, notes: list[str]
 ) -> None:
@@ -202,6 +240,7 @@ def _note_unknown_columns(
     for path in dict.fromkeys(table.path for table in tables.values()):
         table = next(t for t in tables.values() if t.path == path)
         unknown = [c for c in table.columns if c not in used and table.matrix is None]
-        views = [model.views[view] for view, t in tables.items() if t.path == path]
+        unknown = [c for c in unknown if c not in table.annotations]
+        views = [model.views[v] for v, t in tables.items() if t.path == path and v in model.views]
         if unknown and all(view.columns is not None for view in views):
             notes.append(f"{path}: ignored columns, unknown to the model: {format_list(unknown)}")

@@ -26,10 +26,12 @@ from consilience.methods import METHODS
 __all__ = [
     "ColumnGroup",
     "DataSummary",
+    "ExternalScores",
     "InputFile",
     "Options",
     "OwnMethod",
     "Run",
+    "SampleMap",
     "ViewPattern",
     "ViewSummary",
     "read_run",
@@ -38,6 +40,7 @@ __all__ = [
 RUN_FILE_NAME = "run.toml"
 FEATURE_ROLES = {"number": "numbers", "category": "categories", "date": "dates"}  # and plurals
 MAX_NAMED_COLUMNS = 10
+MAX_COORDINATE = 1e9
 
 
 class ViewSummary(Struct, forbid_unknown_fields=True):
@@ -81,6 +84,7 @@ class DataSummary(Struct, forbid_unknown_fields=True):
     notes: list[str] = []
     groups: int = 0
     columns: list[ColumnGroup] = []
+    sample_ids: list[str] = []  # keys of the samples, if there are not too many
 
     def describe_columns(self) -> dict[str, str]:
         """One line for each view, such as "12 numbers; left out, date: visit"."""
@@ -113,6 +117,23 @@ def _describe_group(group: ColumnGroup) -> str:
     more = f" and {count - MAX_NAMED_COLUMNS} more" if count > MAX_NAMED_COLUMNS else ""
     reason = f", {group.reason}" if group.reason else ""
     return f"{group.role}{reason}: {', '.join(group.columns[:MAX_NAMED_COLUMNS])}{more}"
+
+
+class SampleMap(Struct, forbid_unknown_fields=True):
+    """Coordinates of samples, by the first two components of the default's kernel."""
+
+    rows: list[int]
+    classes: list[int]  # numbers of the classes
+    x: list[float]
+    y: list[float]
+
+
+class ExternalScores(Struct, forbid_unknown_fields=True):
+    """Scores of the model on files that the comparison did not see."""
+
+    files: list[str]
+    samples: int
+    metrics: dict[str, float]
 
 
 class InputFile(Struct, forbid_unknown_fields=True):
@@ -174,10 +195,13 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     single_file: bool = False  # whether --views divided the columns of one file
     own_methods: dict[str, OwnMethod] = {}
     not_applicable: dict[str, str] = {}  # requested methods that cannot be used, with the reason
+    left_out: dict[str, str] = {}  # methods that were too slow for the time budget, with the reason
     best: str = ""  # method of the model in the same folder
     refit_error: str = ""  # of the best method on all samples
     warnings: list[str] = []
     notes: list[str] = []
+    sample_map: SampleMap | None = None
+    external: ExternalScores | None = None
     fingerprint: str = ""  # of what determines the results, also in the model and the report
 
     @property
@@ -234,6 +258,7 @@ def read_run(folder: Path) -> Run:
     try:
         _check_options(run)
         _check_summary(run.data)
+        _check_map(run)
         _check_fingerprint(run)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
@@ -288,3 +313,20 @@ def _check_summary(data: DataSummary) -> None:
         check_bounds(f"missing_cells of view {view.name!r}", view.missing_cells, 0, 1)
     for pattern in data.patterns:
         check_bounds("data.patterns", pattern.samples, 1, data.samples)
+    if data.sample_ids and len(data.sample_ids) != data.samples:
+        raise ValueError("data.sample_ids must have one name for each sample")
+
+
+def _check_map(run: Run) -> None:
+    """Check that a map has coordinates and a known class for each of its samples."""
+    content = run.sample_map
+    if content is None:
+        return
+    lengths = {len(content.rows), len(content.classes), len(content.x), len(content.y)}
+    if len(lengths) > 1:
+        raise ValueError("sample_map must have as many rows as classes, x and y")
+    for row, label in zip(content.rows, content.classes, strict=True):
+        check_bounds("sample_map.rows", row, 0, run.data.samples - 1)
+        check_bounds("sample_map.classes", label, 0, len(run.data.classes) - 1)
+    for value in (*content.x, *content.y):
+        check_bounds("sample_map", value, -MAX_COORDINATE, MAX_COORDINATE)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec.structs import replace
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV
 
 from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_tasks
 from consilience.benchmark.metrics import find_metric
@@ -22,13 +22,12 @@ from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
     Condition,
     Task,
-    build_method,
     cross_validation,
     estimator_spec,
-    parameter_name,
     task_hash,
 )
-from consilience.benchmark.work import fit_parameters, tuning_folds
+from consilience.benchmark.work import fit_all
+from consilience.comparison.budget import TimeBudget, choose_methods
 from consilience.comparison.record import DataSummary, Run
 from consilience.methods import Method
 
@@ -45,6 +44,7 @@ __all__ = [
     "incompatibility",
     "main_tasks",
     "refit",
+    "refit_task",
     "run_study",
 ]
 
@@ -144,7 +144,7 @@ def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
             f"cv must be between 2 and {counts[rare]}, the number of samples of class {rare!r}, "
             f"got {options.cv}"
             if counts[rare] > 1
-            else f"class {rare!r} has only one sample; leave it out"
+            else f"class {rare!r} has only one sample; leave it out (--drop-rare 2)"
         )
     check_bounds("repeats", options.repeats, 1, MAX_REPEATS)
     check_n_tasks(options.cv * options.repeats * len(options.methods))
@@ -194,7 +194,7 @@ def main_tasks(run: Run) -> list[Task]:
     """Every method on every split; the first repeat also measures the effect of missing views."""
     tasks = _tasks(
         run,
-        run.options.methods,
+        [method for method in run.options.methods if method not in run.left_out],
         {name: json.loads(own.spec) for name, own in run.own_methods.items()},
         keep_predictions=True,
     )
@@ -263,11 +263,14 @@ def ranked_methods(run: Run, main: Results) -> list[str]:
 def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
     """Tasks that depend on the ranking: view importance of the best method, learning curves."""
     names = ranked_methods(run, main)
-    first = {task.method: task for task in main_tasks(run)[: len(run.options.methods)]}
+    first = {task.method: task for task in main_tasks(run) if task.index == 0}
     folds = range(n_follow_up_folds(run))
     importance = [
         replace(
-            first[name], index=index, keep_predictions=False, diagnostics=("permutation", "shapley")
+            first[name],
+            index=index,
+            keep_predictions=False,
+            diagnostics=("permutation", "shapley", "single_views"),
         )
         for name in names[:1]
         for index in folds
@@ -305,31 +308,84 @@ def curve_sizes(run: Run) -> list[int]:
     return sorted({size for size in sizes if size * rarest_share >= min_per_class})
 
 
-def refit(run: Run, problem: Problem, name: str, methods: Mapping[str, Method]) -> Any:
-    """Fit a method, with its preparation of views, to all samples; tune it if the study did."""
+def refit_task(run: Run, name: str) -> Task:
+    """The task that fits a method, with its preparation of views, to all samples."""
     task = next(task for task in main_tasks(run) if task.method == name)
-    model = build_method(task, run.options.seed, methods)
-    fit_params = fit_parameters(model, problem.sample_weight)
+    return replace(task, refit=True, keep_predictions=False, diagnostics=())
+
+
+def refit(run: Run, problem: Problem, name: str, methods: Mapping[str, Method]) -> Any:
+    """Fit a method to all samples in this process; tune it if the study did."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the folds were recorded
-        if task.grid:
-            grid = {parameter_name(model, name): values for name, values in task.grid.items()}
-            search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups))
-            search.fit(problem.data, problem.target, groups=problem.groups, **fit_params)
-            return search.best_estimator_
-        return model.fit(problem.data, problem.target, **fit_params)
+        return fit_all(refit_task(run, name), problem, methods)
+
+
+class RunBatch(Protocol):
+    """Runs tasks until a time on the monotonic clock, each for at most ``fit_limit`` seconds."""
+
+    def __call__(
+        self,
+        tasks: list[Task],
+        *,
+        stage: str = "",
+        until: float | None = None,
+        fit_limit: float | None = None,
+    ) -> None:
+        """Run the tasks."""
 
 
 def run_study(
     run: Run,
     store: Store,
-    run_batch: Callable[[list[Task]], None],
+    run_batch: RunBatch,
+    budget: TimeBudget | None = None,
+    jobs: int = 1,
 ) -> StudyResults:
     """Run the comparison, then the tasks that depend on its ranking."""
-    run_batch(chance_tasks(run) + main_tasks(run))
+    run.left_out = {}
+    if budget is not None:
+        _run_first_split(run, store, run_batch, budget, jobs)
+    tasks = chance_tasks(run) + main_tasks(run)
+    run_batch(tasks, stage="comparison", until=None if budget is None else budget.fits_end())
     results = collect_study(run, store.records())
     if results.best is not None and results.is_complete:
         importance, curve = follow_up_tasks(run, results.main)
-        run_batch(importance + curve)
+        until = None if budget is None else budget.fits_end(_fit_seconds(results, results.best))
+        run_batch(importance, stage="importance of views", until=until)
+        run_batch(curve, stage="learning curves", until=until)
         results = collect_study(run, store.records())
     return results
+
+
+def _run_first_split(
+    run: Run, store: Store, run_batch: RunBatch, budget: TimeBudget, jobs: int
+) -> None:
+    """Measure all methods on the first split, and leave out those that would take too long."""
+    n_planned = n_splits(run.options.split)
+    first = [task for task in main_tasks(run) if task.index == 0]
+    until, fit_limit = budget.first_split_limits(jobs, n_planned)
+    run_batch(
+        [task for task in chance_tasks(run) if task.index == 0] + first,
+        stage="first split",
+        until=until,
+        fit_limit=fit_limit,
+    )
+    seconds = {r.task.method: r.seconds for r in collect_results(first, store.records()).records}
+    if not seconds:
+        return
+    left = budget.fits_end() - time.monotonic()
+    chosen = choose_methods(seconds, n_planned - 1, jobs, left)
+    for task in first:
+        if task.method not in seconds:
+            run.left_out[task.method] = "too slow: its first fit did not end in time"
+        elif task.method not in chosen:
+            run.left_out[task.method] = (
+                f"too slow: {seconds[task.method]:.1f} s for the first fit, too much for "
+                f"{n_planned} splits"
+            )
+
+
+def _fit_seconds(results: StudyResults, method: str) -> float:
+    seconds = [r.seconds for r in results.main.records if r.task.method_name == method]
+    return float(np.mean(seconds)) if seconds else 0.0

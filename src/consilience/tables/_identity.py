@@ -8,10 +8,12 @@ from itertools import combinations
 import numpy as np
 
 from consilience.tables._roles import (
+    NUMBER,
     ColumnContent,
     ColumnRole,
     assign_role,
     inspect_column,
+    measured_columns,
 )
 from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
 from consilience.views._storage import format_list
@@ -45,9 +47,15 @@ def inspect_tables(
         of_table = contents.setdefault(name, {})
         if columns is None:
             columns = [c for c in tables[name].columns if c not in {*special, LABEL, QUERY}]
+        frame = tables[name].frame
+        measured = measured_columns(frame, columns)
         for column in columns:
-            cells = tables[name].frame[column]
-            of_table[column] = inspect_column(cells, column, order=orders.get(name))
+            if column in tables[name].annotations:
+                of_table[column] = ColumnContent("category", tables[name].annotations[column])
+            elif column in measured:
+                of_table[column] = NUMBER
+            else:
+                of_table[column] = inspect_column(frame[column], column, order=orders.get(name))
     return contents
 
 

@@ -16,10 +16,12 @@ from consilience.tables._identity import (
     other_roles,
     select_features,
 )
-from consilience.tables._labels import convert_labels, merge_column
+from consilience.tables._keys import normalise_key
+from consilience.tables._labels import convert_labels, drop_rare_classes, merge_column
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows
 from consilience.tables._roles import ColumnRole
+from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, text_column
 from consilience.tables._views import (
     check_not_constant,
@@ -44,6 +46,8 @@ class JoinedTables:
     views: dict[str, TableView]
     notes: list[str]
     roles: list[ColumnRole]
+    key: str = ""  # column on which the tables were joined
+    unlabelled: MultiViewData | None = None  # samples without a label
 
 
 def join_tables(
@@ -55,6 +59,8 @@ def join_tables(
     views: Mapping[str, Sequence[str]] | None = None,
     categorical: Collection[str] = (),
     keep: Collection[str] = (),
+    drop_rare: int = 0,
+    unlabelled: str = "drop",
 ) -> JoinedTables:
     """Join tables into views with labels.
 
@@ -75,12 +81,20 @@ def join_tables(
         Columns whose numbers are categories.
     keep : collection of str
         Columns to use as features although they look like identifiers, dates or free text.
+    drop_rare : int
+        Leave out classes with fewer samples than this.
+    unlabelled : {"drop", "use"}
+        Whether samples without a label are returned as well.
 
     Returns
     -------
     JoinedTables
     """
     notes: list[str] = []
+    if unlabelled not in ("drop", "use"):
+        raise TableError(f"--unlabelled must be drop or use, got {unlabelled!r}")
+    if unlabelled == "use" and groups is not None:
+        raise TableError("--unlabelled use cannot be combined with --groups")
     special = {name for name in (on, target, groups) if name is not None}
     _check_names(tables, special, [*categorical, *keep])
     if target in (on, groups):
@@ -116,12 +130,21 @@ def join_tables(
         check_not_constant(view_content, name, table)
         values[name] = align_rows(view_content, rows[source])
         present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
-    kept = _usable_samples(ids, present, labels, members, on, notes)
-    data = MultiViewData(
-        {name: storage.take_rows(view, kept) for name, view in values.items()},
-        present=present[kept],
-        sample_ids=np.array(ids, dtype=str)[kept] if on is not None else None,
-    )
+    common = drop_rare_classes(labels, drop_rare, target, notes)
+    is_rare = np.array([old is not new for old, new in zip(labels, common, strict=True)])
+    kept, others_kept = _usable_samples(ids, present, common, members, on, notes, unlabelled)
+    others_kept = others_kept[~is_rare[others_kept]]
+
+    def take(rows: np.ndarray) -> MultiViewData:
+        return MultiViewData(
+            {name: align_rows(view, rows) for name, view in values.items()},
+            present=present[rows],
+            sample_ids=np.array(ids, dtype=str)[rows] if on is not None else None,
+        )
+
+    data = take(kept)
+    if len(others_kept):
+        notes.append(f"{len(others_kept)} samples without a label help methods that can use them")
     y = convert_labels([labels[i] for i in kept], target)
     table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
     note = left_out_note(roles)
@@ -135,6 +158,7 @@ def join_tables(
         table_views,
         notes,
         _with_categories(roles, table_views) + others,
+        unlabelled=take(others_kept) if len(others_kept) else None,
     )
 
 
@@ -215,7 +239,19 @@ def sample_rows(
             )
         n = next(iter(counts.values()))
         return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
+    _check_not_transposed(tables, on)
     return outer_join({name: _keys(table, on) for name, table in tables.items()})
+
+
+def _check_not_transposed(tables: Mapping[str, Table], on: str) -> None:
+    """Check that no table without the key has the keys of another in its header."""
+    keys = {key for t in tables.values() if on in t.columns for key in text_column(t, on)}
+    for name, table in tables.items():
+        if on not in table.columns and len(keys & set(table.columns)) > 1:
+            raise TableError(
+                f"the columns of {table.path} are samples, since their names occur in {on!r} of "
+                f"another file; add --transpose {name}"
+            )
 
 
 def check_order(tables: Mapping[str, Table], special: set[str]) -> None:
@@ -240,7 +276,7 @@ def _check_names(
     for name in [*special, *categorical]:
         if name not in known:
             raise TableError(
-                f"no file has a column {name!r}; the columns are "
+                f"no file has a column {name!r}{suggest(name, sorted(known))}; the columns are "
                 f"{format_list(sorted(known), limit=12)}"
             )
 
@@ -249,8 +285,9 @@ def _keys(table: Table, on: str) -> list[str | None]:
     """Keys as text, so that "1" and "01" differ."""
     if on not in table.columns:
         raise TableError(
-            f"{table.path} has no column {on!r} to join on; it has "
-            f"{format_list(table.columns, limit=12)}"
+            f"{table.path} has no column {on!r} to join on{suggest(on, table.columns)}; it has "
+            f"{format_list(table.columns, limit=12)}; a key of another name is given with "
+            "--key VIEW=COLUMN"
         )
     keys = [key or None for key in text_column(table, on)]
     try:
@@ -276,8 +313,17 @@ def _check_overlap(
         if not any((is_present & (rows[other] >= 0)).any() for other in sources if other != name):
             raise TableError(
                 f"no {on!r} of {tables[name].path} occurs in another file; its first is "
-                f"{text_column(tables[name], on)[0]!r}"
+                f"{text_column(tables[name], on)[0]!r}{_spelling_hint(tables, name, on)}"
             )
+
+
+def _spelling_hint(tables: Mapping[str, Table], name: str, on: str) -> str:
+    """Name the option that joins keys which differ in case, blanks or leading zeros only."""
+    keys = {other: set(map(str, text_column(table, on))) for other, table in tables.items()}
+    own = set(map(normalise_key, keys.pop(name)))
+    if any(own & set(map(normalise_key, others)) for others in keys.values()):
+        return "; they differ in case, blanks or leading zeros only: add --normalise-keys"
+    return ""
 
 
 def _usable_samples(
@@ -287,14 +333,16 @@ def _usable_samples(
     members: list[str | None] | None,
     on: str | None,
     notes: list[str],
-) -> np.ndarray:
-    """Indices of the samples that can be used; those left out are noted."""
+    unlabelled: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the samples with a label, and of others to use; those left out are noted."""
     has_view = present.any(axis=1)
     has_label = np.array([label is not None for label in labels])
     has_group = np.array([m is not None for m in members]) if members else np.ones(len(ids), bool)
+    without_label = has_view & ~has_label
     for mask, reason in (
         (~has_view, "have no view"),
-        (has_view & ~has_label, "have no label"),
+        (without_label & (unlabelled == "drop"), "have no label"),
         (has_view & has_label & ~has_group, "have no group"),
     ):
         if mask.any():
@@ -304,4 +352,4 @@ def _usable_samples(
     kept = np.flatnonzero(has_view & has_label & has_group)
     if not len(kept):
         raise TableError("no sample has both a view and a label")
-    return kept
+    return kept, np.flatnonzero(without_label & (unlabelled == "use"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 
 from consilience.tables._table import Table, TableError, text_column
+from consilience.views._storage import format_list
 
-__all__ = ["convert_labels", "merge_column"]
+__all__ = ["convert_labels", "drop_rare_classes", "merge_column"]
 
+MAX_NAMED_CLASSES = 10
 MAX_FRACTIONAL_CLASSES = 20  # more distinct fractional labels are measurements, not classes
 
 
@@ -36,6 +39,22 @@ def merge_column(
                 )
             merged[i] = old if new is None else new
     return merged
+
+
+def drop_rare_classes(
+    labels: list[str | None], minimum: int, target: str, notes: list[str]
+) -> list[str | None]:
+    """Remove the labels of classes with fewer samples than the minimum."""
+    counts = Counter(label for label in labels if label is not None)
+    rare = {label: count for label, count in counts.items() if count < minimum}
+    if not rare:
+        return labels
+    named = [f"{label} ({count})" for label, count in sorted(rare.items())]
+    notes.append(
+        f"left out: classes of {target} with fewer than {minimum} samples: "
+        f"{format_list(named, limit=MAX_NAMED_CLASSES)}"
+    )
+    return [None if label in rare else label for label in labels]
 
 
 def convert_labels(cells: list[str | None], target: str) -> np.ndarray:

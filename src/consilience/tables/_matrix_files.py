@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from consilience.tables._table import LABEL, QUERY, Table, TableError, check_memory, import_pyarrow
 from consilience.views._sparse import validate_sparse
 
-__all__ = ["read_npz", "read_svmlight"]
+__all__ = ["check_sparse", "read_npz", "read_svmlight"]
 
 MAX_SPARSE_COLUMNS = 2**26  # every method needs vectors of that length
 MAX_EMPTY_ROWS = 10**6
@@ -39,7 +39,7 @@ def read_npz(path: Path) -> Table | dict[str, Table]:
             arrays = {} if is_sparse else {name: file[name] for name in file.files}
         if is_sparse:
             content.seek(0)
-            return Table(str(path), pa.table({}), _check_sparse(path, sp.load_npz(content)))
+            return Table(str(path), pa.table({}), check_sparse(path, sp.load_npz(content)))
     return _to_tables(path, arrays)
 
 
@@ -92,7 +92,7 @@ def _to_tables(path: Path, arrays: dict[str, np.ndarray]) -> Table | dict[str, T
     return tables if len(tables) > 1 else next(iter(tables.values()))
 
 
-def _check_sparse(path: Path, matrix: Any) -> sp.csr_array:
+def check_sparse(path: Path, matrix: Any) -> sp.csr_array:
     """Return a matrix as valid CSR; its shape must not be far larger than what it contains."""
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise TableError(f"{path} contains a sparse matrix of shape {matrix.shape}")
@@ -128,4 +128,4 @@ def read_svmlight(path: Path, n_features: int | None) -> Table:
             (matrix.data, matrix.indices, matrix.indptr), (len(labels), n_features)
         )
     columns = {LABEL: labels, **({QUERY: queries} if np.any(queries) else {})}
-    return Table(str(path), pa.table(columns), _check_sparse(path, matrix))
+    return Table(str(path), pa.table(columns), check_sparse(path, matrix))

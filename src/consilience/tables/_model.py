@@ -62,10 +62,21 @@ class TableView:
                     f"{self.width}"
                 )
             return table.matrix
-        lacking = [name for name in self.columns if name not in set(table.columns)]
+        known = set(table.columns if table.matrix_columns is None else table.matrix_columns)
+        lacking = [name for name in self.columns if name not in known]
         if lacking:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
+        if table.matrix_columns is not None:
+            return _select_columns(table, self.columns)
         return view_values(table, self.columns, set(self.text_columns), self.date_columns)[0]
+
+
+def _select_columns(table: Table, columns: list[str]) -> Any:
+    """Columns of a matrix by name."""
+    if table.matrix_columns == columns:
+        return table.matrix
+    position = {name: j for j, name in enumerate(table.matrix_columns or [])}
+    return table.matrix[:, [position[name] for name in columns]]
 
 
 def view_values(
@@ -104,7 +115,8 @@ def align_rows(values: Any, rows: np.ndarray) -> Any:
     """Return a view whose row i is row ``rows[i]`` of ``values``, or missing where that is −1."""
     is_present = rows >= 0
     if is_present.all():
-        return storage.take_rows(values, rows)
+        is_same = len(rows) == storage.n_rows(values) and np.array_equal(rows, np.arange(len(rows)))
+        return values if is_same else storage.take_rows(values, rows)
     if storage.is_dataframe(values):
         pa = import_pyarrow()
         return values.take(pa.array(rows, mask=~is_present))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from consilience.tables._dates import (
 )
 from consilience.tables._table import import_pyarrow
 
-__all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column"]
+__all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column", "measured_columns"]
 
 ID_NAME = re.compile(
     r"(?i:(^|.*[^a-z0-9])(id|key|patient|sample|subject|barcode|uuid|guid|mrn)|id[^a-z0-9].*)"
@@ -39,6 +39,8 @@ MIN_DISTINCT_SHARE = 0.9  # of text that is not a category
 MIN_SENTENCE_WORDS = 3.0  # mean number of words of free text
 MIN_DISTINCT_SENTENCES = 0.5
 MAX_EXACT_INTEGER = 2.0**53
+MIN_DATE_NUMBER = 19_000_000  # smaller numbers are neither days nor seconds since 1970
+COLUMNS_AT_ONCE = 2000
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,28 @@ def inspect_column(
     if to_timestamps(trimmed.drop_null()) is not None and trimmed.null_count < len(trimmed):
         return ColumnContent("date", "date")
     return _inspect_text([cell for cell in trimmed.to_pylist() if cell], name, text_as_numbers)
+
+
+def measured_columns(frame: Any, columns: Sequence[str]) -> set[str]:
+    """Names of columns of floats that are measurements at first sight.
+
+    They have a fraction, or a repeated value, and are too small for a date. Others may be
+    measurements as well; ``inspect_column`` decides, one column at a time.
+    """
+    pa = import_pyarrow()
+    named = [name for name in columns if not UNNAMED_INDEX.fullmatch(name)]
+    floats = [name for name in named if frame.schema.field(name).type == pa.float64()]
+    measured: set[str] = set()
+    for start in range(0, len(floats), COLUMNS_AT_ONCE):
+        names = floats[start : start + COLUMNS_AT_ONCE]
+        values = np.column_stack([frame[n].to_numpy(zero_copy_only=False) for n in names])
+        with np.errstate(invalid="ignore"):
+            is_small = ~(np.fmax.reduce(values, axis=0) >= MIN_DATE_NUMBER)
+            has_fraction = (values != np.floor(values)) & np.isfinite(values)
+            is_repeated = (np.diff(np.sort(values, axis=0), axis=0) == 0).any(axis=0)
+        accepted = is_small & (has_fraction.any(axis=0) | is_repeated)
+        measured |= {names[j] for j in np.flatnonzero(accepted)}
+    return measured
 
 
 def _has_long_codes(column: Any) -> bool:

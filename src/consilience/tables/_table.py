@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ __all__ = [
     "text_column",
 ]
 
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its features
 
 
@@ -37,6 +37,10 @@ class Table:
     path: str
     frame: Any
     matrix: Any = None
+    matrix_columns: list[str] | None = None  # names, if the columns of the matrix have any
+    key: str = ""  # column with the names of the samples, if the format has one
+    note: str = ""  # how the file was read, if not as usual
+    annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
 
     @property
     def n_rows(self) -> int:
@@ -111,6 +115,8 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
         except pa.ArrowInvalid:
             _check_not_mixed(table, name, trimmed.to_pylist(), required)
             return None
+    elif pa.types.is_float64(kind):
+        values = column
     elif pa.types.is_boolean(kind):
         values = column.cast(pa.int8()).cast(pa.float64())
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -133,7 +139,7 @@ def _check_not_mixed(table: Table, name: str, cells: list[str | None], required:
     if texts and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in texts):
         raise TableError(
             f"{table.path}: column {name!r} has numbers with a decimal comma, such as "
-            f"{texts[0][1]!r} in row {texts[0][0]}; use a decimal point"
+            f"{texts[0][1]!r} in row {texts[0][0]}; add --decimal ,"
         )
     if required or 2 * len(texts) <= len(known):
         row, cell = texts[0] if texts else known[0]

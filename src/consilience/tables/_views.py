@@ -30,8 +30,8 @@ def view_sources(
     for name, table in tables.items():
         if table.matrix is not None:
             sources[name] = name, None
-            unused = set(table.columns) - special - {LABEL, QUERY}
-            if unused:
+            unused = set(table.columns) - special - {LABEL, QUERY, table.key}
+            if unused and not table.key:
                 notes.append(f"{table.path}: unused arrays: {format_list(sorted(unused))}")
             continue
         columns = [column for column in table.columns if column not in special]
@@ -54,8 +54,9 @@ def _divide_table(
         )
     table = tables[sources[0]]
     used = Counter(column for columns in views.values() for column in columns)
+    known = set(table.columns)
     for name, columns in views.items():
-        wrong = [column for column in columns if column not in table.columns]
+        wrong = [column for column in columns if column not in known]
         if wrong:
             raise TableError(f"--views {name}: {table.path} has no column {format_list(wrong)}")
         taken = [column for column in columns if column in special]
@@ -83,7 +84,8 @@ def read_view(
         bad = ~np.isfinite(matrix.data) if sp.issparse(matrix) else np.isinf(matrix)
         if bad.any():
             raise TableError(f"{table.path} contains values that are infinite or not a number")
-        return matrix, TableView(None, [], matrix.shape[1], sp.issparse(matrix))
+        names = table.matrix_columns
+        return matrix, TableView(names, [], matrix.shape[1], sp.issparse(matrix))
     forced = [column for column in columns if column in set(categorical)]
     dates = tuple(column for column in columns if column in set(dates))
     if not forced:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from consilience.benchmark.statistics import wilson_interval
 from consilience.comparison.ranking import RankingRow
 from consilience.comparison.report.summaries import Calibration, LearningCurve
 
@@ -25,7 +26,10 @@ __all__ = [
     "confusion_figure",
     "curve_figure",
     "importance_figure",
+    "make_figure",
     "ranking_figure",
+    "shorten",
+    "square",
     "time_figure",
 ]
 
@@ -87,7 +91,7 @@ def as_svg(fig: Figure, name: str) -> Markup:
     )
 
 
-def ranking_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
+def ranking_figure(rows: Sequence[RankingRow], metric: str, name: str = "ranking") -> Markup:
     """Mean scores with confidence intervals, best on top; chance is grey."""
     complete = [row for row in rows if row.complete]
     colours = [GREY if row.is_chance else ORANGE if row.rank == 1 else BLUE for row in complete]
@@ -106,7 +110,7 @@ def ranking_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
         ax.set_yticks(y, [shorten(row.method) for row in complete])
         ax.set_xlabel(f"{metric} (mean and 95 % interval)")
         ax.tick_params(axis="y", length=0)
-        return as_svg(fig, "ranking")
+        return as_svg(fig, name)
 
 
 def time_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
@@ -123,6 +127,7 @@ def time_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
         ax.set_ylabel(metric)
         ax.margins(0.08, 0.1)
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        ax.xaxis.set_minor_formatter(lambda *_: "")
         _label_points(ax, [str(rank) for rank, _ in ranked])
         return as_svg(fig, "time")
 
@@ -157,7 +162,7 @@ def _label_points(ax: Any, labels: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def confusion_figure(matrix: np.ndarray, classes: Sequence[str]) -> Markup:
+def confusion_figure(matrix: np.ndarray, classes: Sequence[str], name: str = "confusion") -> Markup:
     """Confusion matrix, shaded by the fraction of each true class, with counts if they fit."""
     n = len(classes)
     with rc_context(STYLE):
@@ -167,7 +172,7 @@ def confusion_figure(matrix: np.ndarray, classes: Sequence[str]) -> Markup:
             for j in range(n):
                 if matrix[i, j]:
                     style = {"facecolor": BLUE if i == j else ORANGE, "lw": 0}
-                    ax.add_patch(_square(j, i, alpha=0.12 + 0.78 * float(fractions[i, j]), **style))
+                    ax.add_patch(square(j, i, alpha=0.12 + 0.78 * float(fractions[i, j]), **style))
                     if n <= MAX_CLASSES_WITH_COUNTS:
                         ax.text(j, i, str(matrix[i, j]), ha="center", va="center", fontsize=8)
         ax.set_xlim(-0.5, n - 0.5)
@@ -178,10 +183,11 @@ def confusion_figure(matrix: np.ndarray, classes: Sequence[str]) -> Markup:
             ax.set_yticks(range(n), names)
         ax.set_xlabel("predicted")
         ax.set_ylabel("true")
-        return as_svg(fig, "confusion")
+        return as_svg(fig, name)
 
 
-def _square(x: int, y: int, **style: Any) -> Any:
+def square(x: int, y: int, **style: Any) -> Any:
+    """A square of a matrix that is drawn cell by cell."""
     from matplotlib.patches import Rectangle
 
     return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **style)
@@ -195,7 +201,12 @@ def calibration_figure(calibration: Calibration) -> Markup:
         low = min(confidence.min(), accuracy.min(), 0.9)
         ax.plot([low, 1], [low, 1], color=TEXT_COLOUR, lw=0.6, ls=":")
         sizes = 12 + 90 * calibration.samples / calibration.samples.max()
-        ax.plot(confidence, accuracy, color=BLUE, lw=1)
+        ends = [
+            wilson_interval(float(share), float(n))
+            for share, n in zip(accuracy, calibration.samples, strict=True)
+        ]
+        errors = np.abs(np.array(ends).T - accuracy)
+        ax.errorbar(confidence, accuracy, yerr=errors, color=BLUE, lw=1, elinewidth=0.8)
         ax.scatter(confidence, accuracy, s=sizes, color=BLUE)
         ax.set_xlabel("confidence")
         ax.set_ylabel("accuracy")

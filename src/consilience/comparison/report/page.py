@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec.structs import replace
 
 from consilience._atomic_write import write_atomically
-from consilience.benchmark.metrics import find_metric
+from consilience.benchmark.metrics import QUALITY_METRICS, find_metric
 from consilience.benchmark.store import Store
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.ranking import RankingRow, format_p_value, ranking
 from consilience.comparison.record import Run
 from consilience.comparison.report import figures, summaries
+from consilience.comparison.report.curves import (
+    Curves,
+    class_scores,
+    curves_figure,
+    method_curves,
+    view_curves,
+)
+from consilience.comparison.report.samples import map_figure, suspicious_samples, wrong_rows
+from consilience.comparison.report.text import methods_paragraph, references
 from consilience.comparison.report.verdict import verdict
+from consilience.comparison.report.views import pattern_figure, redundancy_figure, view_pairs
 from consilience.comparison.study import StudyResults, failures
 
 __all__ = ["build_page", "write_report"]
@@ -25,6 +38,9 @@ MAX_CONFUSION_CLASSES = 60
 MAX_MISSING_VIEW_METHODS = 5  # columns of the table about missing views
 MAX_COMMAND_FILES = 3  # in the example command for predictions
 MAX_ERROR_PAIRS = 5
+MAX_CONFUSIONS = 5
+MAX_CURVES = 5
+MAX_LISTED_COLUMNS = 40  # of a role; more are counted
 
 
 def write_report(run: Run, results: StudyResults, store: Store, folder: Path) -> Path:
@@ -74,8 +90,55 @@ def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
         "environment": environments[-1] if environments else {},
         "failures": failures(run, results),
         "method_notes": summaries.method_notes(results.main),
+        "panels": _metric_panels(run, results),
+        "tuned": summaries.tuned_parameters(results.main),
+        "durations": summaries.durations(results.main, [row.method for row in complete]),
+        "pattern_svg": pattern_figure(run),
+        "paragraph": methods_paragraph(run, results) if complete else "",
+        "references": references(run, results) if complete else [],
+        "max_columns": MAX_LISTED_COLUMNS,
         **_figures(run, results, store, rows, complete),
     }
+
+
+@dataclass(frozen=True)
+class MetricPanel:
+    """The ranking by one metric; ``scores`` are its means by method, for the overview."""
+
+    name: str
+    title: str
+    lower_is_better: bool
+    chance_metric: str
+    rows: list[RankingRow]
+    svg: Markup
+    scores: dict[str, float]
+
+
+def _metric_panels(run: Run, results: StudyResults) -> list[MetricPanel]:
+    """Rankings by all metrics that are defined, that of the comparison first."""
+    panels: list[MetricPanel] = []
+    for name in dict.fromkeys([run.options.metric, *QUALITY_METRICS]):
+        metric = find_metric(name)
+        if name == "f1" and len(run.data.classes) > 2:
+            continue  # the same as f1_macro
+        seen = replace(run, options=replace(run.options, metric=name))
+        rows = ranking(seen, results)
+        if not any(row.complete and not row.is_chance for row in rows):
+            continue
+        svg = figures.ranking_figure(rows, seen.metric_title, f"ranking-{len(panels)}")
+        scores = {row.method: row.score for row in rows if row.complete}
+        panels.append(
+            MetricPanel(
+                name,
+                seen.metric_title,
+                metric.lower_is_better,
+                metric.chance_metric.replace("_", " "),
+                rows,
+                svg,
+                scores,
+            )
+        )
+    return panels
 
 
 def _predict_command(run: Run) -> str:
@@ -102,21 +165,21 @@ def _figures(
     """Figures, and the numbers next to them; None where there is nothing to show."""
     nothing = dict.fromkeys(
         (
-            "ranking_svg", "time_svg", "confusion_svg", "calibration_svg", "curve_svg",
-            "importance_svg", "calibration", "calibrated_method", "missing_view_scores",
-            "common_errors", "curves",
+            "time_svg", "calibration_svg", "curve_svg", "roc_svg", "pr_svg", "view_roc_svg",
+            "view_pr_svg", "redundancy_svg", "map_svg", "importance_svg", "calibration",
+            "calibrated_method", "missing_view_scores", "common_errors", "curves",
         )
     )  # fmt: skip
+    nothing |= {
+        key: [] for key in ("importances", "confusions", "class_scores", "pairs", "suspicious")
+    }
     if not complete:
-        return {**nothing, "importances": []}
+        return nothing
     metric, best = run.metric_title, results.best
     chance = next((row.score for row in rows if row.is_chance), None)
-    overview = {
-        "ranking_svg": figures.ranking_figure(rows, metric),
-        "time_svg": figures.time_figure(rows, metric),
-    }
+    overview = {"time_svg": figures.time_figure(rows, metric)}
     if best is None:
-        return {**nothing, **overview, "importances": []}
+        return {**nothing, **overview}
     predictions = summaries.out_of_fold_predictions(store, results.main, best)
     matrix = summaries.confusion_matrix(run, predictions)
     method, calibration = _best_calibration(results, store, complete)
@@ -126,12 +189,17 @@ def _figures(
     several_views = len(run.data.views) > 1
     best_methods = [row.method for row in complete[:MAX_MISSING_VIEW_METHODS]]
     missing_view_scores = summaries.missing_view_scores(results.main, best_methods)
-    show_confusion = len(run.data.classes) <= MAX_CONFUSION_CLASSES
+    suspicious = suspicious_samples(run, results, store, [row.method for row in complete])
     return {
+        **nothing,
         **overview,
-        "confusion_svg": figures.confusion_figure(matrix, run.data.classes)
-        if show_confusion
-        else None,
+        **_curve_figures(run, results, store, complete),
+        "confusions": _confusions(run, results, store, complete),
+        "class_scores": class_scores(matrix, run.data.classes),
+        "pairs": view_pairs(run, results, find_metric(run.options.metric).sign),
+        "redundancy_svg": redundancy_figure(run, results, metric),
+        "suspicious": suspicious,
+        "map_svg": map_figure(run, wrong_rows(results, store), suspicious),
         "common_errors": _common_errors(matrix, run.data.classes),
         "calibration_svg": None if calibration is None else figures.calibration_figure(calibration),
         "calibration": calibration,
@@ -147,6 +215,40 @@ def _figures(
         ],
         "missing_view_scores": missing_view_scores if several_views else None,
     }
+
+
+def _confusions(
+    run: Run, results: StudyResults, store: Store, complete: list[RankingRow]
+) -> list[tuple[str, Markup]]:
+    """Confusion matrices of the best methods."""
+    n_classes = len(run.data.classes)
+    if n_classes > MAX_CONFUSION_CLASSES:
+        return []
+    n_shown = MAX_CONFUSIONS if n_classes <= figures.MAX_CLASSES_WITH_COUNTS else 1
+    shown = []
+    for number, row in enumerate(complete[:n_shown]):
+        folds = summaries.out_of_fold_predictions(store, results.main, row.method)
+        matrix = summaries.confusion_matrix(run, folds)
+        svg = figures.confusion_figure(matrix, run.data.classes, f"confusion-{number}")
+        shown.append((row.method, svg))
+    return shown
+
+
+def _curve_figures(
+    run: Run, results: StudyResults, store: Store, complete: list[RankingRow]
+) -> dict[str, Markup]:
+    """ROC and precision–recall curves of methods and views."""
+    methods: list[Curves] = []
+    for row in complete[:MAX_CURVES]:
+        folds = summaries.out_of_fold_predictions(store, results.main, row.method)
+        curve = method_curves(run, row.method, folds)
+        methods += [] if curve is None else [curve]
+    shown = {}
+    for name, curves in (("", methods), ("view_", view_curves(results)[:MAX_CURVES])):
+        if curves:
+            shown[f"{name}roc_svg"] = curves_figure(curves, "roc", f"{name}roc")
+            shown[f"{name}pr_svg"] = curves_figure(curves, "pr", f"{name}pr")
+    return shown
 
 
 def _best_calibration(

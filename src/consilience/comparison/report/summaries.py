@@ -17,14 +17,18 @@ from consilience.comparison.study import StudyResults
 
 __all__ = [
     "Calibration",
+    "Durations",
     "LearningCurve",
+    "TunedParameter",
     "calibration",
     "confusion_matrix",
+    "durations",
     "importance",
     "learning_curves",
     "method_notes",
     "missing_view_scores",
     "out_of_fold_predictions",
+    "tuned_parameters",
 ]
 
 UNALTERED = Condition()
@@ -157,22 +161,58 @@ def learning_curves(run: Run, results: StudyResults) -> list[LearningCurve]:
 
 
 def method_notes(main: Results) -> list[dict[str, Any]]:
-    """Warnings and tuned parameters by method, with the number of fits in which they occurred."""
+    """Warnings by method, with the number of fits in which they occurred."""
     entries = []
     for method in main.methods:
         records = [record for record in main.records if record.task.method_name == method]
         notes = Counter(note.splitlines()[0] for r in records for note in r.outcome.notes if note)
-        best_params = Counter(
-            ", ".join(f"{name} = {value}" for name, value in r.outcome.best_params.items())
-            for r in records
-            if r.outcome.best_params
-        )
-        if notes or best_params:
-            entries.append(
-                {
-                    "method": method,
-                    "notes": notes.most_common(),
-                    "best_params": best_params.most_common(),
-                }
-            )
+        if notes:
+            entries.append({"method": method, "notes": notes.most_common()})
     return entries
+
+
+@dataclass(frozen=True)
+class TunedParameter:
+    """A parameter that was tuned: the grid, and in how many fits each value was chosen."""
+
+    method: str
+    name: str
+    grid: str
+    chosen: list[tuple[str, int]]
+
+
+def tuned_parameters(main: Results) -> list[TunedParameter]:
+    """Tuned parameters of all methods with their grids."""
+    rows = []
+    for method in main.methods:
+        records = [
+            r for r in main.records if r.task.method_name == method and r.outcome.best_params
+        ]
+        for name in dict.fromkeys(name for r in records for name in r.outcome.best_params):
+            values = Counter(str(r.outcome.best_params[name]) for r in records)
+            grid = ", ".join(str(value) for value in records[0].task.grid.get(name, []))
+            rows.append(TunedParameter(method, name, grid, values.most_common()))
+    return rows
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Mean seconds of processor time per fold; NaN where a step was not done."""
+
+    method: str
+    tune: float
+    fit: float
+    predict: float
+
+
+def durations(main: Results, methods: list[str]) -> list[Durations]:
+    """Time of tuning, fitting and predicting by method."""
+    rows = []
+    for method in methods:
+        done = [r.outcome.metrics for r in main.records if r.task.method_name == method and r.done]
+        means = [
+            float(np.mean([m[key] for m in done if key in m] or [np.nan]))
+            for key in ("tune_seconds", "fit_seconds", "predict_seconds")
+        ]
+        rows.append(Durations(method, *means))
+    return rows

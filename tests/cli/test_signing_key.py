@@ -1,4 +1,4 @@
-"""Signed models on the command line: ``compare --key`` signs, ``predict --key`` checks."""
+"""Signed models on the command line: ``compare --signing-key`` signs, ``predict --signing-key`` checks."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("serially", "undrawn")
 def test_sign_and_check(capsys, folder):
-    code, printed = run(capsys, *COMPARE, "signed", "--key", "key")
+    code, printed = run(capsys, *COMPARE, "signed", "--signing-key", "key")
     assert code == 0
     assert SECRET not in printed
     for path in (folder / "signed").iterdir():
@@ -42,13 +42,13 @@ def test_sign_and_check(capsys, folder):
     predict = ["predict", "signed", "wide.csv"]
     expected = run(capsys, *predict)
     assert expected[0] == 0
-    assert run(capsys, *predict, "--key", "key") == expected
-    assert run(capsys, *predict, "--key", "env:MODEL_KEY") == expected
-    code, printed = run(capsys, *predict, "--key", "other")
+    assert run(capsys, *predict, "--signing-key", "key") == expected
+    assert run(capsys, *predict, "--signing-key", "env:MODEL_KEY") == expected
+    code, printed = run(capsys, *predict, "--signing-key", "other")
     assert code == 2
     assert "signed with another key, or modified after it was signed" in printed
     io.save(io.load(folder / "signed" / "model.skops"), folder / "signed" / "model.skops")
-    code, printed = run(capsys, *predict, "--key", "key")
+    code, printed = run(capsys, *predict, "--signing-key", "key")
     assert (code, printed.count("\n")) == (2, 1)
     assert "it has no signature" in printed
 
@@ -56,16 +56,16 @@ def test_sign_and_check(capsys, folder):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("nowhere", "--key nowhere cannot be read: No such file or directory"),
-        (".", "--key . cannot be read: Is a directory"),
-        ("short", "--key short: key must have at least 16 bytes, got 5"),
-        ("long", "--key long has more than 4096 bytes"),
-        ("env:NO_KEY", "--key env:NO_KEY: this environment variable is not set"),
+        ("nowhere", "--signing-key nowhere cannot be read: No such file or directory"),
+        (".", "--signing-key . cannot be read: Is a directory"),
+        ("short", "--signing-key short: key must have at least 16 bytes, got 5"),
+        ("long", "--signing-key long has more than 4096 bytes"),
+        ("env:NO_KEY", "--signing-key env:NO_KEY: this environment variable is not set"),
     ],
 )
 def test_bad_keys(capsys, folder, source, message):
     for command in ([*COMPARE, "out"], ["predict", "out", "wide.csv"]):
-        code, printed = run(capsys, *command, "--key", source)
+        code, printed = run(capsys, *command, "--signing-key", source)
         assert (code, printed.count("\n")) == (2, 1)
         assert message in printed
     assert not (folder / "out").exists()

@@ -1,0 +1,73 @@
+"""Files in Arrow's own formats: parquet and feather."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
+
+__all__ = ["read_feather", "read_parquet"]
+
+PARQUET_CELL_BYTES = 8
+PANDAS_INDEX = "__index_level_0__"
+
+
+def read_parquet(path: Path) -> Table:
+    """Read a parquet file."""
+    pa = import_pyarrow()
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(path)
+    text_columns = [f.name for f in schema if pa.types.is_string(f.type)]
+    with parquet.ParquetFile(path, read_dictionary=text_columns) as file:
+        check_memory(path, file.metadata.num_rows * len(schema) * PARQUET_CELL_BYTES)
+        frame = file.read()
+    # a long text that is stored once may be the content of millions of cells
+    check_memory(path, sum(map(_text_bytes, frame.columns)))
+    return _to_table(path, frame.cast(schema))
+
+
+def read_feather(path: Path) -> Table:
+    """Read a feather file, of the second version or Arrow's own stream."""
+    pa = import_pyarrow()
+    with pa.OSFile(str(path), "rb") as source:
+        if source.read(6) == b"ARROW1":
+            source.seek(0)
+            frame = pa.ipc.open_file(source).read_all()
+        else:
+            source.seek(0)
+            frame = pa.ipc.open_stream(source).read_all()
+    frame.validate(full=True)  # offsets of damaged files may lead anywhere
+    return _to_table(path, frame)
+
+
+def _text_bytes(column: Any) -> int:
+    """Size of the cells of a column of encoded text; 0 for other columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or not pa.types.is_string(kind.value_type):
+        return 0
+    sizes = (pc.binary_length(c.dictionary).cast(pa.int64()).take(c.indices) for c in column.chunks)
+    return sum(pc.sum(part).as_py() or 0 for part in sizes)
+
+
+def _to_table(path: Path, frame: Any) -> Table:
+    """Check the columns, and name the index of pandas if it identifies the rows."""
+    pa = import_pyarrow()
+    for name, kind in zip(frame.column_names, frame.schema.types, strict=True):
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            raise TableError(f"{path}: column {name!r} contains {kind}, neither numbers nor text")
+    names = [str(name).strip() for name in frame.column_names]
+    if len(set(names)) < len(names):
+        raise TableError(f"{path} has several columns of the same name")
+    frame = frame.rename_columns(names)
+    if PANDAS_INDEX in names:
+        index = frame[PANDAS_INDEX]
+        if "index" in names or len(index.unique()) < len(index):
+            frame = frame.drop_columns([PANDAS_INDEX])
+        else:  # it identifies the rows
+            frame = frame.rename_columns([n if n != PANDAS_INDEX else "index" for n in names])
+    return Table(str(path), frame)

@@ -1,0 +1,59 @@
+"""Tables with one row for each feature and one column for each sample, as biologists write them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from consilience.tables._table import Table, TableError, import_pyarrow, text_column
+from consilience.views._storage import format_list
+
+__all__ = ["transpose_table"]
+
+
+def transpose_table(table: Table, key: str) -> Table:
+    """Turn a table round: its first column names the features, and its header the samples."""
+    if table.matrix is not None:
+        raise TableError(f"--transpose: {table.path} is a matrix without a column of names")
+    if len(table.columns) < 2:
+        raise TableError(f"--transpose: {table.path} has only one column")
+    features = text_column(table, table.columns[0])
+    unnamed = [row for row, name in enumerate(features, start=1) if not name]
+    if unnamed:
+        raise TableError(f"--transpose: {table.path} has no name in row {unnamed[0]}")
+    repeated = [name for name, count in Counter(features).items() if count > 1]
+    if repeated:
+        raise TableError(
+            f"--transpose: {table.path} has several rows named {format_list(repeated)}"
+        )
+    names = [str(name) for name in features]
+    if key in names:
+        raise TableError(f"--transpose: {table.path} has a row named {key!r}, as the key")
+    pa = import_pyarrow()
+    samples = pa.array(table.columns[1:], pa.string())
+    return replace(
+        table, frame=pa.table([samples, *_rows_as_columns(table)], names=[key, *names]), key=key
+    )
+
+
+def _rows_as_columns(table: Table) -> list[Any]:
+    """Every row as a column: numbers where all its cells are, else text."""
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    columns = [table.frame[name] for name in table.columns[1:]]
+    try:
+        numbers = [
+            pc.utf8_trim_whitespace(c).cast(pa.float64())
+            if pa.types.is_string(c.type)
+            else c.cast(pa.float64())
+            for c in columns
+        ]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        cells = [text_column(table, name) for name in table.columns[1:]]
+        return [pa.array(row, pa.string()) for row in zip(*cells, strict=True)]
+    matrix = np.array([c.to_numpy() for c in numbers], dtype=np.float64, order="F")
+    return [pa.array(matrix[:, j]) for j in range(matrix.shape[1])]
