@@ -7,6 +7,7 @@ from consilience._core._core import (
     rbf_epilogue,
     smo_joint,
     smo_pair,
+    solve_penalised,
     sparse_gram,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "rbf_epilogue",
     "smo_joint",
     "smo_pair",
+    "solve_penalised",
     "sparse_gram",
 ]
