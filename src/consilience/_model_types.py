@@ -31,6 +31,7 @@ PUBLIC_PACKAGES = (
     "kernel",
     "landmark",
     "margin",
+    "sparse",
     "tables",
     "views",
     "vote",

@@ -1,0 +1,32 @@
+"""Sparse linear classifiers with a panel of columns for each view."""
+
+from consilience._method import Method
+from consilience.sparse._cooperative import CooperativeClassifier, CooperativeClassifierCV
+from consilience.sparse._sparse_group import (
+    SparseGroupLogisticClassifier,
+    SparseGroupLogisticClassifierCV,
+)
+
+__all__ = [
+    "CooperativeClassifier",
+    "CooperativeClassifierCV",
+    "SparseGroupLogisticClassifier",
+    "SparseGroupLogisticClassifierCV",
+]
+
+METHODS = (
+    Method(
+        "Cooperative",
+        "elastic net on all views whose contributions agree; penalty and rho cross-validated",
+        "Ding et al. 2022",
+        lambda random_state: CooperativeClassifierCV(),
+        {"l1_ratio": [0.5, 0.9, 1.0]},
+    ),
+    Method(
+        "Sparse group lasso",
+        "logistic regression that selects views and columns; penalties cross-validated",
+        "Simon et al. 2013",
+        lambda random_state: SparseGroupLogisticClassifierCV(),
+        {"adaptive": [0.0, 1.0]},
+    ),
+)
