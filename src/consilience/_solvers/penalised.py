@@ -25,7 +25,7 @@ from consilience._core import solve_penalised
 
 __all__ = ["PathPoint", "PathSolver", "Penalty", "StandardisedViews", "lambda_path"]
 
-MAX_PASSES = 10_000
+MAX_PASSES = 500
 # λ so large that all penalised coefficients are 0
 ALL_ZERO = 1e100
 # an elastic net without l1 part has no finite λ_max: its path starts as if it had this share
@@ -268,6 +268,7 @@ class PathSolver:
 
     def solve(self, lam: float) -> PathPoint:
         """Solution at λ, from that of the last call."""
+        lam = max(float(lam), np.finfo(float).tiny)
         gap, objective, n_iter = self._solve(lam)
         return PathPoint(
             lam, self.coef.copy(), self.intercept.copy(), gap, objective, n_iter, gap <= self.tol

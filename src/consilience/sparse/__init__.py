@@ -6,12 +6,14 @@ from consilience.sparse._sparse_group import (
     SparseGroupLogisticClassifier,
     SparseGroupLogisticClassifierCV,
 )
+from consilience.sparse._stacked import StackedPenalisedClassifier
 
 __all__ = [
     "CooperativeClassifier",
     "CooperativeClassifierCV",
     "SparseGroupLogisticClassifier",
     "SparseGroupLogisticClassifierCV",
+    "StackedPenalisedClassifier",
 ]
 
 METHODS = (
@@ -28,5 +30,12 @@ METHODS = (
         "Simon et al. 2013",
         lambda random_state: SparseGroupLogisticClassifierCV(),
         {"adaptive": [0.0, 1.0]},
+    ),
+    Method(
+        "StaPLR",
+        "ridge regressions of the views, combined by non-negative sparse weights",
+        "van Loon et al. 2020",
+        lambda random_state: StackedPenalisedClassifier(),
+        {"l1_ratio": [0.0, 0.5, 1.0]},
     ),
 )
