@@ -23,7 +23,14 @@ import scipy.sparse as sp
 
 from consilience._core import solve_penalised
 
-__all__ = ["PathPoint", "PathSolver", "Penalty", "StandardisedViews", "lambda_path"]
+__all__ = [
+    "PathPoint",
+    "PathSolver",
+    "Penalty",
+    "StandardisedColumns",
+    "StandardisedViews",
+    "lambda_path",
+]
 
 MAX_PASSES = 500
 # λ so large that all penalised coefficients are 0
@@ -127,6 +134,32 @@ def _norms(parts: tuple[np.ndarray, ...], n_present: int) -> np.ndarray:
     columns = np.repeat(np.arange(len(mean)), np.diff(indptr))
     stored = np.bincount(columns, data * (data - 2 * mean[columns]), minlength=len(mean))
     return np.sqrt(np.maximum(stored + n_present * mean**2, 0.0))
+
+
+class StandardisedColumns:
+    """Products with the standardised columns of a view, from an entry of ``parts``."""
+
+    def __init__(self, parts: tuple[np.ndarray, ...], present: np.ndarray) -> None:
+        self.present = present.astype(np.float64)
+        self.mean = parts[3] if len(parts) > 1 else np.zeros(parts[0].shape[1])
+        shape = (len(present), len(self.mean))
+        self.X: Any = parts[0] if len(parts) == 1 else sp.csc_array(parts[:3], shape=shape)
+
+    def gram(self) -> np.ndarray:
+        """XX' (n x n)."""
+        product = self.X @ self.X.T
+        product = product.toarray() if sp.issparse(product) else product
+        cross = np.outer(np.asarray(self.X @ self.mean), self.present)
+        square = float(self.mean @ self.mean)
+        return product - cross - cross.T + square * np.outer(self.present, self.present)
+
+    def matvec(self, a: np.ndarray) -> np.ndarray:
+        """Xa for a vector."""
+        return np.asarray(self.X @ a) - (self.mean @ a) * self.present
+
+    def rmatvec(self, A: np.ndarray) -> np.ndarray:
+        """X'A for a matrix (n x m)."""
+        return np.asarray(self.X.T @ A) - np.outer(self.mean, self.present @ A)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,37 +9,19 @@ reference  T. Hastie, R. Tibshirani, "Efficient quadratic regularization for exp
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from consilience._solvers.penalised import PathSolver, Penalty, StandardisedViews
+from consilience._solvers.penalised import (
+    PathSolver,
+    Penalty,
+    StandardisedColumns,
+    StandardisedViews,
+)
 
 __all__ = ["RidgePath", "ridge_coefficients"]
 
 LEAST_EIGENVALUE = 1e-10  # relative to the largest
-
-
-class _Columns:
-    """Products with the standardised columns of a view."""
-
-    def __init__(self, parts: tuple[np.ndarray, ...], present: np.ndarray) -> None:
-        self.present = present.astype(np.float64)
-        self.mean = parts[3] if len(parts) > 1 else np.zeros(parts[0].shape[1])
-        shape = (len(present), len(self.mean))
-        self.X: Any = parts[0] if len(parts) == 1 else sp.csc_array(parts[:3], shape=shape)
-
-    def gram(self) -> np.ndarray:
-        product = self.X @ self.X.T
-        product = product.toarray() if sp.issparse(product) else product
-        cross = np.outer(np.asarray(self.X @ self.mean), self.present)
-        square = float(self.mean @ self.mean)
-        return product - cross - cross.T + square * np.outer(self.present, self.present)
-
-    def rmatvec(self, A: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X.T @ A) - np.outer(self.mean, self.present @ A)
 
 
 class RidgePath:
@@ -61,7 +43,7 @@ class RidgePath:
         self, views: StandardisedViews, codes: np.ndarray, n_classes: int, tol: float = 1e-6
     ) -> None:
         self._columns = [
-            _Columns(parts, views.present[v].astype(bool)) for v, parts in enumerate(views.parts)
+            StandardisedColumns(parts, views.present[v].astype(bool)) for v, parts in enumerate(views.parts)
         ]
         values, vectors = eigh(np.sum([columns.gram() for columns in self._columns], axis=0))
         kept = values > LEAST_EIGENVALUE * max(values[-1], np.finfo(float).tiny)

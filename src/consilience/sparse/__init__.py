@@ -1,6 +1,8 @@
 """Sparse linear classifiers with a panel of columns for each view."""
 
 from consilience._method import Method
+from consilience.sparse._block_splsda import BlockSPLSDAClassifier
+from consilience.sparse._block_splsda_cv import BlockSPLSDAClassifierCV
 from consilience.sparse._cooperative import CooperativeClassifier, CooperativeClassifierCV
 from consilience.sparse._sparse_group import (
     SparseGroupLogisticClassifier,
@@ -9,6 +11,8 @@ from consilience.sparse._sparse_group import (
 from consilience.sparse._stacked import StackedPenalisedClassifier
 
 __all__ = [
+    "BlockSPLSDAClassifier",
+    "BlockSPLSDAClassifierCV",
     "CooperativeClassifier",
     "CooperativeClassifierCV",
     "SparseGroupLogisticClassifier",
@@ -17,6 +21,13 @@ __all__ = [
 ]
 
 METHODS = (
+    Method(
+        "DIABLO",
+        "block sparse PLS-DA: components of few columns that covary with classes and views",
+        "Singh et al. 2019",
+        lambda random_state: BlockSPLSDAClassifierCV(),
+        {"design": [0.0, 0.1, 1.0]},
+    ),
     Method(
         "Cooperative",
         "elastic net on all views whose contributions agree; penalty and rho cross-validated",
