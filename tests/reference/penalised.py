@@ -1,5 +1,7 @@
 """Penalised multinomial regression on several views, written out and solved as a conic program."""
 
+from itertools import pairwise
+
 import clarabel
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +19,7 @@ def standardise(X, present, weight, scale=True):
 def objective(Xs, present, weight, codes, coef, intercept, starts, l1, tau, ridge, lam, rho):
     """The value of the problem at coefficients (d x outputs), row by row."""
     widths = np.cumsum([0] + [X.shape[1] for X in Xs])
-    eta = [X @ coef[a:b] for X, a, b in zip(Xs, widths, widths[1:], strict=False)]
+    eta = [X @ coef[a:b] for X, a, b in zip(Xs, widths[:-1], widths[1:], strict=True)]
     value = 0.0
     for i, y in enumerate(codes):
         score = intercept + sum(e[i] for e in eta)
@@ -28,7 +30,7 @@ def objective(Xs, present, weight, codes, coef, intercept, starts, l1, tau, ridg
                 if present[i, u] and present[i, v]:
                     value += weight[i] * rho / 2 * ((eta[u][i] - eta[v][i]) ** 2).sum()
     value += lam * (l1 * np.linalg.norm(coef, axis=1)).sum()
-    for g, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for g, (a, b) in enumerate(pairwise(starts)):
         size = np.linalg.norm(coef[a:b])
         value += lam * (tau[g] * size + ridge[g] * size**2 / 2)
     return value
@@ -119,3 +121,39 @@ def solve_conic(
     )  # fmt: skip
     solution = solver.solve()
     return solution.obj_val, np.array(solution.x)[B], str(solution.status)
+
+
+def solve_weights_conic(Z, codes, weight, lam):
+    """Optimal value of non-negative view weights, variables a, b, t, u as above."""
+    n, V, K = Z.shape
+    size = V + K + n + n * K
+    t, u = V + K, V + K + n
+    q = np.zeros(size)
+    q[:V], q[t : t + n] = lam, weight
+    rows, offsets = [], []
+    for i, y in enumerate(codes):
+        q[:V] -= weight[i] * Z[i, :, y]
+        q[V + y] -= weight[i]
+        rows.append(np.zeros(size))
+        rows[-1][u + i * K : u + (i + 1) * K] = 1.0
+        offsets.append(1.0)
+    rows += list(-np.eye(V, size))
+    offsets += [0.0] * V
+    for i in range(n):
+        for k in range(K):
+            row = np.zeros(size)
+            row[t + i], row[:V], row[V + k] = 1.0, -Z[i, :, k], -1.0
+            last = np.zeros(size)
+            last[u + i * K + k] = -1.0
+            rows += [row, np.zeros(size), last]
+            offsets += [0.0, 1.0, 0.0]
+    cones = [clarabel.NonnegativeConeT(n + V)] + [clarabel.ExponentialConeT()] * (n * K)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    # a constant in all intercepts changes nothing
+    P = sp.diags_array(np.where(np.arange(size) == V, 1e-12, 0.0), format="csc")
+    solution = clarabel.DefaultSolver(
+        sp.csc_matrix(P), q, sp.csc_matrix(np.array(rows)), np.array(offsets), cones, settings
+    ).solve()
+    return solution.obj_val, str(solution.status)

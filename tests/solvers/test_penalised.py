@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from consilience._solvers.penalised import PathSolver, Penalty, StandardisedViews, lambda_path
-from consilience._solvers.ridge_path import RidgePath
 from reference.penalised import objective, solve_conic, standardise
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 15

@@ -61,9 +61,7 @@ class StandardisedViews:
         self.present = np.ascontiguousarray(present.T, dtype=np.uint8)
         self.counts = present.sum(axis=1).astype(np.float64)
         self.widths = [X.shape[1] for X in Xs]
-        prepared = [
-            _standardise(X, present[:, v], self.weight, scale) for v, X in enumerate(Xs)
-        ]
+        prepared = [_standardise(X, present[:, v], self.weight, scale) for v, X in enumerate(Xs)]
         self.parts = [parts for parts, _, _ in prepared]
         self.means = [mean for _, mean, _ in prepared]
         self.scales = [scales for _, _, scales in prepared]

@@ -43,7 +43,8 @@ class RidgePath:
         self, views: StandardisedViews, codes: np.ndarray, n_classes: int, tol: float = 1e-6
     ) -> None:
         self._columns = [
-            StandardisedColumns(parts, views.present[v].astype(bool)) for v, parts in enumerate(views.parts)
+            StandardisedColumns(parts, views.present[v].astype(bool))
+            for v, parts in enumerate(views.parts)
         ]
         values, vectors = eigh(np.sum([columns.gram() for columns in self._columns], axis=0))
         kept = values > LEAST_EIGENVALUE * max(values[-1], np.finfo(float).tiny)

@@ -1,6 +1,6 @@
 """Non-negative weights of views that combine their class scores.
 
-problem      min over weights a ≥ 0 and intercepts b of Σ_i w_i loss(y_i, b + Σ_v a_v z_iv) + λ Σ_v a_v
+problem      min over weights a and intercepts b of Σ_i w_i loss(y_i, b + Σ_v a_v z_iv) + λ Σ_v a_v
 given        z_iv, the K scores that view v gives to row i; row weights w that sum to 1
 constraints  a ≥ 0; b_1 = 0, because a constant in all scores changes nothing
 method       Newton iterations whose quadratic models are minimised by coordinate descent; there are

@@ -64,7 +64,11 @@ class DeflatedView:
     def deflate(self, t: np.ndarray) -> None:
         """Subtract the regression of the columns on a component."""
         square = t @ t
-        p = self.rmatvec(t[:, None])[:, 0] / square if square > 0 else np.zeros(len(self.columns.mean))
+        p = (
+            self.rmatvec(t[:, None])[:, 0] / square
+            if square > 0
+            else np.zeros(len(self.columns.mean))
+        )
         self.scores.append(t)
         self.projections.append(p)
 
@@ -153,8 +157,7 @@ def one_component(
 def initial_loadings(view: DeflatedView, Y: np.ndarray, keep: int, soft: bool) -> np.ndarray:
     """First left singular vector of X'Y, with its largest entry positive."""
     C = view.rmatvec(Y)
-    values, vectors = np.linalg.eigh(C.T @ C)
-    u = C @ vectors[:, -1]
+    u = C @ np.linalg.eigh(C.T @ C)[1][:, -1]
     largest = np.argmax(np.abs(u))
     return keep_largest(u if u[largest] >= 0 else -u, keep, soft)
 

@@ -88,5 +88,3 @@ class CVMixin(PenalisedClassifier):
         design, solver = solved[chosen]
         lam = self.penalty_ * solver.lam_max
         self._fit_point(whole[0], whole[2], design, solver, lam)
-
-

@@ -15,7 +15,7 @@ import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience._parameters import NON_NEGATIVE, ListOf, Number, PerView, StrOptions
+from consilience._parameters import NON_NEGATIVE, ListOf, Number, PerView
 from consilience._solvers.penalised import Penalty
 from consilience._solvers.ridge_path import ridge_coefficients
 from consilience.sparse._cross_validation import CVMixin
