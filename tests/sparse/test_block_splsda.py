@@ -69,7 +69,8 @@ def test_published_error_of_breast_tcga():
     bunch = real_data(fetch_breast_tcga)
     train, test = bunch.splits["official"]["train"], bunch.splits["official"]["test"]
     keep = {"mrna": [6, 14], "mirna": [5, 18], "protein": [9, 5]}
-    model = BlockSPLSDAClassifier(2, keep=keep).fit(bunch.data[train], bunch.target[train])
+    model = BlockSPLSDAClassifier(2, keep=keep, prediction="weighted_vote")
+    model.fit(bunch.data[train], bunch.target[train])
     y, predicted = bunch.target[test], model.predict(bunch.data[test])
     errors = [np.mean(predicted[y == k] != k) for k in np.unique(y)]
     assert np.mean(errors) <= 0.0683
@@ -141,7 +142,7 @@ def test_predictions(prediction, distance):
     X = {f"v{v}": X for v, X in enumerate(Xs)}
     model = BlockSPLSDAClassifier(2, keep=4, prediction=prediction, distance=distance).fit(X, y)
     assert model.score(X, y) > 0.7
-    assert model.transform(X).shape == (len(y), 2 * len(Xs))
+    assert model.transform_views(X).shape == (len(y), len(Xs), 2)
 
 
 def test_errors():

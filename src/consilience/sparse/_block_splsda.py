@@ -18,7 +18,6 @@ from consilience._base import MultiViewClassifier
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import (
-    CLASS_WEIGHT,
     POSITIVE_INTEGER,
     TOLERANCE,
     VIEWS,
@@ -54,7 +53,6 @@ class BlockSPLSDABase(MultiViewClassifier):
         "tol": [TOLERANCE],
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
-        "class_weight": CLASS_WEIGHT,
     }
 
     design: Any
@@ -135,6 +133,7 @@ class BlockSPLSDABase(MultiViewClassifier):
         V = data.n_views
         self.view_weights_ = self._vote_weights / total if total > 0 else np.full(V, 1 / V)
         self.n_components_ = keep.shape[1]
+        self.n_iter_ = max(len(values) // (V + 1) for values in components.criteria)
         self._set_coefficients(names)
         if not components.converged:
             warn_user(
@@ -193,8 +192,8 @@ class BlockSPLSDABase(MultiViewClassifier):
             return means
         return votes / total + TIE_BREAK * means
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Components of the views side by side; 0, the mean, where a view is missing.
+    def transform_views(self, X: Any) -> np.ndarray:
+        """Components of every view; NaN where a view is missing.
 
         Parameters
         ----------
@@ -203,14 +202,14 @@ class BlockSPLSDABase(MultiViewClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_views * n_components)
+        ndarray of shape (n_samples, n_views, n_components)
         """
         data, _ = self._validate_for_predict(X)
-        out = np.zeros((len(data), len(self.view_names_), self.n_components_))
+        out = np.full((len(data), len(self.view_names_), self.n_components_), np.nan)
         for v in range(len(self.view_names_)):
             rows = self._present_rows(data, v)
             out[rows, v] = self._view_scores(data, v, rows)
-        return out.reshape(len(data), -1)
+        return out
 
 
 def weighted_prior(codes: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
@@ -241,7 +240,7 @@ SHARED = {
         design : float or matrix of shape (n_views, n_views), default=0.1
             Weights of the covariances between the components of two views; those with the classes
             have weight 1. Small values favour discrimination, large ones agreement.
-        prediction : str, default="weighted_vote"
+        prediction : str, default="weighted_average"
             "weighted_vote" and "majority_vote" of the views' predicted classes, or
             "weighted_average" and "average" of their regressions of the classes. Weights are the
             correlations of the views' components with those of the classes.
@@ -252,7 +251,7 @@ SHARED = {
             entries as they are, for which the criterion never decreases.
         standardize : bool, default=True
             Whether columns are divided by their standard deviation; they are always centred.
-        tol : float, default=1e-8
+        tol : float, default=1e-10
             Change of the loadings to reach.
         max_iter : int, default=1000
             Maximum number of iterations for each component.
@@ -266,6 +265,8 @@ SHARED = {
             The panel: numbers of the columns with a loading that is not 0.
         coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)
             Coefficients of a view's regression of the classes on its components.
+        n_iter_ : int
+            Number of iterations, the maximum over the components.
         criterion_ : list of float
             Criterion of each component: the sum of the weighted covariances.
         view_weights_ : ndarray of shape (n_views,)
@@ -292,7 +293,6 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         all columns (block PLS-DA).
     {block_parameters}
     {views}
-    {class_weight}
 
     Attributes
     ----------
@@ -332,14 +332,13 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         *,
         keep: Any = 20,
         design: Any = 0.1,
-        prediction: str = "weighted_vote",
+        prediction: str = "weighted_average",
         distance: str = "centroids",
         threshold: str = "soft",
         standardize: bool = True,
-        tol: float = 1e-8,
+        tol: float = 1e-10,
         max_iter: int = 1000,
         views: Any = None,
-        class_weight: Any = None,
     ) -> None:
         self.n_components = n_components
         self.keep = keep
@@ -351,7 +350,6 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         self.tol = tol
         self.max_iter = max_iter
         self.views = views
-        self.class_weight = class_weight
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         H = self.n_components or len(self.classes_) - 1

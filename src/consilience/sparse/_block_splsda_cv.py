@@ -37,7 +37,6 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         kept together, and passed to a splitter.
     {block_parameters}
     {views}
-    {class_weight}
     {n_jobs}
 
     Attributes
@@ -84,14 +83,13 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         max_components: int | None = None,
         cv: Any = 5,
         design: Any = 0.1,
-        prediction: str = "weighted_vote",
+        prediction: str = "weighted_average",
         distance: str = "centroids",
         threshold: str = "soft",
         standardize: bool = True,
-        tol: float = 1e-8,
+        tol: float = 1e-10,
         max_iter: int = 1000,
         views: Any = None,
-        class_weight: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.keeps = keeps
@@ -105,7 +103,6 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         self.tol = tol
         self.max_iter = max_iter
         self.views = views
-        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
     @property
