@@ -19,6 +19,8 @@ from consilience._solvers.penalised import StandardisedColumns
 
 __all__ = ["BlockComponents", "DeflatedView", "fit_components", "keep_largest"]
 
+EXHAUSTED = 1e-10
+
 
 def keep_largest(u: np.ndarray, keep: int, soft: bool) -> np.ndarray:
     """Loadings of norm 1 along u with at most ``keep`` entries that are not 0.
@@ -46,6 +48,13 @@ class DeflatedView:
         self.columns, self.roots = columns, roots
         self.scores: list[np.ndarray] = []
         self.projections: list[np.ndarray] = []
+        self.first_covariance = 0.0  # size of X'Y before any deflation
+
+    def is_exhausted(self, covariance: np.ndarray) -> bool:
+        """Whether X'Y is but rounding errors, compared with that of the first component."""
+        size = float(np.linalg.norm(covariance))
+        self.first_covariance = self.first_covariance or size
+        return size <= EXHAUSTED * self.first_covariance
 
     def matvec(self, a: np.ndarray) -> np.ndarray:
         """Component of loadings a."""
@@ -136,12 +145,15 @@ def one_component(
 ) -> tuple[list[np.ndarray], np.ndarray, list[float], bool]:
     """Loadings of all views and of Y, the criterion after every update, and convergence."""
     a = [initial_loadings(view, Y, int(k), soft) for view, k in zip(views, keep, strict=True)]
+    is_used = [own.any() for own in a]
     T = np.array([view.matvec(own) for view, own in zip(views, a, strict=True)])
     b = unit(Y.T @ T.sum(axis=0))
     values = [criterion(T, Y @ b, design)]
     for _ in range(max_iter):
         moved = 0.0
         for v, view in enumerate(views):
+            if not is_used[v]:
+                continue
             z = design[v] @ T + Y @ b  # the design is 0 on its diagonal
             new = keep_largest(view.rmatvec(z[:, None])[:, 0], int(keep[v]), soft)
             moved = max(moved, float(((new - a[v]) ** 2).sum()))
@@ -155,8 +167,10 @@ def one_component(
 
 
 def initial_loadings(view: DeflatedView, Y: np.ndarray, keep: int, soft: bool) -> np.ndarray:
-    """First left singular vector of X'Y, with its largest entry positive."""
+    """First left singular vector of X'Y, with its largest entry positive; 0 if none is left."""
     C = view.rmatvec(Y)
+    if view.is_exhausted(C):
+        return np.zeros(len(C))
     u = C @ np.linalg.eigh(C.T @ C)[1][:, -1]
     largest = np.argmax(np.abs(u))
     return keep_largest(u if u[largest] >= 0 else -u, keep, soft)
