@@ -13,7 +13,7 @@ ROOT = Path(consilience.__file__).parent
 MODULES = sorted(p for p in ROOT.rglob("*.py"))
 
 # each layer may import those above it, never those below or beside it
-FAMILIES = ["_default", "boosting", "fusion", "kernel", "landmark", "margin", "vote"]
+FAMILIES = ["_default", "boosting", "fusion", "kernel", "landmark", "margin", "sparse", "vote"]
 BELOW_FAMILIES = [
     "_base",
     "_binned_tree",

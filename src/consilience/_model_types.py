@@ -32,6 +32,7 @@ PUBLIC_PACKAGES = (
     "kernel",
     "landmark",
     "margin",
+    "sparse",
     "tables",
     "trust",
     "views",

@@ -46,6 +46,7 @@ SOURCES = (
     "margin",
     "landmark",
     "kernel",
+    "sparse",
 )
 
 

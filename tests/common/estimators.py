@@ -57,7 +57,9 @@ OTHER_ESTIMATORS = [
 # few rounds and folds, and seeds; a classifier that is not here is tested with its defaults
 SETTINGS = {
     "BestViewClassifier": {"cv": 2},
+    "BlockSPLSDAClassifierCV": {"keeps": [2, 5], "cv": 2},
     "ConsilienceClassifier": {"n_estimators": 10, "random_state": 0},
+    "CooperativeClassifierCV": {"rhos": [0, 0.5], "n_penalties": 4, "cv": 2},
     "IBoostClassifier": {"n_estimators": 10},
     "MKLClassifier": {"tol": 1e-9},
     "MVLSVMClassifier": {"random_state": 0},
@@ -68,6 +70,8 @@ SETTINGS = {
     "RShareBoostClassifier": {"n_estimators": 10, "random_state": 0},
     "SMVMEDClassifierCV": {"cs": [0.5, 2], "alphas": [0, 0.5], "cv": 2},
     "ShareBoostClassifier": {"n_estimators": 10},
+    "SparseGroupLogisticClassifierCV": {"l1_ratios": [0.5], "n_penalties": 4, "cv": 2},
+    "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2},
     "StackingFusionClassifier": {"cv": 2},
 }
 
@@ -109,6 +113,9 @@ ORDER_FREE = {
             "MVLSVMClassifier",  # fewer rows than landmarks, so that all of them are landmarks
             "SMVMEDClassifier(rbf)",
             "MVMLClassifier",
+            "BlockSPLSDAClassifier",
+            "CooperativeClassifier",
+            "SparseGroupLogisticClassifier",
         )
     },
     "LateFusionClassifier(sum)": LateFusionClassifier(voting="sum"),
@@ -116,12 +123,13 @@ ORDER_FREE = {
     "MKLClassifier(2)": MKLClassifier(2, tol=1e-9),
 }
 
-# margins are no probabilities
-NO_PROBABILITIES = [
+# margins and votes of components are no probabilities
+ON_KERNELS = [
     name
     for name, model in CLASSIFIERS.items()
     if type(model).__module__.split(".")[1:2] in (["kernel"], ["landmark"], ["margin"])
 ]
+NO_PROBABILITIES = [*ON_KERNELS, "BlockSPLSDAClassifier", "BlockSPLSDAClassifierCV"]
 
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others (two
 # solutions whose objectives agree to 1e-12 of their value have had intercepts 1e-4 apart), and
@@ -137,5 +145,5 @@ PRECOMPUTED = {
     "LateFusionClassifier": LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"),
     "BestViewClassifier": BestViewClassifier(SVC(kernel="precomputed"), cv=2),
     "StackingFusionClassifier": StackingFusionClassifier(SVC(kernel="precomputed"), cv=2),
-    **{name: CLASSIFIERS[name] for name in NO_PROBABILITIES},
+    **{name: CLASSIFIERS[name] for name in ON_KERNELS},
 }

@@ -8,6 +8,7 @@ from consilience._core._core import (
     rbf_epilogue,
     smo_joint,
     smo_pair,
+    solve_penalised,
     sparse_gram,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "rbf_epilogue",
     "smo_joint",
     "smo_pair",
+    "solve_penalised",
     "sparse_gram",
 ]

@@ -84,6 +84,38 @@ def smo_pair(
 ) -> tuple[int, float]:
     """Solve SVM-2K; return the number of steps and the gap. a, F (2 x n), beta are updated."""
 
+# Penalised regression, used through consilience._solvers.penalised. A view is (matrix,), n x d by
+# columns, or (data, indices, indptr, mean) of a CSC matrix whose columns are centred by ``mean``.
+DesignView = tuple[NDArray[Any], ...]
+
+def solve_penalised(
+    views: list[DesignView],
+    present: NDArray[uint8],
+    weight: NDArray[float64],
+    codes: NDArray[int64],
+    view_counts: NDArray[float64],
+    column_norms: NDArray[float64],
+    group_starts: NDArray[int64],
+    l1: NDArray[float64],
+    tau: NDArray[float64],
+    ridge: NDArray[float64],
+    rho: float,
+    lam: float,
+    last_lam: float,
+    non_negative: bool,
+    coef: NDArray[float64],
+    intercept: NDArray[float64],
+    norms: NDArray[float64],
+    reference: NDArray[float64],
+    tol: float,
+    max_iter: int,
+    max_passes: int,
+) -> tuple[float, float, int, int, float]:
+    """Solve for one lam; return gap, objective, iterations, working columns and the next last_lam.
+
+    coef (d x outputs), intercept, norms (d) and reference (slots x outputs x n) are updated.
+    """
+
 @overload
 def sparse_gram(
     data: NDArray[float64],

@@ -62,5 +62,6 @@ void bind_margin_rows(nb::module_& m);
 void bind_signals(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_boost(nb::module_& m);
+void bind_coordinate_descent(nb::module_& m);
 
 }  // namespace consilience

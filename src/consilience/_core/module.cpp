@@ -67,4 +67,5 @@ NB_MODULE(_core, m) {
     consilience::bind_signals(m);
     consilience::bind_forest(m);
     consilience::bind_boost(m);
+    consilience::bind_coordinate_descent(m);
 }
