@@ -1,4 +1,4 @@
-"""Signed models on the command line: ``compare --signing-key`` signs, ``predict --signing-key`` checks."""
+"""Signed models on the command line: ``compare`` signs, ``predict`` checks."""
 
 import pytest
 

@@ -167,10 +167,9 @@ def fit_all(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_ME
     model = build_method(task, task.seed, methods)
     fit_params = fit_parameters(model, problem.sample_weight)
     if task.grid:
-        grid = {parameter_name(model, name): values for name, values in task.grid.items()}
-        search = GridSearchCV(model, grid, cv=tuning_folds(task, problem.groups), refit=False)
-        search.fit(problem.data, problem.target, groups=problem.groups, **fit_params)
-        model.set_params(**search.best_params_)
+        grid = {parameter_name(model, name): list(values) for name, values in task.grid.items()}
+        folds, rows = tuning_folds(task, problem.groups), (problem.data, problem.target)
+        model.set_params(**search_grid(model, grid, folds, *rows, problem.groups, fit_params))
     X, y = with_unlabelled(model, problem.data, problem.target, problem.unlabelled)
     return model.fit(X, y, **fit_params)
 
