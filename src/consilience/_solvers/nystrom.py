@@ -75,10 +75,12 @@ def nystrom_ridge(
         Residual, relative to the right-hand side, at which a solution is good enough.
     """
     folds = np.arange(len(Y)) % N_FOLDS if folds is None else folds
-    rows = KernelRows(list(blocks()), weight, folds, Y.shape[1])
     m, n_targets = len(landmarks), Y.shape[1]
     T = _factorise(landmarks, JITTER * float(np.trace(landmarks)) / m)
-    A = _factorise(weight.sum() / m * (T @ T.T), penalty)
+    A = _factorise(T @ T.T, penalty * m / weight.sum())
+    A *= np.sqrt(weight.sum() / m)
+    # after the factorisations, which need memory of their own
+    rows = KernelRows(list(blocks()), weight, folds, n_targets)
 
     def operator(B: np.ndarray) -> np.ndarray:
         """A⁻ᵀ (T⁻ᵀ K_nmᵀ S K_nm T⁻¹ + λI) A⁻¹ B, each column without its fold."""
