@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 from sklearn.model_selection import (
+    GridSearchCV,
     PredefinedSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
