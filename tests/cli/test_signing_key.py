@@ -1,4 +1,4 @@
-"""Signed models on the command line: ``compare`` signs, ``predict`` checks."""
+"""Signed models in the terminal: ``compare --signing-key`` signs, ``predict`` checks."""
 
 import pytest
 

@@ -450,3 +450,10 @@ def test_matrices_that_cannot_be_between_samples(model):
     negative = np.abs(gaps[:, None] - gaps) - 0.1
     with pytest.raises(ValueError, match="view 'k' holds distances, but has -0"):
         model.fit(MultiViewData({"k": negative}, kinds={"k": "distance"}), y)
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+def test_number_of_changes_of_the_weights(max_iter):
+    problem = make_problem(0, 30, 3, 2, False)
+    assert learn_weights(*problem, 2, tol=1e-12, max_iter=max_iter)[1] == max_iter
+    assert learn_weights(*problem, 2, tol=10.0, max_iter=max_iter)[1] == 0

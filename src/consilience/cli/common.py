@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from consilience._model_archive import check_key
 from consilience.benchmark.bounds import MAX_SEED, check_bounds
+from consilience.io import check_key
 
 __all__ = [
     "Quiet",
