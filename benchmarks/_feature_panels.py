@@ -29,11 +29,11 @@ def rosmap():
         return None
     stored = np.load(path)
     names = ("mRNA", "methylation", "miRNA")
-    return MultiViewData({name: stored[f"v{v}"] for v, name in enumerate(names)}), stored["y"]
+    return MultiViewData({name: stored[f"v{v}"] for v, name in enumerate(names)}), stored["y"], {}
 
 
 def bunch(fetched):
-    return fetched.data, np.asarray(fetched.target)
+    return fetched.data, np.asarray(fetched.target), fetched.get("feature_names", {})
 
 
 def nogueira(masks):
@@ -70,17 +70,22 @@ def panels(names=("nutrimouse", "breast-tcga", "rosmap"), n_trees=50):
         if loaded is None:
             print(f"panels | {name} | not available")
             continue
-        data, y = loaded
+        data, y, feature_names = loaded
         model = ConsilienceClassifier(n_trees, random_state=0)
         result = feature_importance(model, data, y)
         print(f"panels | {name} | {dict(data.widths)} | {(result.q_value <= 0.05).sum()} at 5 %")
         best = result.top(PANEL, per_view=True)
+
+        def title(view, feature, names=feature_names):
+            return str(names[view][feature]) if view in names else str(feature)
+
         for view in dict.fromkeys(best.view.tolist()):
             own = best.take(best.view == view)
-            print(f"panels | {name} | {view} | {', '.join(map(str, own.feature))}", flush=True)
-        known = DIABLO_MARKERS & {str(f) for f in result.feature}
+            titles = ", ".join(title(view, feature) for feature in own.feature)
+            print(f"panels | {name} | {view} | {titles}", flush=True)
+        known = DIABLO_MARKERS & {str(f) for own in feature_names.values() for f in own}
         if known:
-            ours = known & {str(f) for f in best.feature}
+            ours = known & set(map(title, best.view, best.feature))
             print(f"panels | {name} | markers {len(ours)} of {len(known)}: {sorted(ours)}")
         masks = list(subsample_masks(model, data, y))
         print(f"panels | {name} | Nogueira's stability {nogueira(masks):.3f}", flush=True)

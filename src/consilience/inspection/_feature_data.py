@@ -46,7 +46,7 @@ def read_features(
     weight = check_weights(sample_weight, len(data))
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"{caller} needs at least two classes, got {classes.tolist()}")
+        raise ValueError(f"{caller} needs two classes or more, but y has one class: {classes[0]!r}")
     return FeatureData(data, y, classes, codes.ravel(), weight)
 
 

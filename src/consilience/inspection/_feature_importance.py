@@ -17,8 +17,8 @@ A feature that has nothing to do with the class has contributions that agree and
 often, whatever the model has made of it, so that z = Σ_i e_ij / √Σ_i e_ij² has mean 0 and variance
 1 in each fold. The sum of z over F folds, divided by √F, has at most the tail of the length of a
 normal vector with K − 1 coordinates: which of the K classes a feature speaks for is learned in the
-other folds, and if the sum is large they all have learned the same. This gives p-values, from the F
-distribution for the number of rows; docs/results/features.md shows how they behave.
+other folds, and if the sum is large they all have learned the same. This gives p-values;
+docs/results/features.md shows how they behave.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,13 +96,9 @@ def total_z(folds: list[FoldEvidence]) -> np.ndarray:
     return np.sum([fold.z for fold in folds], axis=0) / np.sqrt(len(folds))
 
 
-def agreement_p_values(z: np.ndarray, n_units: int, n_classes: int) -> np.ndarray:
+def agreement_p_values(z: np.ndarray, n_classes: int) -> np.ndarray:
     """p-values of positive agreement; 1 for features whose contributions disagree."""
-    n_directions = n_classes - 1
-    degrees = max(n_units - n_directions, 1)
-    room = np.maximum(n_units - z**2, 1e-12)
-    ratio = z**2 / n_directions * degrees / room
-    return np.where(z > 0, f_distribution.sf(ratio, n_directions, degrees), 1.0)
+    return np.where(z > 0, chi2.sf(z**2, n_classes - 1), 1.0)
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
@@ -246,8 +242,8 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
 def summarise_folds(folds: list[FoldEvidence], read: FeatureData) -> FeatureImportance:
     """Importances, their spread over folds, q-values and effects."""
     by_fold = np.array([fold.z / np.sqrt(max(fold.n_units, 1)) for fold in folds])
-    n_units, n_classes = sum(fold.n_units for fold in folds), len(read.classes)
-    p = agreement_p_values(total_z(folds), n_units, n_classes)
+    n_classes = len(read.classes)
+    p = agreement_p_values(total_z(folds), n_classes)
     is_selected = [fold.z > FOLD_Z for fold in folds]
     views, features = feature_names(read.data)
     return FeatureImportance(
