@@ -87,6 +87,7 @@ ALLOWED = {
         "_kernel_views",
         "_parameters",
         "_targets",
+        "_warnings",
         "distributed",
         "views",
         *FAMILIES,
