@@ -26,12 +26,14 @@ __all__ = [
     "to_dense",
 ]
 
-N_POINTS = 3  # of the Gauss–Legendre rule along the line
+# points of the Gauss–Legendre rule along the line
+N_POINTS = 3
+N_SOFTMAX_POINTS = 12  # where logits become probabilities; they cost next to nothing
 
 
-def line_rule() -> tuple[np.ndarray, np.ndarray]:
+def line_rule(n_points: int = N_POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Points in (0, 1) and weights of the quadrature rule."""
-    points, weights = np.polynomial.legendre.leggauss(N_POINTS)
+    points, weights = np.polynomial.legendre.leggauss(n_points)
     return (points + 1) / 2, weights / 2
 
 
@@ -52,7 +54,7 @@ def softmax_targets(start: np.ndarray, end: np.ndarray, targets: np.ndarray) -> 
     line, along which the derivatives of softmax are averaged.
     """
     out = np.zeros_like(targets)
-    for t, weight in zip(*line_rule(), strict=True):
+    for t, weight in zip(*line_rule(N_SOFTMAX_POINTS), strict=True):
         p = softmax(start + t * (end - start), axis=1)
         out += weight * p * (targets - (p * targets).sum(axis=1, keepdims=True))
     return out
