@@ -92,7 +92,7 @@ def coverage(quick, n_draws):
                 marginal, by_class, by_pattern, size = np.nanmean(rows, axis=0)
                 print(
                     f"coverage {name} m={m} {method} {conditional}: marginal {marginal[0]:.4f} "
-                    f"lowest class {np.nanmin(by_class):.4f} highest {np.nanmax(by_class):.4f} lowest "
+                    f"class {np.nanmin(by_class):.4f} to {np.nanmax(by_class):.4f} lowest "
                     f"pattern {np.nanmin(by_pattern):.4f} highest {np.nanmax(by_pattern):.4f} "
                     f"size {size[0]:.3f} ({n_draws} draws)",
                     flush=True,
