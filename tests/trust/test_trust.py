@@ -142,7 +142,7 @@ def test_margins_get_sets_but_no_probabilities():
 
 def test_rows_without_any_view_get_all_classes():
     data, y = draw(100, 0)
-    model = ConformalClassifier(GivenProbabilities(), score="aps").fit(data, y)
+    model = ConformalClassifier(GivenProbabilities(), conformity_score="aps").fit(data, y)
     empty = MultiViewData(dict(data[:3].items()), present=np.zeros((3, 2), dtype=bool))
     with pytest.warns(UserWarning, match="no view at all"):
         assert model.predict_set(empty).all()
