@@ -91,10 +91,10 @@ def coverage(quick, n_draws):
                 ]
                 marginal, by_class, by_pattern, size = np.nanmean(rows, axis=0)
                 print(
-                    f"coverage {name} m={m} {method} {conditional}: marginal {marginal:.4f} "
-                    f"lowest class {by_class.min():.4f} highest {by_class.max():.4f} lowest "
+                    f"coverage {name} m={m} {method} {conditional}: marginal {marginal[0]:.4f} "
+                    f"class {np.nanmin(by_class):.4f} to {np.nanmax(by_class):.4f} lowest "
                     f"pattern {np.nanmin(by_pattern):.4f} highest {np.nanmax(by_pattern):.4f} "
-                    f"size {size.mean():.3f} ({n_draws} draws)",
+                    f"size {size[0]:.3f} ({n_draws} draws)",
                     flush=True,
                 )
 
@@ -344,7 +344,7 @@ def labels(quick, n_draws):
         model = ConsilienceClassifier(20 if quick else None, random_state=0)
         result = find_label_errors(model, data, given)
         is_wrong = given != y
-        ours = average_precision_score(is_wrong, result.probability - 1e-6 * result.score)
+        ours = average_precision_score(is_wrong, -result.score)
         n_right = is_wrong[result.suspects].sum()
         line = (
             f"labels {name}: average precision {ours:.3f}, {len(result.suspects)} suspects, "

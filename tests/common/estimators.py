@@ -9,7 +9,12 @@ from sklearn.svm import SVC
 import consilience
 from consilience._base import MultiViewClassifier
 from consilience._estimators import last_step
-from consilience.fusion import BestViewClassifier, LateFusionClassifier, StackingFusionClassifier
+from consilience.fusion import (
+    BestViewClassifier,
+    EarlyFusionClassifier,
+    LateFusionClassifier,
+    StackingFusionClassifier,
+)
 from consilience.kernel import MKLClassifier
 from consilience.margin import (
     AMVMEDClassifier,
@@ -58,6 +63,7 @@ OTHER_ESTIMATORS = [
 SETTINGS = {
     "BestViewClassifier": {"cv": 2},
     "BlockSPLSDAClassifierCV": {"keeps": [2, 5], "cv": 2},
+    "ConformalClassifier": {"estimator": EarlyFusionClassifier(), "cv": 2},
     "ConsilienceClassifier": {"n_estimators": 10, "random_state": 0},
     "CooperativeClassifierCV": {"rhos": [0, 0.5], "n_penalties": 4, "cv": 2},
     "IBoostClassifier": {"n_estimators": 10},
@@ -68,7 +74,14 @@ SETTINGS = {
     "MuMBoClassifier": {"n_estimators": 10},
     "MwMvC2Classifier": {"random_state": 0},
     "RShareBoostClassifier": {"n_estimators": 10, "random_state": 0},
+    "RobustPoolingClassifier": {
+        "estimator": EarlyFusionClassifier(),
+        "cv": 2,
+        "random_state": 0,
+    },
     "SMVMEDClassifierCV": {"cs": [0.5, 2], "alphas": [0, 0.5], "cv": 2},
+    # a limit that is kept even where the problems are too small for an answer
+    "SelectiveClassifier": {"estimator": EarlyFusionClassifier(), "cv": 2, "max_error": 0.99},
     "ShareBoostClassifier": {"n_estimators": 10},
     "SparseGroupLogisticClassifierCV": {"l1_ratios": [0.5], "n_penalties": 4, "cv": 2},
     "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2},

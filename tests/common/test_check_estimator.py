@@ -36,6 +36,7 @@ BLOCKS = (
     "here the whole first view, a missing view"
 )
 LOOSE = "at the default tolerance weights are repetitions to about 1e-3; checked at 1e-9 beside"
+RANDOM_ROWS = "which views are suspicious is learned from random rows, that weights are not"
 NOT_AN_ARRAY = "scikit-learn's check makes one array of what transform returns"
 TRANSFORMER_FAILURES = dict.fromkeys(
     [
@@ -129,6 +130,8 @@ def test_classifier(name, views):
             check(type(model).__name__, clone(model))
         model.set_params(tol=type(model)().tol)
         failures |= {check.__name__: LOOSE for check in WEIGHT_CHECKS}
+    if name == "RobustPoolingClassifier" and views is not None:
+        failures |= {check.__name__: RANDOM_ROWS for check in WEIGHT_CHECKS}
     frozen = N_CHECKS_CLASS_WEIGHT if "class_weight" in model.get_params() else N_CHECKS
     frozen = {version: count - takes_nan for version, count in frozen.items()}
     part, n_parts = (0, 1) if FULL else part_of(name, views)

@@ -60,6 +60,10 @@ LONG_FITS = {
             "StackingFusionClassifier",
         )
     },
+    **{
+        name: ({"estimator": "EarlyFusionClassifier(RandomForestClassifier(2000))"}, 5000, 20)
+        for name in ("ConformalClassifier", "RobustPoolingClassifier", "SelectiveClassifier")
+    },
 }
 
 FIT = """
@@ -68,6 +72,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from common.estimators import CLASSIFIERS
+from consilience.fusion import EarlyFusionClassifier
 
 warnings.simplefilter("ignore")
 name, params, n, d = {case!r}

@@ -7,7 +7,7 @@ from conftest import FULL
 from consilience.trust._conformal_steps import aps_scores, p_values
 from consilience.trust._cross_view import evidence, fit_prediction, pair_evidence
 from consilience.trust._fdr import q_values_of_p_values, q_values_of_probabilities
-from consilience.trust._label_errors import noise_rates, wrong_label_probabilities
+from consilience.trust._label_errors import confident_claims, wrong_label_probabilities
 from consilience.trust._mismatch_steps import fit_mixture, partner_p_values
 from consilience.trust._robust_steps import evidence_of_p_value, fit_neighbour_distances, pool
 from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
@@ -150,8 +150,11 @@ def test_labels_are_wrong_where_another_class_is_sure():
     q = 0.02 + 0.94 * np.eye(3)[codes]
     given = codes.copy()
     given[:15] = (given[:15] + 1) % 3
-    np.testing.assert_allclose(noise_rates(q, given), 0.05)
-    wrong = wrong_label_probabilities(q, given)
+    np.testing.assert_array_equal(confident_claims(q, given), given != codes)
+    wrong = wrong_label_probabilities(q, given, 0.05)
     assert (wrong[:15] > 0.9).all()
     assert (wrong[15:] < 0.1).all()
-    assert (noise_rates(rng.dirichlet(np.ones(3), size=300), codes) <= 0.45).all()
+    # the ranking is that of the probability of the label
+    q = rng.dirichlet(np.ones(3), size=300)
+    own = q[np.arange(300), codes]
+    assert (np.diff(wrong_label_probabilities(q, codes, 0.1)[np.argsort(own)]) <= 1e-12).all()

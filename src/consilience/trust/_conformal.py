@@ -77,7 +77,7 @@ class ConformalClassifier(LeftOutClassifier):
         views, rows with more views are predicted from these views only, which is valid if views
         are missing at random ("left-out" cannot do so). "class": for each class the rows of this
         class, so that the sets hold for each class. None: all rows.
-    score : {"lac", "aps"}, default="lac"
+    conformity_score : {"lac", "aps"}, default="lac"
         1 − the probability of a class, which gives the smallest sets on average, or the total
         probability of all classes that are at least as likely, which gives larger sets to
         difficult rows and rarely an empty one.
@@ -120,7 +120,7 @@ class ConformalClassifier(LeftOutClassifier):
         **LEFT_OUT_PARAMETERS,
         "alpha": [FRACTION],
         "conditional": [None, StrOptions({"pattern", "class"})],
-        "score": [StrOptions(set(SCORES))],
+        "conformity_score": [StrOptions(set(SCORES))],
     }
 
     def __init__(
@@ -132,7 +132,7 @@ class ConformalClassifier(LeftOutClassifier):
         cv: Any = 5,
         calibration_size: float = 0.3,
         conditional: str | None = "pattern",
-        score: str = "lac",
+        conformity_score: str = "lac",
         views: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -143,7 +143,7 @@ class ConformalClassifier(LeftOutClassifier):
         self.cv = cv
         self.calibration_size = calibration_size
         self.conditional = conditional
-        self.score = score
+        self.conformity_score = conformity_score
         self.views = views
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -196,7 +196,7 @@ class ConformalClassifier(LeftOutClassifier):
     def _p_values(self, data: MultiViewData, pattern: np.ndarray | None) -> np.ndarray:
         if len(data) == 0:
             return np.empty((0, len(self.classes_)))
-        score = SCORES[self.score]
+        score = SCORES[self.conformity_score]
         left_out = self._left_out
         rows, probabilities = self._calibration_rows(pattern)
         codes, weight, fold = left_out.codes[rows], left_out.weight[rows], left_out.fold[rows]

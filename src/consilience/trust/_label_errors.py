@@ -1,11 +1,12 @@
 """Labels that are probably wrong, by predictions for rows left out.
 
-If a label of class k is wrong with probability η_k, then the probability that the label y of a row
-is right is (1 − η_y) p(y) / q(y), where q are the probabilities of the labels as given, predicted
-without the row, and p those of the true classes: q = (1 − η) p + η (1 − p) / (K − 1). η_k is
-estimated by confident learning: the share of the rows labelled k that another class claims with at
-least its mean confidence in its own rows (C. Northcutt, L. Jiang and I. Chuang, "Confident
-learning: estimating uncertainty in dataset labels", JAIR 70, 2021).
+If a label is wrong with probability η, then the probability that the label y of a row is right is
+(1 − η) p(y) / q(y), where q are the probabilities of the labels as given, predicted without the
+row, and p those of the true classes: q = (1 − η) p + η (1 − p) / (K − 1). It grows with q(y), by
+which labels are ranked. η is estimated by confident learning: the share of the rows that another
+class claims with at least its mean confidence in its own rows (C. Northcutt, L. Jiang and
+I. Chuang, "Confident learning: estimating uncertainty in dataset labels", JAIR 70, 2021); only such
+rows are suspects.
 """
 
 from __future__ import annotations
@@ -19,29 +20,25 @@ from consilience._parameters import FRACTION
 from consilience.trust._conformal import ConformalClassifier
 from consilience.trust._fdr import q_values_of_probabilities
 
-__all__ = ["find_label_errors", "noise_rates", "wrong_label_probabilities"]
+__all__ = ["confident_claims", "find_label_errors", "wrong_label_probabilities"]
 
 MIN_NOISE, MAX_NOISE = 1e-3, 0.45
 TINY = 1e-12
 
 
-def noise_rates(q: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Share of the rows of each class whose label another class claims confidently."""
+def confident_claims(q: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Mask of rows that another class claims with at least its mean confidence in its own rows."""
     n_classes = q.shape[1]
     own = q[np.arange(len(codes)), codes]
     totals = np.maximum(np.bincount(codes, minlength=n_classes), 1)
     thresholds = np.bincount(codes, weights=own, minlength=n_classes) / totals
     claims = np.where(q >= thresholds, q, 0.0)
-    is_claimed = claims.argmax(axis=1) != codes
-    is_claimed &= claims.max(axis=1) > 0
-    rates = np.bincount(codes, weights=is_claimed, minlength=n_classes) / totals
-    return np.clip(rates, MIN_NOISE, MAX_NOISE)
+    return (claims.argmax(axis=1) != codes) & (claims.max(axis=1) > 0)
 
 
-def wrong_label_probabilities(q: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def wrong_label_probabilities(q: np.ndarray, codes: np.ndarray, noise: float) -> np.ndarray:
     """Probability that each label is wrong, from left-out probabilities of the labels as given."""
     own = np.maximum(q[np.arange(len(codes)), codes], TINY)
-    noise = noise_rates(q, codes)[codes]
     share = noise / (q.shape[1] - 1)
     true = np.clip((own - share) / (1.0 - noise - share), 0.0, 1.0)
     return 1.0 - np.clip((1.0 - noise) * true / own, 0.0, 1.0)
@@ -89,8 +86,9 @@ def find_label_errors(
 
     Notes
     -----
-    The q-values rest on the probabilities of the classifier and on the assumption that the right
-    labels of a class are exchanged for those of all others equally often.
+    The q-values rest on the probabilities of the classifier, and on the assumption that a label is
+    exchanged for any other one equally often. Where classes overlap, they are too small:
+    ``docs/results/trust.md`` has what was measured.
 
     Examples
     --------
@@ -113,7 +111,10 @@ def find_label_errors(
     codes = np.searchsorted(model.classes_, np.asarray(y))
     wrong = np.zeros(len(codes))
     score = np.ones(len(codes))
-    wrong[rows] = wrong_label_probabilities(q, codes[rows])
+    is_claimed = np.zeros(len(codes), dtype=bool)
+    is_claimed[rows] = confident_claims(q, codes[rows])
+    noise = float(np.clip(is_claimed[rows].mean(), MIN_NOISE, MAX_NOISE))
+    wrong[rows] = wrong_label_probabilities(q, codes[rows], noise)
     score[rows] = q[np.arange(len(rows)), codes[rows]]
     best = np.full(len(codes), -1)
     best[rows] = q.argmax(axis=1)
@@ -121,7 +122,7 @@ def find_label_errors(
     order = np.lexsort((score, -wrong))
     q_value = np.empty(len(codes))
     q_value[order] = q_values_of_probabilities(wrong[order])
-    suspects = order[(q_value[order] <= fdr) & (best[order] != codes[order])]
+    suspects = order[(q_value[order] <= fdr) & is_claimed[order]]
     return Bunch(
         suspects=suspects,
         view=[None] * len(suspects),

@@ -133,8 +133,6 @@ class LeftOutRows:
 class LeftOutClassifier(MultiViewClassifier):
     """Base class: ``_fit`` sets ``estimator_`` and ``_left_out``, then calls ``_calibrate``."""
 
-    _kinds = KINDS
-
     estimator: Any
     method: str
     cv: Any
@@ -143,6 +141,11 @@ class LeftOutClassifier(MultiViewClassifier):
     n_jobs: int | None
     estimator_: Any
     _left_out: LeftOutRows
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Kinds of views that the classifier supports."""
+        return getattr(self.estimator, "_kinds", KINDS)
 
     def _calibrate(self) -> None:
         """Learn from ``_left_out`` whatever the subclass is for."""

@@ -18,7 +18,7 @@ from scipy.special import gammaln, ndtri
 
 __all__ = ["fit_mixture", "own_scores", "partner_p_values", "pooled_odds", "standard_scores"]
 
-DEGREES_OF_FREEDOM = 8.0
+DEGREES_OF_FREEDOM = 5.0
 MAX_SHARE = 0.3  # of mismatched samples
 N_ITERATIONS = 200
 N_RANDOM_PAIRS = 200_000
