@@ -1,6 +1,7 @@
 """What comes with a model: its card, explanations, scores on labelled files."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -67,7 +68,7 @@ def test_explanations_are_predictions_with_views_missing(folder, model):
     first, last = explain_samples(model, samples, [0, 23])
     assert (first.sample, first.true, last.sample) == ("P00", "well", "P23")
     rna, image = first.views
-    alone = model.predict_proba({"rna": samples.data["rna"][:1]})[0]
+    alone = model.predict_proba({"rna": pa.table({"gene": samples.data["rna"][:1, 0]})})[0]
     column = list(model.classes_).index(first.predicted)
     assert rna.alone_probability == pytest.approx(alone[column])
     assert image.without_probability == pytest.approx(alone[column])
