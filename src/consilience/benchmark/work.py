@@ -7,6 +7,7 @@ The timers cover fitting and predicting only.
 from __future__ import annotations
 
 import contextlib
+import json
 import pickle
 import time
 import traceback
@@ -366,7 +367,7 @@ def _single_views(
 ) -> dict[str, Any]:
     """What the model predicts from one view or two, where all other views are missing.
 
-    The metric of every view ("alone") and pair ("pairs", names on two lines), the share of rows
+    The metric of every view ("alone") and pair ("pairs", names in JSON), the share of rows
     for which two views alone lead to the same class ("agreement"), and for two classes the rows,
     labels and scores of every view.
     """
@@ -383,7 +384,7 @@ def _single_views(
             scores[name] = _positive_scores(model, part, y_pred, y_true[kept], measure.positive)
     pairs, agreement = {}, {}
     for u, v in list(combinations(range(len(names)), 2))[:MAX_VIEW_PAIRS]:
-        key = f"{names[u]}\n{names[v]}"
+        key = json.dumps([names[u], names[v]])
         kept, part = _only_views(X, [u, v])
         pairs[key] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
         first, second = labels[names[u]], labels[names[v]]

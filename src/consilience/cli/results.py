@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from consilience._atomic_write import write_atomically
@@ -134,11 +135,9 @@ def explain(
         raise ValueError(
             f"--sample {unknown[0]}: there is no such sample{suggest(unknown[0], samples.ids)}"
         )
-    wanted = sample or samples.ids[:MAX_EXPLAINED]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        found = explain_samples(fitted, samples, [samples.ids.index(name) for name in wanted])
-    for explanation in found:
+    seen = np.flatnonzero(samples.data.present.any(axis=1))
+    wanted = sample or [samples.ids[row] for row in seen[:MAX_EXPLAINED]]
+    for explanation in explain_samples(fitted, samples, [samples.ids.index(n) for n in wanted]):
         print("\n".join(explanation.lines()))
     if sample is None and len(samples.ids) > MAX_EXPLAINED:
         print(f"and {len(samples.ids) - MAX_EXPLAINED} more; choose with --sample", file=sys.stderr)

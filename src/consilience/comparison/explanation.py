@@ -62,9 +62,13 @@ def explain_samples(
 ) -> list[SampleExplanation]:
     """Explain the predictions for some rows; probabilities are those of the predicted class."""
     data = samples.data[np.asarray(rows)]
+    empty = [samples.ids[rows[i]] for i in np.flatnonzero(~data.present.any(axis=1)).tolist()]
+    if empty:
+        raise ValueError(f"sample {empty[0]!r} has no view at all, so there is nothing to explain")
     names = data.view_names
     predicted, probabilities = _predict(model, data.present, data)
-    columns = np.searchsorted(model.classes_, predicted)
+    position = {label: k for k, label in enumerate(model.classes_.tolist())}
+    columns = np.array([position[label] for label in predicted.tolist()])
     everyone = np.arange(len(rows))
 
     def of_predicted(values: np.ndarray | None) -> np.ndarray:
@@ -104,7 +108,15 @@ def explain_samples(
 def _predict(
     model: TableModel, present: np.ndarray, data: MultiViewData
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Labels and probabilities where only some views are present."""
-    seen = with_presence(data, present)
-    labels = model.predict(seen)
-    return labels, model.predict_proba(seen) if model.has_probabilities else None
+    """Labels and probabilities where only some views are present; nothing for rows without any."""
+    rows = np.flatnonzero(present.any(axis=1))
+    labels = np.full(len(data), "", dtype=object)
+    probabilities = None
+    if model.has_probabilities:
+        probabilities = np.full((len(data), len(model.classes_)), np.nan)
+    if len(rows):
+        seen = with_presence(data, present)[rows]
+        labels[rows] = model.predict(seen)
+        if probabilities is not None:
+            probabilities[rows] = model.predict_proba(seen)
+    return labels, probabilities

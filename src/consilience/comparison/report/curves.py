@@ -118,12 +118,9 @@ def curves_figure(curves: Sequence[Curves], kind: str, name: str) -> Markup:
         for curve, colour, line in zip(curves, COLOURS, LINES, strict=False):
             x, y = curve.roc if kind == "roc" else curve.recall_precision
             area = curve.roc_auc if kind == "roc" else curve.average_precision
-            step = "post" if kind == "pr" else "default"
+            style = "default" if kind == "roc" else "steps-pre"
             label = f"{shorten(curve.name)} ({area:.3f})"
-            if step == "post":
-                ax.step(x, y, where="post", color=colour, ls=line, lw=1.3, label=label)
-            else:
-                ax.plot(x, y, color=colour, ls=line, lw=1.3, label=label)
+            ax.plot(x, y, color=colour, ls=line, lw=1.3, label=label, drawstyle=style)
         if kind == "roc":
             ax.plot([0, 1], [0, 1], color=TEXT_COLOUR, lw=0.6, ls=":")
         ax.set_xlim(-0.02, 1.02)

@@ -15,6 +15,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from consilience.benchmark.statistics import wilson_interval
 from consilience.comparison.ranking import RankingRow
@@ -126,6 +127,7 @@ def time_figure(rows: Sequence[RankingRow], metric: str) -> Markup:
         ax.set_xlabel("CPU seconds per fit")
         ax.set_ylabel(metric)
         ax.margins(0.08, 0.1)
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
         ax.xaxis.set_minor_formatter(lambda *_: "")
         _label_points(ax, [str(rank) for rank, _ in ranked])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -58,7 +59,7 @@ def view_pairs(run: Run, results: StudyResults, sign: float) -> list[ViewPair]:
     names = [view.name for view in run.data.views]
     pairs = []
     for first, second in combinations(names, 2):
-        key = f"{first}\n{second}"
+        key = json.dumps([first, second])
         if key not in both:
             continue
         better = max(sign * alone[first], sign * alone[second])
@@ -91,7 +92,7 @@ def redundancy_figure(run: Run, results: StudyResults, metric: str) -> Markup | 
         for i in range(n):
             for j in range(n):
                 first, second = names[min(i, j)], names[max(i, j)]
-                key = f"{first}\n{second}"
+                key = json.dumps([first, second])
                 if i > j:
                     value, colour, share = agreement.get(key), ORANGE, agreement.get(key, 0.0)
                 else:
