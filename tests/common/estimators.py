@@ -50,6 +50,7 @@ OTHER_ESTIMATORS = [
     "LandmarkProjector",
     "LaplacianCompletion",
     "ViewFeatureSelector",
+    "ViewKernels",
     "ViewPreparer",
     "ViewTransformer",
 ]

@@ -62,7 +62,8 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     if claim.verdict:
         word, _, reason = claim.verdict.partition(":")
         return Verdict(word.strip(), reason.strip())
-    holds, fails = [], []
+    holds: list[str] = []
+    fails: list[str] = []
     for place, difference, rival in _differences(claim, results):
         text = f"{place}: {difference:+.4f} against {rival}"
         (holds if difference >= -claim.margin else fails).append(text)

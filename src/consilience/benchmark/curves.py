@@ -104,8 +104,10 @@ def _dataset_panel(suite: Suite, results: Results, curve: Curve) -> Panel:
     panel = _panel("", curve)
     for dataset in results.datasets:
         match = re.fullmatch(curve.pattern, dataset)
-        for method in _chosen_methods(results, curve) if match else []:
-            x = float(match["x"])
+        if match is None:
+            continue
+        x = float(match["x"])
+        for method in _chosen_methods(results, curve):
             key = CellKey(dataset, results.conditions[0], method)
             _add(panel.ours, method, _point(results, key, curve.metric, x))
             _add_paper(panel, suite, key, curve.metric, x)
