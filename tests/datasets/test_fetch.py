@@ -596,8 +596,9 @@ def test_stories_of_all_languages_are_stacked(server, home, monkeypatch):
     files = small_sets.reuters_full()
     write_originals("reuters_full", files, server.folder)
     serve_instead("reuters_full", server, monkeypatch)
-    parts = [datasets.fetch_reuters_multilingual(source=s) for s in reuters.LANGUAGES]
-    everything = datasets.fetch_reuters_multilingual(source="all")
+    load = datasets.fetch_reuters_multilingual
+    parts = [load(source=source, data_home=home) for source in reuters.LANGUAGES]
+    everything = load(source="all", data_home=home)
     assert len(everything.data) == sum(len(part.data) for part in parts)
     np.testing.assert_array_equal(everything.target, np.concatenate([p.target for p in parts]))
     for name in reuters.LANGUAGES:

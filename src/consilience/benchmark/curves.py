@@ -158,8 +158,8 @@ def _mean_stages(runs: list[np.ndarray]) -> list[Point]:
     """Means over splits; a run that ended early stays at its last score."""
     length = max(map(len, runs))
     table = np.array([np.pad(run, (0, length - len(run)), mode="edge") for run in runs])
-    shown = np.unique(np.linspace(0, length - 1, min(length, ROUNDS_SHOWN)).round().astype(int))
-    return [Point(float(i + 1), *mean_and_deviation(table[:, i])) for i in shown]
+    picked = np.unique(np.linspace(0, length - 1, min(length, ROUNDS_SHOWN)).round().astype(int))
+    return [Point(float(i + 1), *mean_and_deviation(table[:, i])) for i in picked]
 
 
 class CurveDisplay:
