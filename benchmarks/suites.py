@@ -3,7 +3,7 @@
     python benchmarks/suites.py [--quick]
 
 A stand-in has the names of the views, 60 rows and three columns a view; of every grid the first and
-the last value are kept. One split, one class against the rest, and the first and last condition are
+the last value are kept. One split, one class against the rest, and the first two conditions are
 run, in this process. With --quick a suite of many data sets is run on two of them. What comes out
 says nothing about methods; that every fit of every suite can be done, it does.
 """
@@ -97,9 +97,7 @@ def small_tasks(suite):
     return [
         task
         for task in tasks
-        if task.index == 0
-        and task.positive_class in (None, 0)
-        and task.condition in (conditions[0], conditions[-1])
+        if task.index == 0 and task.positive_class in (None, 0) and task.condition in conditions[:2]
     ]
 
 
@@ -109,7 +107,11 @@ def main():
     print(f"{'suite':18} {'fits':>5} {'seconds':>8}")
     for name in suite_names():
         start = time.process_time()
-        tasks = small_tasks(small_suite(name, quick))
+        try:
+            tasks = small_tasks(small_suite(name, quick))
+        except ValueError as error:
+            failures.append(str(error))
+            continue
         for task in tasks:
             problem = problems.get(task.data, task.data_parameters, task.data_source)
             outcome = execute(task, problem)

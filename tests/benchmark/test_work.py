@@ -5,13 +5,14 @@ from sklearn.metrics import f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmark.studies import tasks_on
+from benchmark.studies import SUITE, tasks_on
 from consilience import MultiViewData
-from consilience.benchmark import RECIPES, Problem
+from consilience.benchmark import RECIPES, Problem, plan
 from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
 from consilience.benchmark.protocol import Folds, Holdout
+from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import (
     Condition,
     Task,
@@ -269,3 +270,32 @@ def test_groups_reach_the_inner_folds_of_methods(from_data, monkeypatch):
     np.testing.assert_array_equal(GroupRecorder.seen[-1], train)
     for seen in GroupRecorder.seen[:-1]:
         assert set(np.unique(seen, return_counts=True)[1]) == {4}
+
+
+def test_scores_of_every_round_are_stored():
+    text = SUITE.replace(
+        'recipe = "MwMvC2"',
+        'recipe = "ShareBoost"\nsettings = { n_estimators = 7 }\ndiagnostics = ["staged"]',
+    )
+    (task,) = [t for t in plan(parse_suite(text, "s"))[0] if t.method == "ShareBoost"][:1]
+    problem = ProblemCache().get(task.data, task.data_parameters)
+    outcome = execute(task, problem)
+    staged = outcome.diagnostics["staged"]
+    assert list(staged) == [str(n) for n in range(1, len(staged) + 1)]
+    assert list(staged.values())[-1] == outcome.metrics["accuracy"]
+    with pytest.raises(ValueError, match="unknown diagnostic of 'ShareBoost' 'shapley'"):
+        parse_suite(text.replace("staged", "shapley"), "s")
+
+
+def test_metrics_of_labels_only():
+    text = SUITE.replace("metrics =", "scores = false\nmetrics =")
+    with_scores, without = (plan(parse_suite(t, "s"))[0][0] for t in (SUITE, text))
+    assert task_hash(with_scores) != task_hash(without)
+    problem = ProblemCache().get(without.data, without.data_parameters)
+    all_metrics, few = execute(with_scores, problem).metrics, execute(without, problem).metrics
+    assert few["accuracy"] == all_metrics["accuracy"]
+    assert "roc_auc" in all_metrics
+    assert "roc_auc" not in few
+    bad = text.replace('metrics = ["accuracy"', 'metrics = ["roc_auc"')
+    with pytest.raises(ValueError, match="the metric 'roc_auc' needs scores"):
+        parse_suite(bad, "s")

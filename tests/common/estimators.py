@@ -55,6 +55,7 @@ OTHER_ESTIMATORS = [
     "LandmarkProjector",
     "LaplacianCompletion",
     "ViewFeatureSelector",
+    "ViewKernels",
     "ViewPreparer",
     "ViewTransformer",
 ]

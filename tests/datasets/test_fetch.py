@@ -590,3 +590,20 @@ def test_progress(server, home, capsys):
     format_list = capsys.readouterr().err
     assert "numbers.txt: 0.1 of 0.4 MB" in format_list
     assert format_list.endswith("0.4 of 0.4 MB\n")
+
+
+def test_stories_of_all_languages_are_stacked(server, home, monkeypatch):
+    files = small_sets.reuters_full()
+    write_originals("reuters_full", files, server.folder)
+    serve_instead("reuters_full", server, monkeypatch)
+    load = datasets.fetch_reuters_multilingual
+    parts = [load(source=source, data_home=home) for source in reuters.LANGUAGES]
+    everything = load(source="all", data_home=home)
+    assert len(everything.data) == sum(len(part.data) for part in parts)
+    np.testing.assert_array_equal(everything.target, np.concatenate([p.target for p in parts]))
+    for name in reuters.LANGUAGES:
+        stacked = np.vstack([part.data[name].toarray() for part in parts])
+        np.testing.assert_array_equal(everything.data[name].toarray(), stacked)
+    arrays = [{"y": np.zeros(1), "target_names": np.array([name])} for name in ("a", "b")]
+    with pytest.raises(ValueError, match="different classes"):
+        reuters.stack_sources(arrays)

@@ -258,3 +258,16 @@ def test_blocks_between_views():
     np.testing.assert_array_equal(model.metric_, block_diag(*blocks))
     full = MVMLClassifier(random_state=0).fit(data, y).metric_
     assert np.abs(full[: len(blocks[0]), len(blocks[0]) :]).max() > 0
+
+
+def test_landmarks_as_a_share_of_the_samples():
+    data, y = make_multiview_classification(50, n_views=2, missing_rate=0.1, random_state=0)
+    share, number = (
+        MVMLClassifier(n_landmarks=size, random_state=0).fit(data, y) for size in (0.24, 12)
+    )
+    for name in data.view_names:
+        np.testing.assert_array_equal(share.landmarks_[name], number.landmarks_[name])
+    one = MVMLClassifier(n_landmarks=0.001, random_state=0).fit(data, y)
+    assert {len(rows) for rows in one.landmarks_.values()} == {1}
+    with pytest.raises(ValueError, match="'n_landmarks' parameter of MVMLClassifier"):
+        MVMLClassifier(n_landmarks=1.5).fit(data, y)

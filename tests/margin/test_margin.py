@@ -342,3 +342,22 @@ def test_parameters(model, message):
     data, y = problem()
     with pytest.raises(ValueError, match=message):
         model.fit(data, y)
+
+
+@pytest.mark.parametrize("prior", ["gaussian", "exponential"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_of_zero_and_one_leave_a_view_out(prior, kernel):
+    data, y = make_multiview_classification(60, n_views=2, strength=1.5, random_state=0)
+    settings = {"prior": prior, "form": "two-step", "kernel": kernel}
+    one = AMVMEDClassifier(2.0, rho=1.0, **settings).fit(data, y)
+    almost = AMVMEDClassifier(2.0, rho=1 - 1e-9, **settings).fit(data, y)
+    np.testing.assert_allclose(
+        one.view_decision_function(data), almost.view_decision_function(data), atol=1e-3
+    )
+    first = data.select(data.view_names[:1])
+    alone = AMVMEDClassifier(2.0, **settings).fit(first, y)
+    np.testing.assert_allclose(
+        one.decision_function(data), alone.decision_function(first), atol=1e-3
+    )
+    with pytest.raises(ValueError, match="form='exact' divides by rho"):
+        AMVMEDClassifier(rho=0.0, prior=prior, kernel=kernel).fit(data, y)

@@ -9,6 +9,7 @@ from importlib import import_module
 from consilience.methods import METHODS as RECIPES
 
 _ENGINE = {
+    "CurveDisplay": "curves",
     "Problem": "problems",
     "Store": "store",
     "StoreError": "store",

@@ -1,7 +1,8 @@
 """Claims of a paper, and what the results of a suite say about them.
 
-A claim that one method is better than others is decided by the means: it is confirmed if it holds
-for every data set and condition that was run. Whatever else a paper claims is explained in words.
+A claim that one method is better than others is decided by the means: it is confirmed if no other
+is better on any data set and under any condition that was run. Whatever else a paper claims is
+explained in words.
 """
 
 from __future__ import annotations
@@ -62,18 +63,22 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     if claim.verdict:
         word, _, reason = claim.verdict.partition(":")
         return Verdict(word.strip(), reason.strip())
-    holds, fails = [], []
+    holds: list[str] = []
+    fails: list[str] = []
+    n_ties = 0
     for place, difference, rival in _differences(claim, results):
         text = f"{place}: {difference:+.4f} against {rival}"
+        n_ties += difference == 0
         (holds if difference >= -claim.margin else fails).append(text)
     n = len(holds) + len(fails)
     if not n:
         return Verdict("not run yet")
     if not fails:
         closest = min(holds, key=lambda text: float(text.rpartition(": ")[2].split()[0]))
-        return Verdict("confirmed", f"in all {n} comparisons, closest {closest}")
-    shown = "; ".join(fails[:4]) + ("; …" if len(fails) > 4 else "")
-    return Verdict("not confirmed", f"holds in {len(holds)} of {n} comparisons; {shown}")
+        ties = f" ({n_ties} of them ties)" if n_ties else ""
+        return Verdict("confirmed", f"in all {n} comparisons{ties}, closest {closest}")
+    listed = "; ".join(fails[:4]) + ("; …" if len(fails) > 4 else "")
+    return Verdict("not confirmed", f"holds in {len(holds)} of {n} comparisons; {listed}")
 
 
 def _differences(claim: Claim, results: Results) -> Iterator[tuple[str, float, str]]:

@@ -104,8 +104,10 @@ def _dataset_panel(suite: Suite, results: Results, curve: Curve) -> Panel:
     panel = _panel("", curve)
     for dataset in results.datasets:
         match = re.fullmatch(curve.pattern, dataset)
-        for method in _chosen_methods(results, curve) if match else []:
-            x = float(match["x"])
+        if match is None:
+            continue
+        x = float(match["x"])
+        for method in _chosen_methods(results, curve):
             key = CellKey(dataset, results.conditions[0], method)
             _add(panel.ours, method, _point(results, key, curve.metric, x))
             _add_paper(panel, suite, key, curve.metric, x)
@@ -156,8 +158,8 @@ def _mean_stages(runs: list[np.ndarray]) -> list[Point]:
     """Means over splits; a run that ended early stays at its last score."""
     length = max(map(len, runs))
     table = np.array([np.pad(run, (0, length - len(run)), mode="edge") for run in runs])
-    shown = np.unique(np.linspace(0, length - 1, min(length, ROUNDS_SHOWN)).round().astype(int))
-    return [Point(float(i + 1), *mean_and_deviation(table[:, i])) for i in shown]
+    picked = np.unique(np.linspace(0, length - 1, min(length, ROUNDS_SHOWN)).round().astype(int))
+    return [Point(float(i + 1), *mean_and_deviation(table[:, i])) for i in picked]
 
 
 class CurveDisplay:

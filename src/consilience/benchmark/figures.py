@@ -122,8 +122,8 @@ def _draw_panel(ax: Any, panel: Panel, names: list[str], handles: dict[str, Any]
         handles.setdefault(name, ax.axhline(point.mean, color=color, ls="--", lw=1.2))
     for name, points in panel.paper.items():
         color = _style(names.index(name))["color"] if name in names else "black"
-        x, mean = [p.x for p in points], [p.mean for p in points]
-        circles = ax.scatter(x, mean, s=42, facecolors="none", edgecolors=color, linewidths=1.4)
+        xs, means = [p.x for p in points], [p.mean for p in points]
+        circles = ax.scatter(xs, means, s=42, facecolors="none", edgecolors=color, linewidths=1.4)
         handles.setdefault("paper (open circles)", circles)
     ax.set_xscale(panel.scale)
     ax.set_title(panel.title, fontsize=10, parse_math=False)

@@ -72,10 +72,16 @@ def _claims(suite: Suite, results: Results) -> list[str]:
     if not suite.claims:
         return []
     rows = [[claim.text, str(judge_claim(claim, results))] for claim in suite.claims]
+    rule = (
+        "A claim that one method is better is confirmed if no other has a better mean on any data "
+        "set and under any condition that was run."
+    )
+    if not results.is_full:
+        n, total = results.n_splits_run, results.n_splits_planned
+        rule += f" **Only {n} of {total} splits have been run: these verdicts are provisional.**"
     return [
         "## Claims of the paper",
-        "A claim that one method is better is confirmed if it has the better mean on every data "
-        "set and under every condition that was run.",
+        rule,
         _markdown_table(["claim", "here"], rows),
     ]
 
@@ -186,6 +192,8 @@ def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Conditi
         if any(suite.paper_result(dataset, condition, m, metric) for m in results.methods):
             cell_formatters.append(_paper_column(suite, dataset, condition, metric))
             header.append(f"{title}, paper")
+            if metric in COST_METRICS:  # of another machine
+                continue
             cell_formatters.append(_difference_column(suite, results, dataset, condition, metric))
             header.append("difference")
     rows = [

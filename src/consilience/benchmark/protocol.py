@@ -254,8 +254,8 @@ def add_feature_noise(
             raise ValueError(f"view {name!r} is a {data.kinds[name]} view: noise needs features")
         view = data[name]
         X = np.array(view.toarray() if sp.issparse(view) else view, dtype=np.float64)
-        there = rows[data.present[rows, v]]
-        X[there] += scale * X[there].std(axis=0) * rng.standard_normal((len(there), X.shape[1]))
+        altered = rows[data.present[rows, v]]
+        X[altered] += scale * X[altered].std(axis=0) * rng.standard_normal(X[altered].shape)
         views[name] = X
     return data._replace(views)
 

@@ -30,7 +30,7 @@ def break_ties(
         return scores + terms
     out = scores.copy()
     top = np.sort(scores, axis=1)[:, -2:]
-    for row in np.flatnonzero(top[:, 1] - top[:, 0] < TERM_SIZE):
+    for row in np.flatnonzero(top[:, 1] - top[:, 0] < TERM_SIZE).tolist():
         order = np.random.default_rng([seed, _row_digest(data, row)]).permutation(len(prior))
         out[row] += terms[order]
     return out
