@@ -1,0 +1,99 @@
+"""Configuration of the site; `make docs` builds it into docs/_build/html."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import sphinx_gallery.sorting
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import generated_pages  # noqa: E402
+
+import consilience  # noqa: E402
+
+REPOSITORY = "https://github.com/consilience-ml/consilience"
+
+project = "consilience"
+author = "The consilience developers"
+copyright = author
+version = release = consilience.__version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "api/backreferences"]
+
+# a page of the guide appears together with the module that it describes
+for page, module in {"guide/sparse.md": "sparse", "guide/trust.md": "trust"}.items():
+    if importlib.util.find_spec(f"consilience.{module}") is None:
+        exclude_patterns.append(page)
+suppress_warnings = [
+    "toc.empty_glob",  # of such a page
+    "config.cache",  # sorting keys of the gallery cannot be pickled
+]
+
+generated_pages.write(HERE)
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+# fit on each line, so that a wide equation scrolls on a phone instead of widening the page
+mathjax3_config = {"chtml": {"displayAlign": "left"}}
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["gallery"],
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("consilience",),
+    "filename_pattern": r"/plot_",
+    "subsection_order": sphinx_gallery.sorting.ExplicitOrder(
+        [
+            f"../examples/{name}"
+            for name in ("views", "methods", "inspection", "comparison", "scale")
+        ]
+    ),
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 1000,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "consilience"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "consilience"},
+    "icon_links": [{"name": "Source code", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "which_method": [], "faq": []}
