@@ -1,6 +1,5 @@
 """Configuration of the site; `make docs` builds it into docs/_build/html."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -34,20 +33,17 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "api/backreferences"]
 
-# a page of the guide appears together with the module that it describes
-for page, module in {"guide/sparse.md": "sparse", "guide/trust.md": "trust"}.items():
-    if importlib.util.find_spec(f"consilience.{module}") is None:
-        exclude_patterns.append(page)
-suppress_warnings = [
-    "toc.empty_glob",  # of such a page
-    "config.cache",  # sorting keys of the gallery cannot be pickled
-]
+suppress_warnings = ["config.cache"]  # sorting keys of the gallery cannot be pickled
 
 generated_pages.write(HERE)
 
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
+# scikit-learn's own, whose texts refer to its own site
+autodoc_default_options = {
+    "exclude-members": "get_metadata_routing, set_output, set_fit_request, set_score_request, "
+    "set_partial_fit_request, set_predict_request, set_transform_request"
+}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -97,3 +93,15 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "start": [], "which_method": [], "faq": []}
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """Bars around norms and absolute values are not substitutions of reStructuredText."""
+    for i, line in enumerate(lines):
+        parts = line.split("``")
+        parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+        lines[i] = "``".join(parts)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)

@@ -85,16 +85,22 @@ def page_name(name: str) -> str:
 
 
 def module_page(name: str, module: ModuleType) -> str:
+    """Tables of the module's names; those that the top level exports have their pages there."""
     title = f"{TITLES.get(name, name)} (``{page_name(name)}``)"
-    classes = [n for n in public_names(module) if inspect.isclass(getattr(module, n))]
-    functions = [n for n in public_names(module) if inspect.isroutine(getattr(module, n))]
-    data = [n for n in public_names(module) if n not in classes and n not in functions]
+    elsewhere = [n for n in public_names(module) if name and n in consilience.__all__]
+    names = [n for n in public_names(module) if n not in elsewhere]
+    classes = [n for n in names if inspect.isclass(getattr(module, n))]
+    functions = [n for n in names if inspect.isroutine(getattr(module, n))]
+    data = [n for n in names if n not in classes and n not in functions]
     lines = [title, "=" * len(title), "", first_line(module), ""]
     lines += [f".. currentmodule:: {page_name(name)}", ""]
     for heading, names in [("Classes", classes), ("Functions", functions), ("Values", data)]:
         if names:
             lines += [heading, "-" * len(heading), "", ".. autosummary::", "   :toctree: generated"]
             lines += ["   :nosignatures:", "", *(f"   {n}" for n in names), ""]
+    if elsewhere:
+        lines += ["Also at the top level", "---------------------", "", ".. autosummary::"]
+        lines += ["   :nosignatures:", "", *(f"   consilience.{n}" for n in elsewhere), ""]
     return "\n".join(lines)
 
 

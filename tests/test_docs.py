@@ -1,4 +1,4 @@
-"""The site: every public name has a page, quoted messages exist, links between pages lead somewhere."""
+"""The site: public names have pages, quoted messages exist, links lead somewhere."""
 
 import ast
 import importlib.util
@@ -52,7 +52,7 @@ def test_every_public_name_is_in_the_reference(generated_pages, tmp_path):
     for module, name in names:
         assert f"   {module}\n" in index
         listed = (tmp_path / f"{module}.rst").read_text().split()
-        assert name in listed, f"{module}.{name}"
+        assert name in listed or f"consilience.{name}" in listed, f"{module}.{name}"
 
 
 def test_every_subpackage_has_a_title(generated_pages):

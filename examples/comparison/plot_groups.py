@@ -30,9 +30,8 @@ model = ConsilienceClassifier(n_estimators=30, random_state=0)
 data = MultiViewData(views)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    divided = cross_val_score(
-        model, data, disease, cv=StratifiedKFold(4, shuffle=True, random_state=0)
-    )
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    divided = cross_val_score(model, data, disease, cv=folds)
 print(str(caught[0].message))
 
 # %%

@@ -23,9 +23,8 @@ for class_weight in (None, "balanced"):
     model = ConsilienceClassifier(n_estimators=50, class_weight=class_weight, random_state=0)
     model.fit(train, y_train)
     balanced = balanced_accuracy_score(y_test, model.predict(test))
-    print(
-        f"class_weight={class_weight}: accuracy {model.score(test, y_test):.3f}, balanced {balanced:.3f}"
-    )
+    accuracy = model.score(test, y_test)
+    print(f"class_weight={class_weight}: accuracy {accuracy:.3f}, balanced {balanced:.3f}")
     PrecisionRecallDisplay.from_estimator(model, test, y_test, ax=ax, name=f"{class_weight}")
 
 # %%

@@ -29,13 +29,9 @@ fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
 for name, model in models.items():
     probabilities = model.fit(train, y_train).predict_proba(test)[:, 1]
     brier = brier_score_loss(y_test, probabilities)
+    label = f"{name}: Brier {brier:.3f}"
     CalibrationDisplay.from_predictions(
-        y_test,
-        probabilities,
-        n_bins=10,
-        strategy="quantile",
-        ax=ax,
-        name=f"{name}: Brier {brier:.3f}",
+        y_test, probabilities, n_bins=10, strategy="quantile", ax=ax, name=label
     )
 
 # %%

@@ -9,7 +9,7 @@ pay; where they are flat, another view might.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import LearningCurveDisplay, ShuffleSplit
+from sklearn.model_selection import ShuffleSplit, learning_curve
 
 from consilience import ConsilienceClassifier
 from consilience.datasets import make_multiview_classification
@@ -21,18 +21,17 @@ data, y = make_multiview_classification(
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for name, model in {
     "Consilience": ConsilienceClassifier(n_estimators=30, random_state=0),
-    "forest on all columns": EarlyFusionClassifier(RandomForestClassifier(100, random_state=0)),
+    "forest on all columns": EarlyFusionClassifier(RandomForestClassifier(50, random_state=0)),
 }.items():
-    LearningCurveDisplay.from_estimator(
+    sizes, _, scores = learning_curve(
         model,
         data,
         y,
         train_sizes=np.array([30, 60, 120, 240]),
-        cv=ShuffleSplit(2, test_size=400, random_state=0),
-        score_type="test",
-        ax=ax,
-        line_kw={"label": name},
+        cv=ShuffleSplit(3, test_size=400, random_state=0),
     )
+    ax.errorbar(sizes, scores.mean(axis=1), scores.std(axis=1), marker="o", capsize=3, label=name)
+ax.set(xlabel="training rows", ylabel="accuracy (mean and deviation over splits)")
 ax.set_xscale("log")
-ax.legend(loc="lower right")
+ax.legend()
 plt.show()

@@ -2,55 +2,37 @@
 Swapped samples
 ===============
 
-Tubes get swapped. If the views of a sample come from two patients of different classes, each view
-on its own predicts another class. Predictions for rows left out, one view at a time, give a score
-of disagreement that puts swapped samples first.
+Tubes get swapped. ``find_mismatched_samples`` predicts each view from the others, for samples left
+out, and names the samples whose views do not belong together, with a false discovery rate.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import cross_val_predict
 
-from consilience import ConsilienceClassifier, MultiViewData
-from consilience.datasets import make_multiview_classification
+from consilience.trust import find_mismatched_samples
 
-clean, y = make_multiview_classification(
-    300, n_views=2, n_features=15, n_classes=3, strength=4.0, redundancy=0.3, random_state=0
-)
 rng = np.random.default_rng(0)
-swapped = rng.permutation(len(y))[:20]
-protein = clean["view1"].copy()
-protein[swapped] = protein[np.roll(swapped, 1)]
-data = MultiViewData({"rna": clean["view0"], "protein": protein})
-is_swapped = np.zeros(len(y), dtype=bool)
-is_swapped[swapped] = True
+n = 200
+latent = rng.normal(size=(n, 10))  # what both laboratories see of a patient
+source = np.arange(n)  # the patient whose tube the second laboratory measured
+swapped = rng.permutation(n)[:12]
+source[swapped] = np.roll(swapped, 1)
+rna = latent @ rng.normal(size=(10, 40)) + rng.normal(size=(n, 40))
+protein = latent[source] @ rng.normal(size=(10, 20)) + rng.normal(size=(n, 20))
 
-# %%
-# What each view alone says about rows that its classifier has not seen.
-model = ConsilienceClassifier(n_estimators=30, random_state=0)
-opinions = {
-    name: cross_val_predict(model, data.select([name]), y, cv=4, method="predict_proba")
-    for name in data.view_names
-}
-agreement = (opinions["rna"] * opinions["protein"]).sum(axis=1)
-changes_class = is_swapped & (
-    y != y[np.argmax(protein[:, None, 0] == clean["view1"][None, :, 0], axis=1)]
+result = find_mismatched_samples({"rna": rna, "protein": protein}, fdr=0.1)
+is_swapped = source != np.arange(n)
+print(
+    f"{len(result.suspects)} suspects, {is_swapped[result.suspects].sum()} of 12 swaps among them"
 )
-print(f"area under the curve, all swaps: {roc_auc_score(is_swapped, -agreement):.2f}")
-print(f"swaps between classes: {roc_auc_score(changes_class, -agreement):.2f}")
 
 # %%
-# Swaps within a class cannot be seen in this way: both views still agree on the class.
-order = np.argsort(agreement)
+# Suspects are candidates for a check of the laboratory book, not for deletion.
+order = np.argsort(-result.probability)[:40]
 fig, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
-colours = np.where(changes_class, "tab:red", np.where(is_swapped, "tab:orange", "lightgrey"))[order]
-ax.scatter(np.arange(len(y)), agreement[order], c=colours, s=18)
-for colour, label in [
-    ("tab:red", "swapped between classes"),
-    ("tab:orange", "swapped within a class"),
-]:
-    ax.scatter([], [], c=colour, label=label)
-ax.set(xlabel="sample, by agreement of its views", ylabel="probability of the same class")
+colours = np.where(is_swapped[order], "tab:red", "lightgrey")
+ax.bar(np.arange(len(order)), result.probability[order], color=colours)
+ax.bar([], [], color="tab:red", label="swapped")
+ax.set(xlabel="sample, the most suspicious first", ylabel="probability of a mismatch")
 ax.legend()
 plt.show()

@@ -20,14 +20,14 @@ from consilience.fusion import (
 
 classifier = LogisticRegression()
 models = {
-    "best view": BestViewClassifier(classifier),
+    "best view": BestViewClassifier(classifier, cv=3),
     "early": EarlyFusionClassifier(classifier),
     "late": LateFusionClassifier(classifier),
-    "stacking": StackingFusionClassifier(classifier),
+    "stacking": StackingFusionClassifier(classifier, cv=3),
 }
-redundancies = [0.0, 0.25, 0.5, 0.75, 1.0]
+redundancies = [0.0, 0.3, 0.6, 1.0]
 curves = {name: np.zeros(len(redundancies)) for name in models}
-n_draws = 3
+n_draws = 2
 for i, redundancy in enumerate(redundancies):
     for seed in range(n_draws):
         data, y = make_multiview_classification(

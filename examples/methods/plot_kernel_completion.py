@@ -26,19 +26,14 @@ data = MultiViewData(kernels, present=present, kinds=dict.fromkeys(kernels, "ker
 filled = LaplacianCompletion().fit_transform(data)
 lacks = ~present[:, 1]
 true, estimate = kernels["view1"][lacks], filled["view1"][lacks]
-print(
-    f"correlation with the hidden values: {np.corrcoef(true.ravel(), estimate.ravel())[0, 1]:.2f}"
-)
+correlation = np.corrcoef(true.ravel(), estimate.ravel())[0, 1]
+print(f"correlation with the hidden values: {correlation:.2f}")
 
 # %%
 hidden = np.where(np.outer(present[:, 1], present[:, 1]), kernels["view1"], np.nan)
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-for ax, title, matrix in zip(
-    axes,
-    ["as measured", "completed", "the truth"],
-    [hidden, filled["view1"], kernels["view1"]],
-    strict=True,
-):
+matrices = {"as measured": hidden, "completed": filled["view1"], "complete data": kernels["view1"]}
+for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
     ax.imshow(matrix, vmin=0, vmax=1)
     ax.set(title=title, xticks=[], yticks=[])
 plt.show()

@@ -18,9 +18,8 @@ base, y = make_multiview_classification(
     500, n_views=5, n_features=8, strength=[2.0, 1.5, 0, 0, 0], redundancy=0.2, random_state=0
 )
 rng = np.random.default_rng(0)
-views = dict(
-    zip(["good", "fair", "noise1", "noise2", "noise3"], dict(base.items()).values(), strict=True)
-)
+names = ["good", "fair", "noise1", "noise2", "noise3"]
+views = {name: base[view] for name, view in zip(names, base.view_names, strict=True)}
 views["copy of good"] = views["good"] + 0.1 * rng.normal(size=views["good"].shape)
 data = MultiViewData(views)
 

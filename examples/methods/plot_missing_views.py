@@ -21,15 +21,15 @@ rng = np.random.default_rng(0)
 rows = rng.permutation(len(y))[:700]
 complete, y = complete[rows], y[rows]
 
-trees = ExtraTreesClassifier(100, random_state=0)
+trees = ExtraTreesClassifier(50, random_state=0)
 models = {
-    "Consilience": ConsilienceClassifier(n_estimators=50, random_state=0),
-    "MVL-SVM": MVLSVMClassifier(40, random_state=0),
+    "Consilience": ConsilienceClassifier(n_estimators=30, random_state=0),
+    "MVL-SVM": MVLSVMClassifier(20, random_state=0),
     "late fusion of forests": LateFusionClassifier(trees),
     "early fusion of forests": EarlyFusionClassifier(trees),
 }
 
-rates = [0.0, 0.2, 0.4, 0.6]
+rates = [0.0, 0.3, 0.6]
 curves = {name: [] for name in models}
 for rate in rates:
     present = rng.random((len(y), complete.n_views)) >= rate

@@ -17,13 +17,13 @@ n_pool, numbers, n_draws = 400, [20, 40, 80], 2
 curves = np.zeros((2, len(numbers)))
 for seed in range(n_draws):
     rows = np.random.default_rng(seed).permutation(len(y))
-    pool, test = rows[:n_pool], rows[n_pool:1200]
+    pool, test = rows[:n_pool], rows[n_pool:900]
     for i, number in enumerate(numbers):
         partial = y[pool].copy()
         partial[number:] = -1  # the label of these rows is not known
-        few = ConsilienceClassifier(n_estimators=50, random_state=0)
+        few = ConsilienceClassifier(n_estimators=30, random_state=0)
         few.fit(data[pool[:number]], partial[:number])
-        all_rows = ConsilienceClassifier(n_estimators=50, unlabelled=-1, random_state=0)
+        all_rows = ConsilienceClassifier(n_estimators=30, unlabelled=-1, random_state=0)
         all_rows.fit(data[pool], partial)
         curves[0, i] += few.score(data[test], y[test]) / n_draws
         curves[1, i] += all_rows.score(data[test], y[test]) / n_draws

@@ -18,9 +18,8 @@ from consilience.landmark import MVLSVMClassifier
 in_memory, y = make_multiview_classification(
     6000, n_views=3, n_features=10, strength=1.5, random_state=0
 )
-data = MultiViewData(
-    {name: da.from_array(view, chunks=(1000, -1)) for name, view in in_memory.items()}
-)
+lazy_views = {name: da.from_array(view, chunks=(1000, -1)) for name, view in in_memory.items()}
+data = MultiViewData(lazy_views)
 print(data)
 
 # %%

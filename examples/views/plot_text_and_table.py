@@ -27,19 +27,7 @@ WORDS = [
     "invoice charged refund payment card twice",
     "screen broken battery keyboard noise hot",
 ]
-COMMON = [
-    "hello",
-    "please",
-    "help",
-    "since",
-    "yesterday",
-    "my",
-    "it",
-    "does",
-    "not",
-    "work",
-    "thanks",
-]
+COMMON = ["hello", "please", "help", "since", "yesterday", "my", "not", "work", "thanks"]
 
 
 def write_ticket(k):
