@@ -36,5 +36,6 @@ for name, scores in curves.items():
     ax.errorbar(sizes, scores.mean(axis=0), error, marker="o", capsize=3, label=name)
 ax.set(xlabel="labelled rows, balanced", ylabel="accuracy", xscale="log")
 ax.set_xticks(sizes, labels=map(str, sizes))
+ax.minorticks_off()
 ax.legend()
 plt.show()

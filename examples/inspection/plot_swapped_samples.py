@@ -32,7 +32,7 @@ order = np.argsort(-result.probability)[:40]
 fig, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
 colours = np.where(is_swapped[order], "tab:red", "lightgrey")
 ax.bar(np.arange(len(order)), result.probability[order], color=colours)
-ax.bar([], [], color="tab:red", label="swapped")
+ax.scatter([], [], color="tab:red", marker="s", label="swapped")
 ax.set(xlabel="sample, the most suspicious first", ylabel="probability of a mismatch")
 ax.legend()
 plt.show()

@@ -2,9 +2,9 @@
 How much should views agree?
 ============================
 
-SMVMED trades margins against their agreement: α = 0 gives independent machines, α close to 1
-forces both views to the same slacks. Where both views are equally good, agreement lets them learn
-from each other; beside a noisy view it costs.
+SMVMED trades margins against their agreement: α = 0 gives independent machines, α close to 1 forces
+both views to the same slacks. Two good views agree anyway, and α hardly matters; beside a view of
+noise, forced agreement costs a lot.
 """
 
 import matplotlib.pyplot as plt

@@ -31,6 +31,6 @@ for name, model in models.items():
 # rShareBoost fits one view a round, the others all four: a quarter of the work for some accuracy.
 mumbo = models["MuMBo"]
 rounds = np.arange(1, len(mumbo.estimator_views_) + 1)
-axes[1].scatter(rounds, mumbo.estimator_views_, s=20 * np.asarray(mumbo.estimator_weights_))
+axes[1].scatter(rounds, mumbo.estimator_views_, s=60 * np.asarray(mumbo.estimator_weights_))
 axes[1].set(yticks=range(data.n_views), yticklabels=data.view_names, xlabel="round of MuMBo")
 plt.show()

@@ -32,5 +32,7 @@ for kind in ("kmeans", "random"):
     axes[1].plot(numbers, seconds, marker="o", label=kind)
 axes[0].set(xlabel="landmarks of each view", ylabel="accuracy", xscale="log")
 axes[1].set(xlabel="landmarks of each view", ylabel="seconds of fit")
+axes[0].set_xticks(numbers, labels=map(str, numbers))
+axes[0].minorticks_off()
 axes[0].legend()
 plt.show()

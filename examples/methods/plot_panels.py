@@ -24,8 +24,8 @@ def panel_size(model):
 # Sparse group lasso along its penalty, and DIABLO along the number of columns that it keeps.
 curves = {
     "sparse group lasso": [
-        SparseGroupLogisticClassifier(penalty).fit(train, y_train)
-        for penalty in (0.3, 0.2, 0.15, 0.1, 0.07, 0.05)
+        SparseGroupLogisticClassifier(penalty, l1_ratio=0.95).fit(train, y_train)
+        for penalty in (0.25, 0.2, 0.15, 0.1, 0.07, 0.05)
     ],
     "block sparse PLS-DA": [
         BlockSPLSDAClassifier(1, keep=keep).fit(train, y_train) for keep in (2, 5, 10, 20, 40)

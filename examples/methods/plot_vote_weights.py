@@ -28,7 +28,7 @@ for i, kind in enumerate(["uniform", "loss", "paper"]):
 
 # %%
 # The third view is weak and the fourth is noise. The linear programme of the paper puts all
-# weight on one view.
+# weight on a single view, which is not the best one.
 axes[0].set(xlabel="iteration", ylabel="logistic loss of the training rows")
 axes[0].legend()
 axes[1].set(xticks=range(4), xticklabels=data.view_names, ylabel="weight of the view")

@@ -33,7 +33,9 @@ weights = models["boosting"].view_weights_.reshape(2, 2)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 axes[0].imshow(load_digits().images.mean(axis=0), cmap="Greys")
 for (row, column), weight in np.ndenumerate(weights):
-    axes[0].text(4 * column + 1.5, 4 * row + 1.5, f"{weight:.2f}", ha="center", color="tab:red")
+    axes[0].text(
+        4 * column + 1.5, 4 * row + 1.5, f"{weight:.2f}", ha="center", color="tab:red", fontsize=14
+    )
 axes[0].axhline(3.5, color="tab:red")
 axes[0].axvline(3.5, color="tab:red")
 axes[0].set(xticks=[], yticks=[], title="shares of the decision")
