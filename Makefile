@@ -63,6 +63,7 @@ bench-quick: $(VENV)/.test
 
 # the site, with the gallery executed; a warning is an error, and every internal link is followed
 docs: $(VENV)/.docs
+	rm -rf docs/_build docs/api
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 

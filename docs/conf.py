@@ -1,5 +1,6 @@
 """Configuration of the site; `make docs` builds it into docs/_build/html."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -103,5 +104,18 @@ def escape_bars(app, what, name, obj, options, lines):
         lines[i] = "``".join(parts)
 
 
+def unlink_unpublished(app, docname, source):
+    """Results appear when their suite has been run; until then, a link to them is plain text."""
+    folder = (HERE / docname).parent
+
+    def replace(match):
+        target = (folder / match[2]).resolve()
+        unpublished = target.parent == HERE / "results" and not target.exists()
+        return match[1] if unpublished else match[0]
+
+    source[0] = re.sub(r"\[([^\]\n]*)\]\(([\w./-]+\.md)(?:#[^)]*)?\)", replace, source[0])
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("source-read", unlink_unpublished)

@@ -1,6 +1,6 @@
 """The site: public names have pages, quoted messages exist, links lead somewhere."""
 
-import ast
+import importlib
 import importlib.util
 import inspect
 import re
@@ -83,22 +83,11 @@ def test_the_tables_have_every_method_and_data_set(generated_pages):
     assert all(f"| `{name}` |" in datasets for name in DATASETS)
 
 
-def text_of(node):
-    """Text of a string or f-string, with … for what is filled in."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            part.value if isinstance(part, ast.Constant) else "…" for part in node.values
-        )
-    return None
-
-
 @pytest.fixture(scope="module")
 def messages():
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
-    texts = [text_of(node) for tree in trees for node in ast.walk(tree)]
-    return "\n".join(text for text in texts if text)
+    """Sources of the package, with adjacent string literals joined."""
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    return re.sub(r'"\s*\n\s*f?"', "", sources)
 
 
 def quoted_messages():
@@ -125,8 +114,9 @@ def test_links_lead_to_pages(page):
     )
     for link in links:
         target = (page.parent / link).resolve()
-        generated = DOCS / "api" in target.parents
-        assert generated or target.exists(), link
+        if DOCS / "api" in target.parents or target.parent == DOCS / "results":
+            continue  # pages that are generated, or appear when a suite has been run
+        assert target.exists(), link
 
 
 def test_pages_name_existing_gallery_scripts():
