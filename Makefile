@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # compiled files make worker processes start faster, even where the environment does without them
 PYTEST := env -u PYTHONDONTWRITEBYTECODE SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test test-all sanitize sanitize-threads lint format bench bench-quick clean
+.PHONY: demo test test-all sanitize sanitize-threads lint format bench bench-quick docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.cli
@@ -61,8 +61,14 @@ bench-quick: $(VENV)/.test
 	  echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --quick || exit 1; \
 	done
 
+# the site, with the gallery executed; a warning is an error, and every internal link is followed
+docs: $(VENV)/.docs
+	rm -rf docs/_build docs/api
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -75,6 +81,10 @@ $(VENV)/.cli: $(VENV)/bin/python $(BUILD_INPUTS)
 $(VENV)/.test: $(VENV)/bin/python $(BUILD_INPUTS)
 	$(PIP) --editable ".[test]"
 	touch $@ $(VENV)/.cli
+
+$(VENV)/.docs: $(VENV)/bin/python $(BUILD_INPUTS)
+	$(PIP) --editable ".[docs]"
+	touch $@
 
 # the linters are taken from the extra, without building the package a second time
 $(VENV)/.lint: $(VENV)/bin/python pyproject.toml

@@ -151,6 +151,11 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = (), key: bytes | N
     Returns
     -------
     estimator
+
+    Examples
+    --------
+    >>> from consilience.io import load
+    >>> model = load("study/model.skops")  # doctest: +SKIP
     """
     trusted = check_trusted(trusted)
     check_key(key)

@@ -102,7 +102,14 @@ def with_own_methods(own: Mapping[str, Method]) -> Mapping[str, Method]:
 
 
 def find_methods(names: Iterable[str], methods: Mapping[str, Method] = METHODS) -> list[Method]:
-    """Return methods by name (ignoring case, spaces and hyphens) or by ``module:Class``."""
+    """Return methods by name (ignoring case, spaces and hyphens) or by ``module:Class``.
+
+    Examples
+    --------
+    >>> from consilience.methods import find_methods
+    >>> [method.name for method in find_methods(["late fusion", "mkl"])]
+    ['Late fusion', 'MKL']
+    """
     by_name = {_normalize(name): name for name in methods}
     matches, unknown = {}, []
     for name in names:
@@ -127,7 +134,14 @@ def _normalize(name: str) -> str:
 
 
 def load_method(name: str) -> Method:
-    """Import a method that is given as ``module:Class``."""
+    """Import a method that is given as ``module:Class``.
+
+    Examples
+    --------
+    >>> from consilience.methods import load_method
+    >>> load_method("sklearn.naive_bayes:GaussianNB").preparation
+    'standard'
+    """
     module_name, _, attribute = name.partition(":")
     try:
         value: Any = importlib.import_module(module_name)
@@ -179,6 +193,13 @@ def method_from_estimator(name: str, estimator: Any) -> Method:
     Returns
     -------
     Method
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from consilience.methods import method_from_estimator
+    >>> method_from_estimator("Bayes", GaussianNB()).name
+    'Bayes'
     """
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"method {name!r} must be a classifier, got {estimator!r}")

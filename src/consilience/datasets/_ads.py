@@ -150,6 +150,11 @@ def fetch_ads(
         ``data`` (MultiViewData, 3 279 samples), ``target`` (1 = advertisement),
         ``target_names``, ``splits`` (empty: there is no official one), ``feature_names``,
         ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_ads
+    >>> data, y = fetch_ads(return_X_y=True)  # doctest: +SKIP
     """
     if views not in ("paper", "groups"):
         raise ValueError(f"views must be 'paper' or 'groups', got {views!r}")

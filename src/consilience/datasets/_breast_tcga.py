@@ -98,6 +98,11 @@ def fetch_breast_tcga(
     Bunch
         ``data`` (MultiViewData, 220 samples), ``target``, ``target_names``, ``splits``
         ("official"), ``feature_names``, ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_breast_tcga
+    >>> data, y = fetch_breast_tcga(return_X_y=True)  # doctest: +SKIP
     """
 
     def build(arrays: Arrays) -> LoadedData:

@@ -178,6 +178,11 @@ def fetch_course(
     Bunch
         ``data`` (MultiViewData, 1 051 samples), ``target`` (1 = course), ``target_names``,
         ``splits`` (empty: there is no official one), ``feature_names`` (words), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_course
+    >>> data, y = fetch_course(return_X_y=True)  # doctest: +SKIP
     """
     if kind not in FILE_STEMS:
         raise ValueError(f"kind must be one of {', '.join(FILE_STEMS)}, got {kind!r}")

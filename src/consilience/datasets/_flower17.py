@@ -140,6 +140,11 @@ def fetch_flower17(
     Bunch
         ``data`` (MultiViewData, 1 360 samples), ``target``, ``target_names``, ``splits``
         ("1", "2", "3"), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_flower17
+    >>> data, y = fetch_flower17(return_X_y=True)  # doctest: +SKIP
     """
     if kind not in ("distances", "descriptors"):
         raise ValueError(f"kind must be 'distances' or 'descriptors', got {kind!r}")

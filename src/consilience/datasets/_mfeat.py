@@ -101,6 +101,11 @@ def fetch_mfeat(
     Bunch
         ``data`` (MultiViewData, 2 000 samples), ``target``, ``target_names``, ``splits`` (none are
         official: empty), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_mfeat
+    >>> data, y = fetch_mfeat(return_X_y=True)  # doctest: +SKIP
     """
 
     def build(arrays: Arrays) -> LoadedData:

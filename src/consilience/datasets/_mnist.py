@@ -143,6 +143,11 @@ def fetch_mnist_views(
     Bunch
         ``data`` (MultiViewData, 70 000 samples), ``target``, ``target_names``, ``splits``
         ("official"), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_mnist_views
+    >>> data, y = fetch_mnist_views(return_X_y=True)  # doctest: +SKIP
     """
     size: Any = IMAGE_SIDE // 2 if windows == "quarters" else windows
     is_integer = isinstance(size, numbers.Integral) and not isinstance(size, bool)

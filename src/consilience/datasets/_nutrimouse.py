@@ -88,6 +88,11 @@ def fetch_nutrimouse(
     Bunch
         ``data`` (MultiViewData, 40 samples), ``target``, ``target_names``, ``splits`` (none are
         official: empty), ``feature_names``, ``sample_info`` (both targets), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_nutrimouse
+    >>> data, y = fetch_nutrimouse(return_X_y=True)  # doctest: +SKIP
     """
     if target not in TARGETS:
         raise ValueError(f"target must be 'genotype' or 'diet', got {target!r}")

@@ -168,6 +168,11 @@ def fetch_reuters_multilingual(
     Bunch
         ``data`` (MultiViewData, 5 sparse views), ``target``, ``target_names``, ``splits`` (none are
         official: empty), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_reuters_multilingual
+    >>> data, y = fetch_reuters_multilingual(return_X_y=True)  # doctest: +SKIP
     """
     place = data_home, download_if_missing, progress
     subset = str(subset)

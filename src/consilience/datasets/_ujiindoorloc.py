@@ -146,6 +146,11 @@ def fetch_ujiindoorloc(
         ``data`` (MultiViewData, 21 048 samples; 11 288 in the subset), ``target``,
         ``target_names``, ``splits`` ("official"), ``feature_names`` (number of the access
         point), ``sample_info`` (position, floor, building, user, phone, time), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_ujiindoorloc
+    >>> data, y = fetch_ujiindoorloc(return_X_y=True)  # doctest: +SKIP
     """
     if task not in TASKS:
         raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}")

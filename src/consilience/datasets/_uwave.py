@@ -99,6 +99,11 @@ def fetch_uwave(
     Bunch
         ``data`` (MultiViewData, 4 478 samples), ``target``, ``target_names``, ``splits``
         ("official"), ``sample_info`` (subject, day, repetition where known), ``DESCR``.
+
+    Examples
+    --------
+    >>> from consilience.datasets import fetch_uwave
+    >>> data, y = fetch_uwave(return_X_y=True)  # doctest: +SKIP
     """
 
     def build(arrays: Arrays) -> LoadedData:

@@ -137,6 +137,19 @@ class ViewImportanceDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import ViewImportanceDisplay
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> model = LateFusionClassifier().fit(data, y)
+    >>> display = ViewImportanceDisplay.from_estimator(model, data, y, random_state=0)
+    >>> display.ax_.get_xlabel()
+    'score lost when the view is shuffled'
     """
 
     def __init__(self, *, importances: Any, errors: Any, view_names: list[str], label: str) -> None:
@@ -258,6 +271,18 @@ class StagedScoreDisplay:
         Figure with the plot.
     line_ : matplotlib Line2D
         The curve.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from consilience.boosting import MuMBoClassifier
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.inspection import StagedScoreDisplay
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> model = MuMBoClassifier(n_estimators=5, random_state=0).fit(data, y)
+    >>> StagedScoreDisplay.from_estimator(model, data, y).ax_.get_xlabel()
+    'round'
     """
 
     def __init__(self, *, scores: Any, score_name: str = "accuracy") -> None:

@@ -147,7 +147,7 @@ class ViewTransformer(BaseViewTransformer, PerViewParams):
 
         Parameters
         ----------
-        input_features : array of str of shape (n_features_in_,), optional
+        input_features : array of str of shape (n_features,), optional
             Names of the input columns; by default those seen in fit, or ``x0``, ``x1``, ... in
             views without names.
 
