@@ -53,7 +53,7 @@ N_LANDMARKS = 4000  # landmarks that represent all rows where there are more
 # the same, and rows up to which the whole kernel matrix is used, where rows lack views or views are
 # kernels: matrices between the reference rows are needed there, and they may be indefinite
 N_IMPUTED_LANDMARKS = 2000
-MAX_FIT_ROWS = 40_000  # rows from which coefficients of landmarks are estimated
+MAX_FIT_ROWS = 30_000  # rows from which coefficients of landmarks are estimated
 N_TESTED_ROWS = 5000  # rows predicted by the others where there are landmarks
 SINGLE_PRECISION_MIN_ROWS = 500  # reference rows above which they are kept in single precision
 PREDICT_CHUNK_ROWS = 256  # rows compared with the reference rows at once in predictions
