@@ -46,9 +46,9 @@ def model(folder):
 
 def test_predictions_are_scored_if_the_label_is_there(folder, model):
     table = predict_files(model, files(folder, "rna.csv", "image.csv"))
-    truth = np.array(table.truth)
+    y_true = np.array(table.y_true)
     assert table.scores.samples == 24
-    assert table.scores.metrics["accuracy"] == (table.labels == truth).mean()
+    assert table.scores.metrics["accuracy"] == (table.labels == y_true).mean()
     assert table.to_csv().splitlines()[0] == "patient,predicted,true,p(ill),p(well)"
 
 

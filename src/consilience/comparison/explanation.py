@@ -39,9 +39,9 @@ class SampleExplanation:
 
     def lines(self) -> list[str]:
         """Describe it in lines of at most 80 characters, for names that are not too long."""
-        truth = "" if self.true is None else f" (label: {self.true})"
+        label = "" if self.true is None else f" (label: {self.true})"
         sure = "" if np.isnan(self.probability) else f", p = {self.probability:.2f}"
-        lines = [f"{self.sample}: {self.predicted}{sure}{truth}"]
+        lines = [f"{self.sample}: {self.predicted}{sure}{label}"]
         width = max(len(view.view) for view in self.views)
         for view in self.views:
             if not view.is_present:

@@ -52,7 +52,7 @@ class PredictionTable:
     classes: list[str]
     key: str  # title of the column of ids
     notes: list[str]
-    truth: list[str | None] | None = None  # labels, if the files have them
+    y_true: list[str | None] | None = None  # labels, if the files have them
     scores: PredictionScores | None = None
 
     def to_csv(self) -> str:
@@ -61,9 +61,9 @@ class PredictionTable:
         rows: list[list[Any]] = [
             [sample, str(label)] for sample, label in zip(self.ids, self.labels, strict=True)
         ]
-        if self.truth is not None:
+        if self.y_true is not None:
             header.append("true")
-            for row, label in zip(rows, self.truth, strict=True):
+            for row, label in zip(rows, self.y_true, strict=True):
                 row.append("" if label is None else label)
         if self.probabilities is not None:
             header += [f"p({name})" for name in self.classes]
@@ -144,18 +144,20 @@ def read_samples(
         notes += key_notes
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
-    views, shown = {}, {name: table for name, table in tables.items() if name in model.views}
-    present = np.zeros((len(ids), len(shown)), dtype=bool)
-    for v, (name, table) in enumerate(shown.items()):
+    views, given = {}, {name: table for name, table in tables.items() if name in model.views}
+    present = np.zeros((len(ids), len(given)), dtype=bool)
+    for v, (name, table) in enumerate(given.items()):
         views[name] = align_rows(_values(model, name, table), rows[name])
         present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
-    absent = [name for name in model.views if name not in shown]
+    absent = [name for name in model.views if name not in given]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
     empty = int((~present.any(axis=1)).sum())
     if empty:
         notes.append(f"{empty} samples have no view at all; the most frequent class is predicted")
-    labels = merge_column(tables, rows, model.target, "--target") if model.target else []
+    is_feature = any(model.target in (view.columns or []) for view in model.views.values())
+    has_target = bool(model.target) and not is_feature
+    labels = merge_column(tables, rows, model.target, "--target") if has_target else []
     return NewSamples(
         MultiViewData(views, present=present),
         ids,

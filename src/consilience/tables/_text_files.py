@@ -33,7 +33,7 @@ def read_text(path: Path, options: ReadOptions) -> Table:
     """Read a text file whose first line names the columns."""
     text_format = sniff_format(path, options)
     try:
-        table = _read(path, text_format, options)
+        table = _read_formatted(path, text_format, options)
     except (UnicodeDecodeError, ValueError) as error:
         is_encoding = isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error)
         if not is_encoding or options.encoding or not text_format.encoding.startswith("utf-8"):
@@ -42,12 +42,12 @@ def read_text(path: Path, options: ReadOptions) -> Table:
         with open_utf8(path, "utf-8") as file:
             other = single_byte_encoding(file.read())
         text_format = replace(text_format, encoding=other)
-        table = _read(path, text_format, options)
+        table = _read_formatted(path, text_format, options)
     note = text_format.describe(DELIMITERS[file_kind(path)])
     return replace(table, note=f"{path}: {note}" if note else "")
 
 
-def _read(path: Path, text_format: TextFormat, options: ReadOptions) -> Table:
+def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -> Table:
     with open_utf8(path, text_format.encoding) as file:
         content = _plain_lines(file, text_format)
         header = _read_header(path, content, text_format)

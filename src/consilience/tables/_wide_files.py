@@ -49,8 +49,8 @@ def read_wide(
     while True:
         try:
             return _to_frame(content, header, text, text_format.decimal, missing)
-        except _TextFoundError as found:
-            text |= found.columns
+        except _TextFoundError as error:
+            text |= error.columns
             if len(text) > MAX_TEXT_SHARE * len(header):
                 text = set(range(len(header)))
 

@@ -104,11 +104,11 @@ def view_curves(results: StudyResults) -> list[Curves]:
         for view, (rows, y, scores) in content.items():
             if rows:
                 parts.setdefault(view, []).append((np.array(y, dtype=bool), np.array(scores)))
-    found = [
+    results_by_view = [
         _curves(view, np.concatenate([y for y, _ in p]), np.concatenate([s for _, s in p]))
         for view, p in parts.items()
     ]
-    return [curves for curves in found if curves is not None]
+    return [curves for curves in results_by_view if curves is not None]
 
 
 def curves_figure(curves: Sequence[Curves], kind: str, name: str) -> Markup:

@@ -225,13 +225,13 @@ def _confusions(
     if n_classes > MAX_CONFUSION_CLASSES:
         return []
     n_shown = MAX_CONFUSIONS if n_classes <= figures.MAX_CLASSES_WITH_COUNTS else 1
-    shown = []
+    svgs = []
     for number, row in enumerate(complete[:n_shown]):
         folds = summaries.out_of_fold_predictions(store, results.main, row.method)
         matrix = summaries.confusion_matrix(run, folds)
         svg = figures.confusion_figure(matrix, run.data.classes, f"confusion-{number}")
-        shown.append((row.method, svg))
-    return shown
+        svgs.append((row.method, svg))
+    return svgs
 
 
 def _curve_figures(
@@ -243,12 +243,12 @@ def _curve_figures(
         folds = summaries.out_of_fold_predictions(store, results.main, row.method)
         curve = method_curves(run, row.method, folds)
         methods += [] if curve is None else [curve]
-    shown = {}
+    svgs = {}
     for name, curves in (("", methods), ("view_", view_curves(results)[:MAX_CURVES])):
         if curves:
-            shown[f"{name}roc_svg"] = curves_figure(curves, "roc", f"{name}roc")
-            shown[f"{name}pr_svg"] = curves_figure(curves, "pr", f"{name}pr")
-    return shown
+            svgs[f"{name}roc_svg"] = curves_figure(curves, "roc", f"{name}roc")
+            svgs[f"{name}pr_svg"] = curves_figure(curves, "pr", f"{name}pr")
+    return svgs
 
 
 def _best_calibration(
