@@ -71,7 +71,7 @@ SETTINGS = {
     "SMVMEDClassifierCV": {"cs": [0.5, 2], "alphas": [0, 0.5], "cv": 2},
     "ShareBoostClassifier": {"n_estimators": 10},
     "SparseGroupLogisticClassifierCV": {"l1_ratios": [0.5], "n_penalties": 4, "cv": 2},
-    "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2, "tol": 1e-13},
+    "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2, "tol": 1e-14},
     "StackingFusionClassifier": {"cv": 2},
 }
 

@@ -2,7 +2,7 @@
 
 problem      min over weights a and intercepts b of Σ_i w_i loss(y_i, b + Σ_v a_v z_iv) + λ Σ_v a_v
 given        z_iv, the K scores that view v gives to row i; row weights w that sum to 1
-constraints  a ≥ 0; b_1 = 0, because a constant in all scores changes nothing
+constraints  a ≥ 0; Σ b = 0, because a constant in all scores changes nothing
 method       Newton iterations whose quadratic models are bounded least squares problems; stops at a
              duality gap
 reference    W. van Loon, M. Fokkema, B. Szabó, M. de Rooij, "Stacked penalized logistic regression
@@ -69,12 +69,13 @@ def solve_view_weights(
         return loss + float(linear @ point), np.exp(log_prob)
 
     value, prob = evaluate(theta)
-    gap = np.inf
+    gap, is_last = np.inf, False
     for _ in range(MAX_STEPS):
         gradient = np.einsum("ik,ivk->v", weight[:, None] * (prob - targets), X)
         gap = duality_gap(value, prob, targets, weight, gradient, V, lam)
-        if gap <= tol:
+        if is_last:
             break
+        is_last = gap <= tol  # a further step costs little and squares the error
         mean = np.einsum("ik,ivk->iv", prob, X)
         H = np.einsum("i,ik,iuk,ivk->uv", weight, prob, X, X, optimize=True)
         H -= np.einsum("i,iu,iv->uv", weight, mean, mean)
@@ -90,6 +91,7 @@ def solve_view_weights(
             break
         theta, value, prob = theta + size * step, trial, trial_prob
     intercept = np.concatenate([[0.0], theta[V:]])
+    intercept -= intercept.mean()
     return ViewWeights(theta[:V].copy(), intercept, float(gap), bool(gap <= tol))
 
 
