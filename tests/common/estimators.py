@@ -85,7 +85,7 @@ SETTINGS = {
     "SelectiveClassifier": {"estimator": EarlyFusionClassifier(), "cv": 2, "max_error": 0.99},
     "ShareBoostClassifier": {"n_estimators": 10},
     "SparseGroupLogisticClassifierCV": {"l1_ratios": [0.5], "n_penalties": 4, "cv": 2},
-    "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2},
+    "StackedPenalisedClassifier": {"n_penalties": 4, "cv": 2, "tol": 1e-14},
     "StackingFusionClassifier": {"cv": 2},
 }
 

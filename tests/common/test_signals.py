@@ -29,7 +29,11 @@ LONG_FITS = {
     "AMVMEDClassifier": ({}, 4000, 1500),
     "AMVMEDClassifier(rbf)": ({"c": 1e4}, 20_000, 20),
     "AMVMEDClassifier(two-step)": ({}, 10_000, 3000),
+    "BlockSPLSDAClassifier": ({"n_components": 1000, "keep": 1000}, 5000, 2000),
+    "BlockSPLSDAClassifierCV": ({"max_components": 1000, "keeps": [1000]}, 5000, 2000),
     "ConsilienceClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "CooperativeClassifier": ({"penalty": 1e-4, "tol": 1e-12}, 20_000, 1000),
+    "CooperativeClassifierCV": ({"min_penalty": 1e-4, "n_penalties": 1000}, 20_000, 1000),
     "IBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
     "MKLClassifier": ({"C": 1e4}, 3000, 20),
     "MKLClassifier(mean)": ({"C": 1e6}, 6000, 20),
@@ -50,6 +54,9 @@ LONG_FITS = {
     "SVM2KClassifier": ({}, 6000, 2000),
     "SVM2KClassifier(rbf)": ({"C": 1e4}, 4000, 5),
     "ShareBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "SparseGroupLogisticClassifier": ({"penalty": 1e-4, "tol": 1e-12}, 20_000, 1000),
+    "SparseGroupLogisticClassifierCV": ({"min_penalty": 1e-4, "n_penalties": 1000}, 20_000, 1000),
+    "StackedPenalisedClassifier": ({"n_penalties": 1000}, 20_000, 1000),
     # the time goes to the user's classifiers; scikit-learn's forest handles signals between trees
     **{
         name: ({"estimator": "RandomForestClassifier(2000)"}, 5000, 20)

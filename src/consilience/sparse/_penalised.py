@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -239,19 +239,16 @@ class PenalisedClassifier(MultiViewClassifier):
 
 def solve_from_above(solver: PathSolver, lam: float) -> PathPoint:
     """Solution at λ, by way of some larger ones."""
-    steps = np.arange(1, 1 + int(np.log(lam / solver.lam_max) / np.log(PATH_FACTOR))) if (
-        0 < lam < solver.lam_max
-    ) else []  # fmt: skip
+    n_steps = 0
+    if 0 < lam < solver.lam_max:
+        n_steps = int(np.log(lam / solver.lam_max) / np.log(PATH_FACTOR))
     tol, n_iter = solver.tol, 0
     solver.tol = max(tol, PATH_TOL * solver.null_loss)
-    for step in steps:
+    for step in range(1, n_steps + 1):
         n_iter += solver.solve(solver.lam_max * PATH_FACTOR**step).n_iter
     solver.tol = tol
-    point = solver.solve(max(lam, np.finfo(float).tiny))
-    return PathPoint(
-        point.lam, point.coef, point.intercept, point.gap, point.objective,
-        n_iter + point.n_iter, point.converged,
-    )  # fmt: skip
+    point = solver.solve(lam)
+    return replace(point, n_iter=n_iter + point.n_iter)
 
 
 def path_losses(

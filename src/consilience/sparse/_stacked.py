@@ -29,14 +29,14 @@ from consilience._solvers.view_weights import (
 )
 from consilience._training import check_magnitudes
 from consilience._warnings import warn_of_unseen_views
-from consilience.sparse._cross_validation import CV_TOL, choose_penalty
+from consilience.sparse._cross_validation import choose_penalty
 from consilience.sparse._entries import ENTRIES
 from consilience.sparse._penalised import log_losses, two_scores
 from consilience.views import MultiViewData
 
 __all__ = ["StackedPenalisedClassifier"]
 
-WEIGHT_PENALTIES = lambda_path(1.0, 1e-3, 30)
+WEIGHT_PENALTIES = lambda_path(1.0, 1e-3, 15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,16 @@ class StackedPenalisedClassifier(MultiViewClassifier):
     l1_ratio : float in [0, 1], default=0.0
         Share of the lasso in the views' penalties; 0 is ridge regression, which selects whole
         views, and larger values select columns as well.
-    {path}
+    n_penalties : int, default=30
+        Number of penalties of each view to try: a geometric sequence of shares of the largest one.
+    min_penalty : float, default=1e-4
+        Smallest of these shares.
+    cv : int, splitter or splits, default=5
+        Folds; a number means stratified folds in the order of the rows. The groups of ``fit`` are
+        kept together, and passed to a splitter.
+    rule : "best" or "1se", default="best"
+        Which penalties are chosen: those of the smallest log loss, or the largest ones whose log
+        loss is within a standard error of the smallest, which selects fewer views.
     {standardize}
     tol : float, default=1e-8
         Duality gap to reach, as a share of the loss without any column.
@@ -141,7 +150,7 @@ class StackedPenalisedClassifier(MultiViewClassifier):
         The chosen shares.
     view_weights_ : ndarray of shape (n_views,)
         ``final_coef_`` divided by their sum; equal if all are 0.
-    final_scores_ : ndarray of shape (n_folds, 1, 30)
+    final_scores_ : ndarray of shape (n_folds, 1, 15)
         Log loss of the second regression on left-out rows, for descending penalties.
     {fitted_input}
 
@@ -255,7 +264,7 @@ class StackedPenalisedClassifier(MultiViewClassifier):
             train, test = train[is_used[train]], test[is_used[test]]
             if len(np.unique(codes[train])) < 2 or len(test) == 0:
                 continue
-            own = path(train, max(self.tol, CV_TOL))
+            own = path(train, self.tol)
             for number, lam in enumerate(lams):
                 outputs[number, test] = own.solve(lam).probabilities(X[test])
             losses = -np.log(np.maximum(outputs[:, test, codes[test]], 1e-15))
