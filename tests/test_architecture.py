@@ -103,6 +103,7 @@ ALLOWED = {
         "_warnings",
         "benchmark",
         "datasets",
+        "inspection",
         "io",
         "methods",
         "tables",
@@ -189,7 +190,9 @@ def test_core_needs_no_extra(path):
 def test_every_package_has_a_folder_of_tests():
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
-    assert {name.removeprefix("_") for name in packages} <= folders
+    # a folder ``sparse`` on the path of the tests would hide the package of that name
+    names = {"sparse_family" if name == "sparse" else name.removeprefix("_") for name in packages}
+    assert names <= folders
 
 
 def test_import_is_light():

@@ -7,7 +7,6 @@ from sklearn.pipeline import make_pipeline
 
 from comparison.in_process import Store, problem_of, study
 from consilience._default import ConsilienceClassifier
-from consilience._default._sample_map import kernel_components, kernel_matrix
 from consilience.benchmark.problems import append_rows
 from consilience.benchmark.work import fit_all, with_unlabelled
 from consilience.comparison.explanation import explain_samples
@@ -16,6 +15,7 @@ from consilience.comparison.prediction import predict_files, read_samples
 from consilience.comparison.record import ExternalScores
 from consilience.comparison.study import refit_task
 from consilience.fusion import LateFusionClassifier
+from consilience.inspection._sample_map import kernel_components, kernel_matrix
 from consilience.tables import FileArgument, TableError, TableModel, read_tables
 from consilience.views import ViewPreparer
 

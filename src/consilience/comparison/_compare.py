@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
-from consilience._default._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.pool import ProcessPool, WorkerSetup
@@ -50,6 +49,7 @@ from consilience.comparison.study import (
     refit_task,
     run_study,
 )
+from consilience.inspection._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.io import check_key
 from consilience.methods import (
     METHODS,

@@ -1,15 +1,13 @@
-"""Synthetic omics tables, and the tables of the ROSMAP study where a copy is at hand.
+"""Synthetic omics tables.
 
-In the synthetic families views are wide, columns are correlated in blocks, and few columns differ
+Views are wide, columns are correlated in blocks, and few columns differ
 between the classes: either through factors that all views share, as in the model behind DIABLO, or
 through factors of each view's own.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from consilience.views import MultiViewData
 
-__all__ = ["load_rosmap", "make_omics"]
+__all__ = ["make_omics"]
 
 BLOCK_COLUMNS = 20  # columns that share a factor of no consequence
 
@@ -71,14 +69,3 @@ def make_omics(
         X[:, columns] += factors @ rng.normal(size=(n_factors, len(columns)))
         views[f"omics{v}"] = X
     return Bunch(data=MultiViewData(views), target=y)
-
-
-def load_rosmap() -> Bunch:
-    """Three tables (gene expression, methylation, microRNA) of 351 persons, with or without AD.
-
-    Read from ``more/rosmap.npz`` of the folder ``CONSILIENCE_DATA``, with arrays v0, v1, v2 and y.
-    """
-    path = Path(os.environ.get("CONSILIENCE_DATA", ".")) / "more" / "rosmap.npz"
-    with np.load(path) as arrays:
-        views = {name: arrays[f"v{v}"] for v, name in enumerate(("mrna", "methylation", "mirna"))}
-        return Bunch(data=MultiViewData(views), target=arrays["y"])
