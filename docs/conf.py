@@ -113,6 +113,7 @@ def unlink_unpublished(app, docname, source):
         unpublished = target.parent == HERE / "results" and not target.exists()
         return match[1] if unpublished else match[0]
 
+    source[0] = source[0].replace("](results)", "](results/index.md)")  # a folder, on the site
     source[0] = re.sub(r"\[([^\]\n]*)\]\(([\w./-]+\.md)(?:#[^)]*)?\)", replace, source[0])
 
 
