@@ -13,8 +13,6 @@ import generated_pages  # noqa: E402
 
 import consilience  # noqa: E402
 
-REPOSITORY = "https://github.com/consilience-ml/consilience"
-
 project = "consilience"
 author = "The consilience developers"
 copyright = author
@@ -83,7 +81,9 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "consilience"},
-    "icon_links": [{"name": "Source code", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "icon_links": [
+        {"name": "Source code", "url": generated_pages.REPOSITORY, "icon": "fa-brands fa-github"}
+    ],
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
