@@ -33,7 +33,8 @@ class Page(HTMLParser):
 
 def broken_links(root: Path) -> list[str]:
     """``page: link`` for every link that leads nowhere within the site."""
-    pages = {path.resolve(): Page(path) for path in sorted(root.rglob("*.html"))}
+    paths = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
+    pages = {path.resolve(): Page(path) for path in paths}
     return [
         f"{path.relative_to(root.resolve())}: {link}"
         for path, page in pages.items()

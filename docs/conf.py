@@ -13,8 +13,6 @@ import generated_pages  # noqa: E402
 
 import consilience  # noqa: E402
 
-REPOSITORY = "https://github.com/consilience-ml/consilience"
-
 project = "consilience"
 author = "The consilience developers"
 copyright = author
@@ -83,7 +81,9 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "consilience"},
-    "icon_links": [{"name": "Source code", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "icon_links": [
+        {"name": "Source code", "url": generated_pages.REPOSITORY, "icon": "fa-brands fa-github"}
+    ],
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
@@ -113,6 +113,7 @@ def unlink_unpublished(app, docname, source):
         unpublished = target.parent == HERE / "results" and not target.exists()
         return match[1] if unpublished else match[0]
 
+    source[0] = source[0].replace("](results)", "](results/index.md)")  # a folder, on the site
     source[0] = re.sub(r"\[([^\]\n]*)\]\(([\w./-]+\.md)(?:#[^)]*)?\)", replace, source[0])
 
 

@@ -7,6 +7,7 @@ the site by itself. The files are ignored by git.
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +15,7 @@ import consilience
 from consilience.datasets import DATASETS
 from consilience.methods import METHODS
 
+REPOSITORY = "https://github.com/consilience-ml/consilience"
 TITLES = {
     "": "Top level",
     "benchmark": "Suites and the engine that runs them",
@@ -57,6 +59,20 @@ def write(docs: Path) -> None:
     write_text(docs / "cli.md", command_line_page())
     write_text(docs / "guide" / "methods_table.md", methods_table())
     write_text(docs / "guide" / "datasets_table.md", datasets_table())
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        text = (docs.parent / name).read_text(encoding="utf-8")
+        write_text(docs / "project" / name.lower(), with_links_from_project(text))
+
+
+def with_links_from_project(text: str) -> str:
+    """A file of the repository's root as a page of docs/project: links lead to the same places."""
+
+    def replace(match: re.Match) -> str:
+        link = match[1]
+        inside = link.startswith("docs/")
+        return f"](../{link[5:]})" if inside else f"]({REPOSITORY}/blob/main/{link})"
+
+    return re.sub(r"\]\((?!https?:|#)([^)\s]+)\)", replace, text)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -59,6 +59,14 @@ def test_every_subpackage_has_a_title(generated_pages):
     assert set(generated_pages.public_modules()) <= set(generated_pages.TITLES)
 
 
+def test_links_of_root_files_lead_to_the_same_places(generated_pages):
+    text = "[a](docs/results/a.md) [b](LICENSE) [c](#c) [d](https://example.org)"
+    assert generated_pages.with_links_from_project(text) == (
+        f"[a](../results/a.md) [b]({generated_pages.REPOSITORY}/blob/main/LICENSE) "
+        "[c](#c) [d](https://example.org)"
+    )
+
+
 def test_the_command_line_page_has_every_command(generated_pages):
     page = generated_pages.command_line_page()
     for command in (

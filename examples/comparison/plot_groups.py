@@ -20,7 +20,7 @@ n_patients, n_repeats = 40, 5
 patients = np.repeat(np.arange(n_patients), n_repeats)
 disease = rng.integers(0, 2, n_patients)[patients]
 views = {
-    name: rng.normal(size=(n_patients, 12))[patients] + 0.3 * rng.normal(size=(len(patients), 12))
+    name: rng.normal(size=(n_patients, 12))[patients] + 0.1 * rng.normal(size=(len(patients), 12))
     for name in ("blood", "image")
 }
 model = ConsilienceClassifier(n_estimators=30, random_state=0)

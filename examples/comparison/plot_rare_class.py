@@ -18,6 +18,8 @@ data, y = make_multiview_classification(
 )
 train, test, y_train, y_test = train_test_split(data, y, train_size=400, random_state=0, stratify=y)
 
+# %%
+# The curves hardly differ: weights move the threshold, not the ranking of the samples.
 fig, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 for class_weight in (None, "balanced"):
     model = ConsilienceClassifier(n_estimators=50, class_weight=class_weight, random_state=0)
@@ -26,8 +28,5 @@ for class_weight in (None, "balanced"):
     accuracy = model.score(test, y_test)
     print(f"class_weight={class_weight}: accuracy {accuracy:.3f}, balanced {balanced:.3f}")
     PrecisionRecallDisplay.from_estimator(model, test, y_test, ax=ax, name=f"{class_weight}")
-
-# %%
-# The curves hardly differ: weights move the threshold, not the ranking of the samples.
 ax.legend(title="class_weight")
 plt.show()

@@ -22,13 +22,12 @@ models = {
     "ShareBoost": ShareBoostClassifier(n_estimators=80, max_depth=2, random_state=0),
     "rShareBoost": RShareBoostClassifier(n_estimators=80, max_depth=2, random_state=0),
 }
+# %%
+# rShareBoost fits one view a round, the others all four: a quarter of the work for some accuracy.
 fig, axes = plt.subplots(2, 1, figsize=(8, 6), layout="constrained", height_ratios=[2, 1])
 for name, model in models.items():
     model.fit(train, y_train)
     StagedScoreDisplay.from_estimator(model, test, y_test, ax=axes[0], name=name)
-
-# %%
-# rShareBoost fits one view a round, the others all four: a quarter of the work for some accuracy.
 mumbo = models["MuMBo"]
 rounds = np.arange(1, len(mumbo.estimator_views_) + 1)
 axes[1].scatter(rounds, mumbo.estimator_views_, s=60 * np.asarray(mumbo.estimator_weights_))

@@ -17,6 +17,9 @@ data, y = make_multiview_classification(
 )
 train, test, y_train, y_test = data[:300], data[300:], y[:300], y[300:]
 
+# %%
+# The third view is weak and the fourth is noise. The linear programme of the paper puts all
+# weight on a single view, which is not the best one.
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 width = 0.25
 for i, kind in enumerate(["uniform", "loss", "paper"]):
@@ -25,10 +28,6 @@ for i, kind in enumerate(["uniform", "loss", "paper"]):
     print(f"{kind}: accuracy {score:.3f}")
     axes[0].plot(np.ravel(model.loss_curve_), marker=".", label=f"{kind}: accuracy {score:.2f}")
     axes[1].bar(np.arange(4) + (i - 1) * width, model.view_weights_, width, label=kind)
-
-# %%
-# The third view is weak and the fourth is noise. The linear programme of the paper puts all
-# weight on a single view, which is not the best one.
 axes[0].set(xlabel="iteration", ylabel="logistic loss of the training rows")
 axes[0].legend()
 axes[1].set(xticks=range(4), xticklabels=data.view_names, ylabel="weight of the view")
