@@ -232,10 +232,11 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
                 "kinds={'name': 'kernel'} where a view is a kernel between samples"
             )
         given = [self.reference] if isinstance(self.reference, str) else self.reference
-        if given == [MOST_PRESENT] and MOST_PRESENT not in kernels:
+        given = kernels if given is None else list(given)
+        is_word = len(given) == 1 and isinstance(given[0], str) and given[0] == MOST_PRESENT
+        if is_word and MOST_PRESENT not in kernels:
             counts = {name: len(present_rows(data, name)) for name in kernels}
             given = [max(counts, key=lambda name: counts[name])]
-        given = kernels if given is None else list(given)
         if not given or not all(isinstance(name, str) and name in kernels for name in given):
             raise ValueError(
                 f"reference must name kernel views, {format_list(kernels)}; got {self.reference!r}"

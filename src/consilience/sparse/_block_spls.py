@@ -161,7 +161,7 @@ def one_component(
             values.append(criterion(T, Y @ b, design))
         b = unit(Y.T @ T.sum(axis=0))
         values.append(criterion(T, Y @ b, design))
-        if moved <= tol**2:
+        if moved**0.5 <= tol:
             return a, b, values, True
     return a, b, values, False
 

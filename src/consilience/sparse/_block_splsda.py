@@ -67,7 +67,10 @@ class BlockSPLSDABase(MultiViewClassifier):
         """Links between the views, with zeros on the diagonal."""
         if np.ndim(self.design) == 0:
             return float(self.design) * (1.0 - np.eye(n_views))
-        matrix = np.asarray(self.design, dtype=np.float64)
+        try:
+            matrix = np.asarray(self.design, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"design must be a number or a matrix of numbers: {error}") from None
         if matrix.shape != (n_views, n_views):
             raise ValueError(
                 f"design must be a number or a matrix with a row for each of the {n_views} views, "
@@ -155,7 +158,14 @@ class BlockSPLSDABase(MultiViewClassifier):
     def _view_scores(self, data: MultiViewData, v: int, rows: np.ndarray) -> np.ndarray:
         """Components of rows that have view v."""
         X = data[self.view_names_[v]][rows]
-        return np.asarray(X @ self._rotations[v]) + self._offsets[v]
+        with np.errstate(over="ignore", invalid="ignore"):
+            T = np.asarray(X @ self._rotations[v]) + self._offsets[v]
+        if not np.isfinite(T).all():
+            row = rows[np.flatnonzero(~np.isfinite(T).all(axis=1))[0]]
+            raise ValueError(
+                f"view {self.view_names_[v]!r} has values too large in row {row}; scale them"
+            )
+        return T
 
     def _present_rows(self, data: MultiViewData, v: int) -> np.ndarray:
         name = self.view_names_[v]

@@ -30,6 +30,7 @@ __all__ = ["SparseGroupLogisticClassifier", "SparseGroupLogisticClassifierCV"]
 L1_RATIO = Number(Real, 0, 1, closed="both")
 # penalty of the ridge regression whose coefficients make adaptive weights, as a share of its λ_max
 RIDGE_SHARE = 1e-3
+MAX_ADAPTIVE = 10.0  # larger powers leave one column
 
 
 def sparse_group_penalty(
@@ -58,7 +59,7 @@ class SparseGroupBase(PenalisedClassifier):
         "column_groups": [None, Mapping],
         "unpenalised": [None, ListOf(str)],
         "view_penalties": [PerView(NON_NEGATIVE)],
-        "adaptive": [NON_NEGATIVE],
+        "adaptive": [Number(Real, 0, MAX_ADAPTIVE, closed="both")],
     }
 
     column_groups: Any
