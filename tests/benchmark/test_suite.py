@@ -187,7 +187,9 @@ def test_files(tmp_path):
     assert load_suite(path).name == "mine"
     with pytest.raises(ValueError, match="there is no file"):
         load_suite(tmp_path / "other.toml")
-    with pytest.raises(ValueError, match="unknown suite 'mine'; known are default, mumbo-synth"):
+    with pytest.raises(
+        ValueError, match="unknown suite 'mine'; known are default, default-natural"
+    ):
         load_suite("mine")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=re.escape(f"{path} cannot be read")):

@@ -44,7 +44,7 @@ def test_compare_ranks_methods(capsys):
         (["compare"], "Missing argument"),
         (["fetch", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["dance"], "No such command 'dance'"),
-        (["bench", "nothing"], "unknown suite 'nothing'; known are default, mumbo"),
+        (["bench", "nothing"], "unknown suite 'nothing'; known are default, default-natural"),
         (["bench", "nothing.toml"], "there is no file nothing.toml"),
         (["bench", "smoke", "--jobs", "0"], "--jobs must be at least 1"),
         (
