@@ -148,7 +148,17 @@ NO_PROBABILITIES = [*ON_KERNELS, "BlockSPLSDAClassifier", "BlockSPLSDAClassifier
 # the intercept of a hinge loss need not be unique, so rounding moves it more than the others (two
 # solutions whose objectives agree to 1e-12 of their value have had intercepts 1e-4 apart), and
 # weights of kernels at a gap of 1e-9 are known to about its root
-TOLERANCE = {"SVM2KClassifier": 1e-3, "SVM2KClassifier(rbf)": 1e-5, "MKLClassifier(2)": 1e-4}
+TOLERANCE = {
+    "SVM2KClassifier": 1e-3,
+    "SVM2KClassifier(rbf)": 1e-5,
+    "MKLClassifier(2)": 1e-4,
+    # penalised regressions end at a duality gap
+    "CooperativeClassifier": 2e-5,
+    "CooperativeClassifierCV": 2e-5,
+    "SparseGroupLogisticClassifier": 2e-5,
+    "SparseGroupLogisticClassifierCV": 2e-5,
+    "StackedPenalisedClassifier": 2e-5,
+}
 
 # takes tables with categories and single missing cells
 TAKES_TABLES = ["ConsilienceClassifier"]

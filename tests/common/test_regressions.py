@@ -144,6 +144,8 @@ def test_early_fusion_with_a_view_that_nobody_has():
     assert EarlyFusionClassifier(GaussianNB()).fit(thin, Y).score(thin, Y) > 0.5
 
 
+# a completion by one view cannot complete the rows that lack it
+@pytest.mark.filterwarnings("ignore:view .* stays missing in:UserWarning")
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipes_take_sparse_and_missing_views(name):
     data, y = make_multiview_classification(

@@ -44,6 +44,8 @@ def grid(est):
         return {"class_weight": [None, "balanced"]}
     if "n_estimators" in est.get_params():
         return {"n_estimators": [3, 5]}
+    if "n_components" in est.get_params():
+        return {"n_components": [1, 2]}
     return {"cv": [2, 3]}
 
 

@@ -10,6 +10,8 @@ from consilience._default._kernel import EIGEN_MAX_ROWS, combine, fit_kernel_mem
 from consilience._default._reference_set import imputed_distances
 from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._layout import check_values
+from consilience.views._pairwise import KINDS
 
 __all__ = ["MAX_MAP_ROWS", "kernel_components", "kernel_matrix"]
 
@@ -23,6 +25,7 @@ def kernel_matrix(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
     weight = np.ones(len(codes))
     prior = np.bincount(codes) / len(codes)
     data = encode_tables(data, fit_table_codes(data))
+    data = check_values(data, KINDS, "a map of samples", nan_views=data.view_names)
     _, mapped = fit_columns(data, weight)
     member, _, _ = fit_kernel_member(data, mapped.filled, codes, weight, prior)
     used = np.flatnonzero(member.view_weights).tolist()
