@@ -55,7 +55,8 @@ def test_follow_up_tasks(monkeypatch):
     monkeypatch.setattr(study, "ranked_methods", lambda *_: METHODS[::-1])
     importance, curve = study.follow_up_tasks(run, None)
     assert [(task.method, task.index) for task in importance] == [("MVMED", i) for i in range(5)]
-    assert {task.diagnostics for task in importance} == {("permutation", "shapley")}
+    diagnostics = ("permutation", "shapley", "single_views")
+    assert {task.diagnostics for task in importance} == {diagnostics}
     assert [(task.index, task.condition.train_size, task.method) for task in curve] == [
         (index, size, name)
         for index in range(5)
