@@ -344,7 +344,7 @@ def labels(quick, n_draws):
         model = ConsilienceClassifier(20 if quick else None, random_state=0)
         result = find_label_errors(model, data, given)
         is_wrong = given != y
-        ours = average_precision_score(is_wrong, -result.score)
+        ours = average_precision_score(is_wrong, result.probability)
         n_right = is_wrong[result.suspects].sum()
         line = (
             f"labels {name}: average precision {ours:.3f}, {len(result.suspects)} suspects, "

@@ -42,14 +42,6 @@ def q_values(probabilities):
     return [np.mean([1 - other for other in probabilities if other >= p]) for p in probabilities]
 
 
-def storey_q_values(p):
-    """The least rate over all thresholds at or above each p-value."""
-    m = len(p)
-    share = min(1.0, (1 + sum(x > 0.5 for x in p)) / (0.5 * m))
-    rate = {t: share * m * t / sum(x <= t for x in p) for t in p}
-    return [min(1.0, *(rate[t] for t in p if t >= x), rate[x]) for x in p]
-
-
 def pooled(full, without, odds):
     """Probabilities of one row: those from all views and without each view, by the odds."""
     weights = [1.0, *odds]
@@ -79,3 +71,13 @@ def policy_point(spent, rates, is_right, limit):
         costs.append(path[taken])
         rights.append(right[taken])
     return np.mean(costs), np.mean(rights)
+
+
+def claims(q, codes):
+    """Whether the most probable of the classes that reach their mean confidence is not the own."""
+    means = {k: np.mean([p[k] for p, c in zip(q, codes, strict=True) if c == k]) for k in set(codes)}
+    out = []
+    for p, own in zip(q, codes, strict=True):
+        sure = [k for k in means if p[k] >= means[k]]
+        out.append(bool(sure) and max(sure, key=lambda k: p[k]) != own)
+    return out

@@ -173,7 +173,7 @@ class SuspectsDisplay:
         self.ax_.plot(np.arange(len(probability)), probability, ".", color="lightgrey")
         self.ax_.scatter(suspects, probability[suspects], **{"label": "suspects", **style})
         self.ax_.set_xlabel("row")
-        self.ax_.set_ylabel("probability to be wrong")
+        self.ax_.set_ylabel("probability")
         _plain_legend(self.ax_)
         return self
 

@@ -23,7 +23,7 @@ from consilience.trust._mismatch_steps import (
     fit_mixture,
     own_scores,
     partner_p_values,
-    pooled_odds,
+    pool_with_partners,
     standard_scores,
 )
 from consilience.views import MultiViewData, as_multiview
@@ -190,7 +190,7 @@ def mismatch_probabilities(Z: np.ndarray) -> tuple[np.ndarray, float]:
     suspects = np.flatnonzero(p > SUSPECT_ABOVE)
     out = np.zeros(len(z))
     if 1 < len(suspects) < len(z):
-        out[suspects] = pooled_odds(p[suspects], partner_p_values(Z, suspects))
+        out[suspects] = pool_with_partners(p[suspects], partner_p_values(Z, suspects))
     return out, area
 
 

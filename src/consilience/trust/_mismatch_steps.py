@@ -4,25 +4,35 @@
 different samples show which scores views that do not belong together have; in units in which these
 are normal, N(0, 1), those of the samples themselves are a mixture
 
-    (1 − π) t_ν(μ, τ) + π N(0, 1)
+    (1 − π) t_ν(m, τ) + π N(0, 1)
 
-of matched and mismatched ones. Matched samples have heavy tails, whence Student's t. A suspect is
-confirmed by a partner: if views were exchanged within the data, another suspect's view fits better
-than chance would have it, which p-values against the samples above suspicion show.
+of matched and mismatched ones, m their median. The tails of matched samples are heavy, whence
+Student's t, and heavier below the median than above it, so that only samples below it are fitted,
+by the lower halves of both distributions. A suspect is confirmed by a partner: if views were
+exchanged within the data, another suspect's view fits better than chance would have it, which
+p-values against the samples above suspicion show. Those of mismatched samples have density
+κ p^(κ − 1), with κ estimated.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+from scipy.special import gammaln, ndtr, ndtri
 
-__all__ = ["fit_mixture", "own_scores", "partner_p_values", "pooled_odds", "standard_scores"]
+__all__ = [
+    "fit_mixture",
+    "own_scores",
+    "partner_p_values",
+    "pool_with_partners",
+    "standard_scores",
+]
 
 DEGREES_OF_FREEDOM = 5.0
 MAX_SHARE = 0.3  # of mismatched samples
 N_ITERATIONS = 200
 N_RANDOM_PAIRS = 200_000
-P_VALUE_EXPONENT = 0.6  # density κ p^(κ − 1) of the partners' p-values of mismatched samples
+MIN_KAPPA = 0.1
+QUARTILE = 0.674  # of the normal distribution
 TINY = 1e-12
 
 
@@ -55,19 +65,22 @@ def _log_t(z: np.ndarray, mu: float, tau: float) -> np.ndarray:
 
 
 def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
-    """Probability of each sample to be mismatched, and their share π, by EM."""
-    nu, share, mu = DEGREES_OF_FREEDOM, 0.05, float(np.median(z))
-    tau = max(float(np.subtract(*np.percentile(z, [75, 25]))) / 1.35, 0.2)
-    log_normal = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
+    """Probability of each sample to be mismatched, 0 above the median, and their share, by EM."""
+    nu, share, middle = DEGREES_OF_FREEDOM, 0.1, float(np.median(z))
+    is_low = z <= middle
+    low = z[is_low]
+    tau = max((middle - float(np.percentile(z, 25))) / QUARTILE, 0.2)
+    log_normal = -0.5 * low**2 - 0.5 * np.log(2 * np.pi) - np.log(ndtr(middle))
     for _ in range(N_ITERATIONS):
-        log_odds = np.log(share / (1 - share)) + log_normal - _log_t(z, mu, tau)
+        log_matched = np.log(2.0) + _log_t(low, middle, tau)
+        log_odds = np.log(share / (1 - share)) + log_normal - log_matched
         p = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50, 50)))
-        share = float(np.clip(p.mean(), 1e-6, MAX_SHARE))
-        weight = (1 - p) * (nu + 1) / (nu + ((z - mu) / tau) ** 2)
-        mu = float(weight @ z / weight.sum())
-        tau = max(float(np.sqrt(weight @ (z - mu) ** 2 / (1 - p).sum())), 0.1)
-    # a matched pair fits better than a wrong one: below the normal mode nothing is gained
-    return p, share
+        share = float(np.clip(p.mean(), 1e-6, 2 * MAX_SHARE))
+        weight = (1 - p) * (nu + 1) / (nu + ((low - middle) / tau) ** 2)
+        tau = max(float(np.sqrt(weight @ (low - middle) ** 2 / (1 - p).sum())), 0.1)
+    out = np.zeros(len(z))
+    out[is_low] = p
+    return out, float(out.mean())
 
 
 def partner_p_values(Z: np.ndarray, suspects: np.ndarray) -> np.ndarray:
@@ -80,8 +93,12 @@ def partner_p_values(Z: np.ndarray, suspects: np.ndarray) -> np.ndarray:
     return (1 + above) / (1 + len(others))
 
 
-def pooled_odds(p: np.ndarray, partner_p: np.ndarray) -> np.ndarray:
-    """Probabilities after the evidence of the partners' p-values."""
-    kappa = P_VALUE_EXPONENT
-    odds = p / np.maximum(1 - p, TINY) * kappa * partner_p ** (kappa - 1)
-    return odds / (1 + odds)
+def pool_with_partners(p: np.ndarray, partner_p: np.ndarray) -> np.ndarray:
+    """Probabilities after the evidence of the partners' p-values, with κ by EM."""
+    odds, out = p / np.maximum(1 - p, TINY), p
+    for _ in range(N_ITERATIONS):
+        kappa = out.sum() / max(-float(out @ np.log(partner_p)), TINY)
+        kappa = float(np.clip(kappa, MIN_KAPPA, 1.0))
+        pooled = odds * kappa * partner_p ** (kappa - 1)
+        out = pooled / (1 + pooled)
+    return out
