@@ -3,7 +3,7 @@ Swapped samples
 ===============
 
 Tubes get swapped. ``find_mismatched_samples`` predicts each view from the others, for samples left
-out, and names the samples whose views do not belong together, with a false discovery rate.
+out, and names the samples whose views do not belong together, at an estimated false discovery rate.
 """
 
 import matplotlib.pyplot as plt

@@ -75,7 +75,7 @@ def policy_point(spent, rates, is_right, limit):
 
 def claims(q, codes):
     """Whether the most probable of the classes that reach their mean confidence is not the own."""
-    means = {k: np.mean([p[k] for p, c in zip(q, codes, strict=True) if c == k]) for k in set(codes)}
+    means = {k: q[codes == k, k].mean() for k in set(codes)}
     out = []
     for p, own in zip(q, codes, strict=True):
         sure = [k for k in means if p[k] >= means[k]]

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from conftest import FULL
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience.datasets import make_multiview_classification
+from consilience.datasets import load_digits_views, make_multiview_classification
 from consilience.distributed import BlockSequence
 from consilience.fusion import LateFusionClassifier
 from consilience.io import load, save
@@ -220,20 +220,21 @@ def latent_views(n=300, seed=0, noise=0.3, n_views=2):
     return {f"v{v}": latent + noise * rng.randn(n, 8) for v in range(n_views)}
 
 
+@pytest.mark.parametrize("seed", range(6 if FULL else 2))
 @pytest.mark.parametrize("n_views", [2, 3])
-def test_swapped_samples_are_found(n_views):
-    views = latent_views(n_views=n_views)
+def test_swapped_samples_are_found(n_views, seed):
+    views = latent_views(n_views=n_views, seed=seed)
     views["v1"][:12] = np.roll(views["v1"][:12], 1, axis=0)
     result = find_mismatched_samples(views)
     is_swapped = result.suspects < 12
-    assert is_swapped.sum() >= 9
-    assert (~is_swapped).sum() <= 2
+    assert is_swapped.sum() >= 10  # some of the others fit each other by chance
+    assert (~is_swapped).sum() <= 1
     wrong = "v1" if n_views == 3 else None
     assert {result.view[k] for k in np.flatnonzero(is_swapped)} == {wrong}
     assert (np.diff(result.q_value) >= 0).all()
     # row i has the view of row i − 1
     pairs = zip(result.suspects.tolist(), result.partner.tolist(), strict=True)
-    assert sum(abs(i - j) in (1, 11) for i, j in pairs) >= 6
+    assert sum(abs(i - j) in (1, 11) for i, j in pairs) >= 8
     assert all(area > 0.95 for area in result.areas.values())
 
 
@@ -243,6 +244,24 @@ def test_nothing_is_claimed_of_clean_or_independent_views():
     result = find_mismatched_samples({"a": rng.randn(200, 5), "b": rng.randn(200, 4)})
     assert len(result.suspects) == 0
     assert result.areas["a"] < 0.6
+
+
+def test_rate_of_false_suspects_of_real_views():
+    data, _ = load_digits_views(kind="features", return_X_y=True)
+    found, false = [], []
+    for seed in range(12 if FULL else 3):
+        rng = np.random.RandomState(seed)
+        rows, swapped = rng.permutation(len(data))[:400], rng.permutation(400)[:20]
+        source = np.arange(400)
+        source[swapped] = np.roll(swapped, 1)
+        views = {"pixels": data[rows]["pixels"], "fourier": data[rows[source]]["fourier"]}
+        suspects = find_mismatched_samples(views).suspects
+        n_right = len(np.intersect1d(suspects, swapped))
+        found.append(n_right / 20)
+        false.append((len(suspects) - n_right) / max(len(suspects), 1))
+    assert np.mean(found) > 0.6
+    # the standard error of a mean over three draws is about .06
+    assert np.mean(false) <= (0.22 if FULL else 0.32)
 
 
 def test_mismatches_with_labels_missing_and_sparse_views():

@@ -67,8 +67,8 @@ def find_label_errors(
     Notes
     -----
     The suspects are a list to look through, not one with a known rate of errors: where classes
-    overlap, half of them or more can have right labels. ``docs/results/trust.md`` has what was
-    measured.
+    overlap, most of them can have right labels (102 of 140 on landuse21, with 10 % of its labels
+    wrong). Look at the first ones first.
 
     Examples
     --------

@@ -51,7 +51,8 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     y : array of shape (n_samples,), optional
         Labels; they help to predict the views, and are taken to be right.
     fdr : float, default=0.2
-        Largest expected share of false suspects.
+        Largest expected share of false suspects, by the model of the scores; it is estimated, not
+        guaranteed.
 
     Returns
     -------
@@ -66,7 +67,9 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     Notes
     -----
     Nothing is claimed for a view that the others hardly predict (an area below 0.75). Views must
-    have been exchanged among the samples of X, and of less than 30 % of them.
+    have been exchanged among the samples of X, and of less than 30 % of them. Samples whose views
+    are odd, but their own, look like mismatched ones; ``docs/results/trust.md`` has the rates of
+    false suspects that were measured.
 
     Examples
     --------

@@ -14,6 +14,7 @@ precise null hypotheses", The American Statistician 55, 2001).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +39,8 @@ TINY = 1e-12
 
 def evidence_of_p_value(p: np.ndarray) -> np.ndarray:
     """Upper bound of the Bayes factor against the hypothesis that a p-value belongs to."""
-    small = np.minimum(p, 1 / np.e)
-    return -1.0 / (np.e * small * np.log(small))
+    small = np.minimum(p, 1 / math.e)
+    return -1.0 / (math.e * small * np.log(small))
 
 
 def pool(full: np.ndarray, without: np.ndarray, odds: np.ndarray) -> np.ndarray:
