@@ -62,8 +62,9 @@ class ConformalClassifier(LeftOutClassifier):
 
     ``predict`` and ``predict_proba`` are those of the classifier; ``predict_set`` adds sets of
     classes. If new rows are drawn like the training rows, the right class is in the set with
-    probability at least 1 − alpha for ``method="split"``, and at least 1 − 2 alpha, in practice
-    about 1 − alpha, for "cv+". For "left-out" there is no guarantee.
+    probability at least 1 − alpha for ``method="split"``. For "cv+" the guarantee is 1 − 2 alpha,
+    less a term that vanishes as rows are added; in simulations it was about 1 − alpha. For
+    "left-out" there is no guarantee.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class ConformalClassifier(LeftOutClassifier):
         Which rows a new row is compared with. "pattern": those with the same views, so that the
         sets hold for rows that lack a view as well. Where fewer than 50 rows have just these
         views, rows with more views are predicted from these views only, which is valid if views
-        are missing at random ("left-out" cannot do so). "class": for each class the rows of this
+        are missing completely at random ("left-out" cannot do so). "class": for each class the rows of this
         class, so that the sets hold for each class. None: all rows.
     conformity_score : {"lac", "aps"}, default="lac"
         1 − the probability of a class, which gives the smallest sets on average, or the total

@@ -9,7 +9,8 @@ and the set of all classes with p > α contains the right one with probability 1
 rows are exchangeable (V. Vovk, A. Gammerman and G. Shafer, "Algorithmic learning in a random
 world", 2005). If calibration row i was predicted without fold f(i), s(x, k) is that of the
 classifier without fold f(i) as well (CV+: Y. Romano, M. Sesia and E. Candès, "Classification with
-valid and adaptive coverage", NeurIPS 2020); the probability is then at least 1 − 2α.
+valid and adaptive coverage", NeurIPS 2020); the probability is then at least 1 − 2α, less a term
+that vanishes as rows are added.
 """
 
 from __future__ import annotations
