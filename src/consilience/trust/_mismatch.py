@@ -51,8 +51,8 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     y : array of shape (n_samples,), optional
         Labels; they help to predict the views, and are taken to be right.
     fdr : float, default=0.2
-        Largest expected share of false suspects, by the model of the scores; it is estimated, not
-        guaranteed.
+        Largest expected share of false suspects. It is estimated, not guaranteed: at 0.2, up to
+        0.28 were false on real data.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
         ``suspects``, numbers of the rows, the most suspicious first; ``view``, for each the name
         of the view that is probably from another sample, or None if X has only two, as it
         cannot be told which of them is wrong; ``partner``, the suspect whose view fits best in
-        its place, or −1; ``q_value`` of each, the expected share of false suspects up to this one;
+        its place, or −1; ``q_value`` of each, the estimated share of false suspects up to this one;
         ``probability`` (n_samples,), that a sample is mismatched; ``areas``, view -> area under
         the ROC curve of right against wrong pairs: 0.5 if nothing can be told.
 
@@ -68,8 +68,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     -----
     Nothing is claimed for a view that the others hardly predict (an area below 0.75). Views must
     have been exchanged among the samples of X, and of less than 30 % of them. Samples whose views
-    are odd, but their own, look like mismatched ones; ``docs/results/trust.md`` has the rates of
-    false suspects that were measured.
+    are odd, but their own, look like mismatched ones.
 
     Examples
     --------
