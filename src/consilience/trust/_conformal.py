@@ -76,8 +76,8 @@ class ConformalClassifier(LeftOutClassifier):
         Which rows a new row is compared with. "pattern": those with the same views, so that the
         sets hold for rows that lack a view as well. Where fewer than 50 rows have just these
         views, rows with more views are predicted from these views only, which is valid if views
-        are missing completely at random ("left-out" cannot do so). "class": for each class the rows of this
-        class, so that the sets hold for each class. None: all rows.
+        are missing completely at random ("left-out" cannot do so). "class": for each class the
+        rows of this class, so that the sets hold for each class. None: all rows.
     conformity_score : {"lac", "aps"}, default="lac"
         1 − the probability of a class, which gives the smallest sets on average, or the total
         probability of all classes that are at least as likely, which gives larger sets to
