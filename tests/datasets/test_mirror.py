@@ -67,7 +67,7 @@ def test_facts(name):
 
 def test_every_set_of_the_mirror_is_known():
     assert set(available(MIRROR)) == {"digits", "digits-features", *FACTS}
-    assert set(DATASETS) - set(available(MIRROR)) == {"reuters", "flower17"}
+    assert set(DATASETS) - set(available(MIRROR)) == {"reuters", "reuters-all", "flower17"}
 
 
 def test_official_splits():
