@@ -387,7 +387,7 @@ DATA = problem()[0]
         ),
         (
             {"loss": "hinge", "solver": "newton"},
-            "'solver' parameter .* auto, interior-point, liblinear for loss",
+            "'solver' parameter .* auto, interior-point, gram, liblinear for loss",
         ),
         ({"imputation": "zero"}, "'imputation' parameter .* Got 'zero' instead"),
     ],
