@@ -114,7 +114,7 @@ def exp3p_regret_bound(n_views: int, n_rounds: int, delta: float = 0.05) -> floa
     --------
     >>> from consilience.boosting import exp3p_regret_bound
     >>> round(exp3p_regret_bound(3, 150))
-    387
+    444
     """
     _check(n_views=n_views, n_rounds=n_rounds, delta=delta)
     log_term, VT = np.log(n_views * n_rounds / delta), n_views * n_rounds
