@@ -1,6 +1,6 @@
 """Speed of a path of 100 penalties, as a ratio to scikit-learn's saga on a part of the path.
 
-``python benchmarks/sparse.py [--quick]``. If skglm, celer or adelie are installed in the same
+``python benchmarks/sparse_path.py [--quick]``. If skglm, celer or adelie are installed in the same
 environment, they run on the same problem at the tolerances that reach a similar objective; for
 glmnet see docs/results/sparse.md.
 """
