@@ -149,7 +149,10 @@ def _describe_scores(predictions: PredictionTable) -> list[str]:
     if scores is None:
         return []
     listed = [f"{name} {value:.4f}" for name, value in scores.metrics.items()]
-    return [f"scored on {scores.samples} samples with a label: {', '.join(listed)}"]
+    return [
+        f"scored on {scores.samples} samples with a label: {', '.join(listed)}",
+        "(these are scores of new samples only if the comparison had no part of them)",
+    ]
 
 
 @app.command("report")
