@@ -12,7 +12,7 @@ from consilience._model_checks._arrays import check_binary_tree, check_length, r
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 
 # attributes of our types in which NaN or infinity have a meaning; all others must be finite
-NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills"}
+NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills", "out_of_fold_probabilities_"}
 MAX_DIMENSIONS = 32
 KINDS = ("features", "kernel", "distance")
 
