@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 
 import pytest
 
-MAX_CASES = 6  # of one test
+MAX_CASES = 4  # of one test
 # slow reference implementations would be several times slower still
 MAX_EVENTS = 200_000
 
