@@ -97,7 +97,10 @@ def test_pending_fits_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "written"),
     [
-        *[(c, f"'{c}") for c in ("=1+1", "+cmd", "-1+cmd|' /C calc'!A0", "@x", "\t=1", "-", "-1\n")],
+        *[
+            (c, f"'{c}")
+            for c in ("=1+1", "+cmd", "-1+cmd|' /C calc'!A0", "@x", "\t=1", "-", "-1\n")
+        ],
         *[(c, c) for c in ("-1", "+1.5", "-.5e-3", "-2.", "a=b", "")],
     ],
 )

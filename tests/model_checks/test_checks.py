@@ -24,6 +24,7 @@ from consilience._model_checks import check_model
 from consilience._model_checks._trial import passed_trials
 from consilience.fusion import LateFusionClassifier
 from consilience.io import save
+from model_checks.zoo import frame_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -186,6 +187,18 @@ def test_trials_call_the_first_and_the_last_method():
     assert passed_trials(model) == ["labels", "dense"]
     model.predict_proba = lambda rows: np.full((len(rows), 3), np.nan)
     assert passed_trials(model) == ["labels"]
+
+
+def test_models_of_dataframes_are_checked_and_tried():
+    model, _ = frame_model()
+    check_model(model)
+    assert passed_trials(model) == ["labels", "dense"]
+    role = model[0].roles[0]
+    with pytest.raises(ValueError, match=r"roles\.0: roles of columns must be text"):
+        check_model(changed(model, role, reason=["x"]))
+    object.__delattr__(role, "view")
+    with pytest.raises(ValueError, match=r"roles\.0: view is missing"):
+        check_model(model)
 
 
 def spoiled_state(position=10**6):

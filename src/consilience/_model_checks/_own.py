@@ -136,10 +136,17 @@ def check_table_view(view: Any) -> None:
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
 
 
+def check_column_role(role: Any) -> None:
+    """Check the role of a column of a dataframe."""
+    values = (role.view, role.column, role.role, role.reason)
+    require(all(isinstance(value, str) for value in values), "roles of columns must be text")
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
     "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
+    "consilience.tables.ColumnRole": check_column_role,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
 }
