@@ -17,7 +17,7 @@ CONSILIENCE_INLINE Lanes load(const double* row, std::size_t t, std::size_t n, d
         return out;
     }
     Lanes out = all_lanes(rest);
-    for (std::size_t j = t; j < n; ++j) out[j - t] = row[j];
+    for (std::size_t j = t; j < n; ++j) out.set(static_cast<int>(j - t), row[j]);
     return out;
 }
 
@@ -26,7 +26,7 @@ CONSILIENCE_INLINE void store(Lanes values, double* row, std::size_t t, std::siz
         std::memcpy(row + t, &values, sizeof values);
         return;
     }
-    for (std::size_t j = t; j < n; ++j) row[j] = values[j - t];
+    for (std::size_t j = t; j < n; ++j) row[j] = values[static_cast<int>(j - t)];
 }
 
 // Some groups of eight, each in a cache line of its own: that is what makes them fast.
@@ -100,7 +100,8 @@ struct Batch {
     CONSILIENCE_INLINE void read(const double* distances, const double* multipliers, std::size_t t) {
         const std::size_t n = rows.n;
         Lanes there = all_lanes(1.0);
-        for (std::size_t i = n - t; i < static_cast<std::size_t>(lanes); ++i) there[i] = 0.0;
+        for (std::size_t i = n - t; i < static_cast<std::size_t>(lanes); ++i)
+            there.set(static_cast<int>(i), 0.0);
         for (std::size_t k = 0; k < rows.k; ++k) inverse_m.set(k, all_lanes(rows.bend[k]));
         for (std::size_t j = 0; j < rows.p; ++j) {
             const Lanes l = load(multipliers + j * n, t, n, 1.0);
