@@ -59,7 +59,7 @@ CONSILIENCE_INLINE Best scan(const std::int64_t* hist, int n_bins, IntLanes left
                 penalty = all_lanes(l2), least = all_lanes(min_hessian), none = all_lanes(0),
                 invalid = all_lanes(no_split), direction = all_lanes(missing_left);
     for (int bin = 0; bin < n_bins; ++bin) {
-        left = left + load_integers(hist + bin * lanes);
+        left = left + load_lanes(hist + bin * lanes);
         const Lanes g = gradients(left), h = hessians(left);
         const Lanes g1 = g * g_unit, h1 = h * h_unit;
         const Lanes g2 = (G - g) * g_unit, h2 = (H - h) * h_unit;
@@ -101,10 +101,10 @@ void scan_pairs(const std::int64_t* hist, int n_bins, std::int64_t total, Gradie
     const std::int64_t zeros[lanes] = {};
     const std::int64_t* missing = hist + n_bins * lanes;
     Best best = {all_lanes(no_split), all_lanes(0), all_lanes(0)};
-    best = scan(hist, n_bins, load_integers(zeros), total, units, params.l2, params.min_hessian,
+    best = scan(hist, n_bins, load_lanes(zeros), total, units, params.l2, params.min_hessian,
                 0, best);
     if (std::memcmp(missing, zeros, sizeof zeros) != 0)
-        best = scan(hist, n_bins, load_integers(missing), total, units, params.l2,
+        best = scan(hist, n_bins, load_lanes(missing), total, units, params.l2,
                     params.min_hessian, 1, best);
     store(best.score, out.score);
     store(best.bin, out.bin);

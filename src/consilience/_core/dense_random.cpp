@@ -105,7 +105,7 @@ void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size
         const IntLanes codes = widened(load_bytes(block + row * lanes));
         total = total + if_at_most(codes, last, weight ? weight[row] : 1);
     }
-    std::memcpy(sums, &total, sizeof total);
+    store(total, sums);
 }
 
 }  // namespace

@@ -30,6 +30,20 @@ struct Halves {
             high[j - lanes / 2] = value;
     }
 };
+// Quad by quad: GCC copies a struct in pieces, which a vector load would wait for.
+template <typename T>
+CONSILIENCE_INLINE Halves<T> load_lanes(const T* values) {
+    Halves<T> out;
+    std::memcpy(&out.low, values, sizeof out.low);
+    std::memcpy(&out.high, values + lanes / 2, sizeof out.high);
+    return out;
+}
+template <typename T>
+CONSILIENCE_INLINE void store(Halves<T> values, T* out) {
+    std::memcpy(out, &values.low, sizeof values.low);
+    std::memcpy(out + lanes / 2, &values.high, sizeof values.high);
+}
+
 using Lanes = Halves<double>;
 using IntLanes = Halves<std::int64_t>;
 
@@ -90,6 +104,16 @@ struct Eight {
     T operator[](int j) const { return at[j]; }
     void set(int j, T value) { at[j] = value; }
 };
+template <typename T>
+inline Eight<T> load_lanes(const T* values) {
+    Eight<T> out;
+    std::memcpy(&out, values, sizeof out);
+    return out;
+}
+template <typename T>
+inline void store(Eight<T> values, T* out) {
+    std::memcpy(out, &values, sizeof values);
+}
 using Lanes = Eight<double>;
 using IntLanes = Eight<std::int64_t>;
 
@@ -154,18 +178,8 @@ CONSILIENCE_INLINE Lanes to_doubles(IntLanes values) {
     return as_doubles(values + std::int64_t{0x4338000000000000}) - all_lanes(0x1.8p52);
 }
 
-CONSILIENCE_INLINE IntLanes load_integers(const std::int64_t* values) {
-    IntLanes out;
-    std::memcpy(&out, values, sizeof out);
-    return out;
-}
-
 CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
-    return to_doubles(load_integers(values));
-}
-
-CONSILIENCE_INLINE void store(Lanes values, double* out) {
-    std::memcpy(out, &values, sizeof values);
+    return to_doubles(load_lanes(values));
 }
 
 CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {

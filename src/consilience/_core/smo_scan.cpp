@@ -16,15 +16,12 @@ constexpr double infinity = HUGE_VAL;
 constexpr double flat = 1e-12;
 
 CONSILIENCE_INLINE Lanes load(const double* values) {
-    Lanes out;
-    std::memcpy(&out, values, sizeof out);
-    return out;
+    return load_lanes(values);
 }
 
 CONSILIENCE_INLINE Lanes load(const float* values) {
 #if defined(__GNUC__)
-    Halves<float> in;
-    std::memcpy(&in, values, sizeof in);
+    const Halves<float> in = load_lanes(values);
     return {__builtin_convertvector(in.low, Lanes::Quad),
             __builtin_convertvector(in.high, Lanes::Quad)};
 #else
