@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
+from consilience._core.blas_threads import one_blas_thread
 from consilience._estimators import takes_nan, views_taking_nan
 from consilience._parameters import validate_parameters
 from consilience._targets import check_labels, check_weights
@@ -92,7 +93,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
-        self._fit_input(X, y, sample_weight, groups)
+        with one_blas_thread():
+            self._fit_input(X, y, sample_weight, groups)
         return self
 
     def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
@@ -262,7 +264,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def _apply_in_chunks(
     method: Callable[[MultiViewData], np.ndarray], data: MultiViewData
 ) -> np.ndarray:
-    with naming_large_values(data):
+    with naming_large_values(data), one_blas_thread():
         if len(data) <= PREDICT_CHUNK_ROWS:
             return method(data)
         starts = range(0, len(data), PREDICT_CHUNK_ROWS)

@@ -16,20 +16,17 @@ constexpr double infinity = HUGE_VAL;
 constexpr double flat = 1e-12;
 
 CONSILIENCE_INLINE Lanes load(const double* values) {
-    Lanes out;
-    std::memcpy(&out, values, sizeof out);
-    return out;
+    return load_lanes(values);
 }
 
 CONSILIENCE_INLINE Lanes load(const float* values) {
 #if defined(__GNUC__)
-    typedef float Singles __attribute__((vector_size(lanes * 4)));
-    Singles in;
-    std::memcpy(&in, values, sizeof in);
-    return __builtin_convertvector(in, Lanes);
+    const Halves<float> in = load_lanes(values);
+    return {__builtin_convertvector(in.low, Lanes::Quad),
+            __builtin_convertvector(in.high, Lanes::Quad)};
 #else
     Lanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = values[j];
+    for (int j = 0; j < lanes; ++j) out.set(j, values[j]);
     return out;
 #endif
 }
@@ -45,7 +42,7 @@ CONSILIENCE_INLINE Lanes load_row(const T* row, std::size_t k, std::size_t n) {
 
 CONSILIENCE_INLINE Lanes first_places() {
     Lanes out = all_lanes(0.0);
-    for (int j = 0; j < lanes; ++j) out[j] = j;
+    for (int j = 0; j < lanes; ++j) out.set(j, j);
     return out;
 }
 
