@@ -206,9 +206,13 @@ def grow_trees(
     """
     blocks = training.blocks if blocks is None else blocks
     growths = [Growth(spec, training) for spec in specs]
-    keys = [(g.spec.view, g.spec.target, g.spec.cost) for g in growths]
-    sums = add_sums(blocks.collect(target_sums, targets, keys))
-    for growth, total in zip(growths, sums, strict=True):
+    unknown = [growth for growth in growths if growth.needs_total]
+    keys = [(g.spec.view, g.spec.target, g.spec.cost) for g in unknown]
+    totals = [0] * len(growths)
+    if keys:
+        sums = iter(add_sums(blocks.collect(target_sums, targets, keys)))
+        totals = [next(sums) if growth.needs_total else 0 for growth in growths]
+    for growth, total in zip(growths, totals, strict=True):
         growth.start(total, many=len(growths) >= MANY_TREES)
     while any(growth.is_growing for growth in growths):
         growing = [growth for growth in growths if growth.is_growing]
@@ -289,9 +293,14 @@ class Growth:
         self.subtrees: dict[int, Tree] = {}
         self.sizes = {0: self.n_rows}
 
+    @property
+    def needs_total(self) -> bool:
+        """Whether something depends on the sum of the weights of the rows that have the view."""
+        return "exponent" not in self.spec.params or self.spec.min_weight_fraction_leaf > 0
+
     def start(self, total: int, many: bool) -> None:
         """Set what depends on the sum of the weights."""
-        self.params = {**self.spec.params, "exponent": weight_exponent(total)}
+        self.params = {"exponent": weight_exponent(total), **self.spec.params}
         if self.spec.min_weight_fraction_leaf:
             minimum = self.spec.min_weight_fraction_leaf * as_float(total)
             self.params["min_weight_leaf"] = minimum
