@@ -122,7 +122,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Validated labels, and the mask of labelled rows; None if every row has a label."""
         return check_labels(y, n_samples, type(self).__name__), None
 
-    def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
+    def _set_classes(self, parts: list[tuple[np.ndarray, list[int]]]) -> TrainingClasses:
         """Set ``classes_`` and ``class_prior_`` from the label totals of all parts of the data."""
         classes = find_classes(parts, getattr(self, "class_weight", None), type(self).__name__)
         self.classes_, self.class_prior_ = classes.classes, classes.prior

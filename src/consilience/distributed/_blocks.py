@@ -17,6 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from consilience._targets import check_labels, check_weights
 from consilience._training import (
     LabelledRows,
+    TrainingClasses,
     TrainingRows,
     encode_rows,
     label_totals,
@@ -156,6 +157,7 @@ class BlockReader:
     read: Callable[[Any], MultiViewData]
     kinds: tuple[str, ...]
     method: str
+    nan_views: tuple[str, ...] = ()
 
     def validate(self, block: tuple) -> LabelledRows:
         """Validate a block in the same way as data in memory."""
@@ -166,7 +168,7 @@ class BlockReader:
         return self._naming_block(block, self._convert)
 
     def _validate(self, X: Any, y: Any, weight: Any) -> LabelledRows:
-        data = check_values(self.read(X), self.kinds, self.method)
+        data = check_values(self.read(X), self.kinds, self.method, nan_views=self.nan_views)
         check_aligned(data, y=y, sample_weight=weight)
         y = check_labels(y, len(data), self.method)
         # all weights of a block may be zero, as long as others have positive weights
@@ -195,30 +197,40 @@ class BlockReader:
 def read_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> BlockTraining:
     """Validate all blocks; set the layout, classes and class prior of the estimator."""
     if isinstance(X, BlockSequence):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "y and sample_weight must not be passed with a BlockSequence, which contains them"
-            )
+        check_sequence_alone(y, sample_weight)
         raw, reader = _open_sequence(estimator, X)
     else:
         raw, reader = _open_dask(estimator, X, y, sample_weight)
+    return validate_blocks(raw, reader, estimator._set_classes, estimator._layout.widths)
+
+
+def check_sequence_alone(y: Any, sample_weight: Any) -> None:
+    """Raise an error for labels or weights beside a BlockSequence."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "y and sample_weight must not be passed with a BlockSequence, which contains them"
+        )
+
+
+def validate_blocks(
+    raw: Any,
+    reader: BlockReader,
+    set_classes: Callable[[list], TrainingClasses],
+    widths: tuple[int, ...],
+) -> BlockTraining:
+    """Validate all blocks; ``set_classes`` gets the label totals of all of them."""
     validated = raw.map(reader.validate)
     sizes, present, totals = zip(*validated.collect(summarise), strict=True)
-    classes = estimator._set_classes(list(totals))
+    classes = set_classes(list(totals))
     # blocks on workers are stored validated; a stream is read again, without a second validation
     rows = raw.map(reader.convert) if isinstance(raw, Stream) else validated
     if isinstance(raw, Stream):
         rows.n_blocks = len(sizes)
-    return BlockTraining(
-        rows.map(encode_rows, classes),
-        np.array(sizes),
-        np.array(present),
-        classes.totals,
-        estimator._layout.widths,
-    )
+    blocks = rows.map(encode_rows, classes)
+    return BlockTraining(blocks, np.array(sizes), np.array(present), classes.totals, widths)
 
 
-def summarise(rows: LabelledRows) -> tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+def summarise(rows: LabelledRows) -> tuple[int, np.ndarray, tuple[np.ndarray, list[int]]]:
     """Number of rows, of rows that have each view, and the totals of the labels."""
     return len(rows.y), rows.data.present.sum(axis=0), label_totals(rows)
 
