@@ -3,8 +3,9 @@
 python benchmarks/features.py [recovery] [fdr] [speed] [panels] [--draws N] [--first SEED]
     [--widths 50,2000,20000] [--fdr-draws N] [--quick]
 
-Without a name, all parts are run. The method was chosen by draws 0 to 2, so --first is 3. Results are printed as they come, one line for each draw, so that
-a run that is stopped is not lost; docs/results/features.md holds a full run.
+Without a name, all parts are run. The method was chosen by draws 0 to 2, so --first is 3. Results
+are printed as they come, one line for each draw, so that a run that is stopped is not lost;
+docs/results/features.md holds them.
 """
 
 import sys

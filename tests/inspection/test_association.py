@@ -8,8 +8,8 @@ from scipy.stats import chi2, norm
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience.datasets import make_multiview_biomarkers
 from consilience.fusion import LateFusionClassifier
-from consilience.inspection import feature_importance, select_features
 from consilience.inspection import _association as association
+from consilience.inspection import feature_importance, select_features
 from consilience.inspection._combined_evidence import (
     PAIR_SHARE,
     SINGLE_SHARE,
@@ -18,7 +18,7 @@ from consilience.inspection._combined_evidence import (
     largest_log_p,
 )
 from consilience.inspection._feature_data import read_features
-from tests.reference import association as slow
+from reference import association as slow
 
 
 def draw(seed, n_classes, missing, grouped):

@@ -142,8 +142,8 @@ def feature_importance(
     importance is that of the pair if this is larger.
 
     The contributions are those of the model itself for ``ConsilienceClassifier``, the boosting,
-    margin, vote and landmark methods and the fusion of linear classifiers. For all others, groups
-    of correlated features are permuted and share the loss equally.
+    margin, vote, landmark and sparse methods and the fusion of linear classifiers. For all others,
+    groups of correlated features are permuted and share the loss equally.
 
     Parameters
     ----------
