@@ -21,7 +21,7 @@ from consilience.benchmark.markdown import (
     MethodRanking,
     study_page,
 )
-from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.metrics import DESCRIPTIVE_METRICS, LOWER_IS_BETTER
 from consilience.benchmark.results import CellKey, Results
 from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
@@ -124,7 +124,7 @@ def _number(value: float) -> str | float:
 def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
     """Rank the methods that have results on all data sets (Friedman and Nemenyi tests)."""
     metric = suite.metrics[0]
-    if len(results.datasets) < MIN_DATASETS_AS_COLUMNS or metric in COST_METRICS:
+    if len(results.datasets) < MIN_DATASETS_AS_COLUMNS or metric in DESCRIPTIVE_METRICS:
         return
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     for condition in results.conditions:
