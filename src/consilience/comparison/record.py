@@ -307,10 +307,10 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
             methods.setdefault(reason, []).append(method)
         return methods
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, replace: bool = True) -> None:
         """Write ``run.toml`` completely or not at all."""
-        text = msgspec.toml.encode(self).decode()
-        write_atomically(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
+        text = f"# written by consilience compare\n{msgspec.toml.encode(self).decode()}"
+        write_atomically(folder / RUN_FILE_NAME, text, replace=replace)
 
 
 def read_run(folder: Path) -> Run:
