@@ -8,7 +8,7 @@ data in blocks inherit ``distributed._mixin.BlockwiseFitMixin``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -122,7 +122,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Validated labels, and the mask of labelled rows; None if every row has a label."""
         return check_labels(y, n_samples, type(self).__name__), None
 
-    def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
+    def _set_classes(self, parts: list[tuple[np.ndarray, list[int]]]) -> TrainingClasses:
         """Set ``classes_`` and ``class_prior_`` from the label totals of all parts of the data."""
         classes = find_classes(parts, getattr(self, "class_weight", None), type(self).__name__)
         self.classes_, self.class_prior_ = classes.classes, classes.prior
@@ -213,8 +213,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Single values may be NaN in the views whose classifiers, given by the user, support NaN.
         """
         data = read_input(self, X, reset=reset)
-        nan_views = views_taking_nan(self._own_members(), data.view_names)
+        nan_views = self._nan_views(data.view_names)
         return check_values(data, self._kinds, type(self).__name__, nan_views=nan_views)
+
+    def _nan_views(self, names: Sequence[str]) -> Sequence[str]:
+        """Names of the views in which single values may be NaN."""
+        return views_taking_nan(self._own_members(), names)
 
     def _own_members(self) -> Any:
         """The user's own classifiers (one, a list, or a dict of view -> these) or None."""

@@ -151,6 +151,32 @@ void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::
             consider_random(m, f, cuts[f - begin], range.greatest[f - begin] == missing_bin);
 }
 
+void BlockSearch::sum_bins(const DenseMember& m, const std::int64_t* hist, int lane, int last,
+                           std::vector<std::int64_t>& sums) const {
+    std::vector<std::int64_t> held(p_.n_channels(), 0);
+    for (int bin = 0; bin <= last; ++bin) add_bin(held, m, hist, bin, lane);
+    for (int c = 0; c < p_.n_channels(); ++c) sums[c * lanes + lane] = held[c];
+}
+
+void BlockSearch::search_random(DenseMember& m, const std::int64_t* hist, std::size_t block,
+                                LaneMask mask) {
+    const std::size_t begin = block * lanes, end = std::min(d_, begin + lanes);
+    sums_.assign(p_.n_channels() * lanes, 0);
+    value_sums_.assign(p_.n_channels() * lanes, 0);
+    for (std::size_t f = begin; f < end; ++f) {
+        const int lane = static_cast<int>(f - begin), n_bins = edges_.bins(f);
+        if (!has_lane(mask, lane)) continue;
+        int first = 0, last = n_bins - 1;
+        while (first < n_bins && !holds(hist, m, first, lane)) ++first;
+        while (last >= 0 && !holds(hist, m, last, lane)) --last;
+        if (first >= last) continue;
+        const Cut cut = draw_cut(edges_, m.key, f, first, last);
+        sum_bins(m, hist, lane, cut.bin, sums_);
+        sum_bins(m, hist, lane, n_bins - 1, value_sums_);
+        consider_random(m, f, cut, holds(hist, m, missing_bin, lane));
+    }
+}
+
 // The drawn split with NaN on the right and, if there are any, on the left.
 void BlockSearch::consider_random(DenseMember& m, std::size_t f, const Cut& cut, bool missing) {
     const std::size_t lane = f % lanes;

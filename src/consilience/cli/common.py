@@ -20,6 +20,7 @@ __all__ = [
     "make_folder",
     "make_importable",
     "n_cores",
+    "parse_costs",
     "parse_list",
     "parse_seconds",
     "read_signing_key",
@@ -88,6 +89,22 @@ def parse_seconds(text: str | None, option: str = "--time-budget") -> float | No
     if not 0 < seconds < float("inf"):
         raise ValueError(f"{option} must be positive, got {text!r}")
     return seconds
+
+
+def parse_costs(text: str | None) -> dict[str, float] | None:
+    """Convert ``rna=300,protein=900`` to numbers by view."""
+    if text is None:
+        return None
+    costs = {}
+    for part in parse_list(text):
+        view, _, number = part.rpartition("=")
+        try:
+            costs[view] = float(number)
+        except ValueError:
+            view = ""
+        if not view:
+            raise ValueError(f"--costs must be like rna=300,protein=900, got {text!r}")
+    return costs
 
 
 def read_signing_key(source: str | None) -> bytes | None:

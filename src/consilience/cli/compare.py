@@ -23,6 +23,7 @@ from consilience.cli.common import (
     check_seed_and_jobs,
     make_importable,
     n_cores,
+    parse_costs,
     parse_list,
     parse_seconds,
     read_signing_key,
@@ -57,6 +58,7 @@ from consilience.comparison.study import StudyResults, failures
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
 from consilience.tables._suggest import suggest
+from consilience.trust._next_view import read_costs
 
 __all__ = ["compare"]
 
@@ -158,6 +160,21 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Set another study in the --out folder aside.")
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Fit the best method once more without a third of the samples, so that 'predict' "
+            "can add prediction sets, conflicts between views and advice.",
+        ),
+    ] = False,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            help="Costs of measuring views, such as rna=300,protein=900: accuracy against cost in "
+            "the report; implies --calibrate."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of folds and methods.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Number of worker processes; one per core by default.")
@@ -190,11 +207,16 @@ def compare(
     if external is not None and out is None:
         raise ValueError("--test needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
-    plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
+    data = _read_inputs(inputs, table_options)
+    prices = parse_costs(costs)
+    if prices is not None:
+        read_costs(prices, list(data.problem.data.view_names))
+    plan = plan_comparison(data, chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
     execution = Execution(
-        out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow, secret
-    )
+        out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow, secret, external,
+        calibrate or prices is not None, prices,
+    )  # fmt: skip
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)

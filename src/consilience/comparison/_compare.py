@@ -37,7 +37,13 @@ from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, clai
 from consilience.comparison.inputs import ComparisonInput, read_views
 from consilience.comparison.model_card import CARD_FILE_NAME, model_card
 from consilience.comparison.prediction import predict_files
-from consilience.comparison.record import ExternalScores, Options, OwnMethod, Run, SampleMap
+from consilience.comparison.record import (
+    ExternalScores,
+    Options,
+    OwnMethod,
+    Run,
+    SampleMap,
+)
 from consilience.comparison.report import write_report
 from consilience.comparison.report.verdict import imbalance_warning
 from consilience.comparison.study import (
@@ -49,6 +55,7 @@ from consilience.comparison.study import (
     refit_task,
     run_study,
 )
+from consilience.comparison.trust import calibrate_best, find_suspects
 from consilience.inspection._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.io import check_key
 from consilience.methods import (
@@ -59,6 +66,8 @@ from consilience.methods import (
 )
 from consilience.tables import FileArgument, TableModel
 from consilience.tables._frames import take_all_columns
+from consilience.trust._next_view import read_costs
+from consilience.trust._reference import ReferenceTable
 
 __all__ = [
     "Execution",
@@ -95,6 +104,8 @@ def compare(
     force: bool = False,
     trusted: Iterable[str] = (),
     signing_key: bytes | None = None,
+    calibrate: bool = False,
+    costs: Mapping[str, float] | None = None,
     verbose: bool | None = None,
 ) -> ComparisonResult:
     """Compare methods on multi-view data by cross-validation.
@@ -154,6 +165,13 @@ def compare(
         Modules whose classes may be saved in the model, if a method of your own is the best.
     signing_key : bytes, optional
         Secret key with which the saved model is signed, as in ``consilience.io.save``.
+    calibrate : bool, default=False
+        Whether to fit the best method once more without a third of the samples, so that the model
+        in ``out`` can predict sets of classes, conflicts between views and which view to measure
+        next, and the report says how reliable it is for each pattern of views.
+    costs : dict of view -> float, optional
+        Cost of measuring each view: the report then has a curve of accuracy against cost. Implies
+        ``calibrate``; for data with up to five views.
     verbose : bool, optional
         Whether to show progress; by default, in terminals and notebooks only.
 
@@ -197,6 +215,8 @@ def compare(
         ),
     )
     show_progress = is_interactive() if verbose is None else verbose
+    if costs is not None:
+        read_costs(costs, list(comparison_input.problem.data.view_names))
     execution = Execution(
         out=None if out is None else Path(out),
         jobs=effective_n_jobs(n_jobs),
@@ -207,6 +227,8 @@ def compare(
         force=force,
         follow=run_with_progress if show_progress else run_silently,
         signing_key=signing_key,
+        calibrate=bool(calibrate) or costs is not None,
+        costs=None if costs is None else dict(costs),
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -255,6 +277,8 @@ class Execution:
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
     signing_key: bytes | None = field(default=None, repr=False)  # signs the model
     external: ExternalFiles | None = None  # files that the model is scored on at the end
+    calibrate: bool = False  # whether left-out samples show how far the model can be trusted
+    costs: dict[str, float] | None = None  # of measuring each view
 
     @property
     def budget(self) -> TimeBudget | None:
@@ -372,13 +396,18 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run.notes += [f"left out: {name}, {reason}" for name, reason in run.left_out.items()]
     if fitted is not None and (budget is None or time.monotonic() < budget.refit_end):
         run.sample_map = _map_samples(data)
+        run.trust = find_suspects(data.problem, results, store)
+    reference = None
+    if fitted is not None and results.best is not None and execution.calibrate:
+        until = None if budget is None else budget.refit_end
+        reference = calibrate_best(run, data.problem, results.best, own, execution.costs, until)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
     if out is not None:
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            model = _table_model(run, data, results.best, fitted, note)
+            model = _table_model(run, data, results.best, fitted, note, reference)
             run.external = _score_external(run, model, execution.external)
             _save_model(run, model, execution)
             write_atomically(out / CARD_FILE_NAME, model_card(run, results, store))
@@ -452,7 +481,12 @@ def _map_samples(data: ComparisonInput) -> SampleMap | None:
 
 
 def _table_model(
-    run: Run, data: ComparisonInput, best: str, fitted: BaseEstimator, note: str
+    run: Run,
+    data: ComparisonInput,
+    best: str,
+    fitted: BaseEstimator,
+    note: str,
+    reference: ReferenceTable | None,
 ) -> TableModel:
     return TableModel(
         fitted,
@@ -463,6 +497,7 @@ def _table_model(
         run.on,
         fingerprint=run.fingerprint,
         note=note,
+        reference=reference,
     )
 
 

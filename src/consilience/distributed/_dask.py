@@ -113,7 +113,9 @@ class SizedBlock:
         return self.nbytes
 
 
-def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) -> Any:
+def lazy_blocks(
+    data: MultiViewData, y: Any, weight: Any, n_jobs: int | None, groups: Any = None
+) -> Any:
     """Driver of blocks (number, container, y, weight) of lazy views, on the client if there is one.
 
     Without a client, the blocks are computed sequentially on this machine in every pass.
@@ -121,12 +123,15 @@ def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) ->
     chunks = row_chunks(data)
     views = {name: _pieces(view, chunks, name) for name, view in data.items()}
     present, y = _pieces(data.present, chunks, "present"), _pieces(y, chunks, "y")
-    weight = [None] * len(chunks) if weight is None else _pieces(weight, chunks, "sample_weight")
+    weight, groups = (
+        [None] * len(chunks) if values is None else _pieces(values, chunks, name)
+        for values, name in ((weight, "sample_weight"), (groups, "groups"))
+    )
     client = _client()
     make = dask.delayed(_make_block if client is None else _make_sized_block, pure=False)
     blocks = [
-        make(k, {name: piece[k] for name, piece in views.items()}, present[k], y[k], weight[k])
-        for k in range(len(chunks))
+        make(k, {name: piece[k] for name, piece in views.items()}, present[k], *rest)
+        for k, rest in enumerate(zip(y, weight, groups, strict=True))
     ]
     if client is not None:
         return DaskBlocks(client, client.compute(blocks))
@@ -160,9 +165,9 @@ def _pieces(values: Any, chunks: tuple[int, ...], name: str) -> list[Any]:
 
 
 def _make_block(
-    number: int, views: dict[str, Any], present: np.ndarray, y: np.ndarray, weight: Any
+    number: int, views: dict[str, Any], present: np.ndarray, y: np.ndarray, weight: Any, groups: Any
 ) -> tuple:
-    return number, MultiViewData(views, present=present), y, weight
+    return number, MultiViewData(views, present=present, groups=groups), y, weight
 
 
 def _make_sized_block(*parts: Any) -> SizedBlock:

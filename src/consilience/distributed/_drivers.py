@@ -82,6 +82,10 @@ class Stream:
         """
         return list(self._results(function, state, each))
 
+    def each(self) -> Iterator:
+        """Iterate over the blocks."""
+        return self._results(_itself, (), None)
+
     def _results(self, function: Callable, state: tuple, each: list | None) -> Iterator:
         if self.n_jobs in (None, 1):
             for block, value in self._inputs(each):
@@ -114,3 +118,7 @@ class Stream:
         for process, settings in self.stages:
             block = process(block, *settings)
         return function(block, *state)
+
+
+def _itself(block: Any) -> Any:
+    return block

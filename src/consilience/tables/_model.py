@@ -152,6 +152,9 @@ class TableModel:
         Fingerprint of the comparison that chose the method, as in its ``run.toml``.
     note : str, default=""
         What the user of the model should know about its choice.
+    reference : ReferenceTable, optional
+        What the method predicts for left-out samples from subsets of their views; see
+        ``consilience.trust``.
 
     Examples
     --------
@@ -181,6 +184,7 @@ class TableModel:
         key: str = "",
         fingerprint: str = "",
         note: str = "",
+        reference: Any = None,
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -190,6 +194,7 @@ class TableModel:
         self.key = key
         self.fingerprint = fingerprint
         self.note = note
+        self.reference = reference
 
     @property
     def classes_(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
@@ -19,9 +20,10 @@ from consilience.trust._next_view import (
     read_utility,
 )
 from consilience.trust._opinions import read_fitted
-from consilience.views import MultiViewData
 
-__all__ = ["area_under_curve", "view_cost_curve"]
+__all__ = ["area_under_curve", "cost_curve", "view_cost_curve"]
+
+Predict = Callable[[np.ndarray], np.ndarray]  # present (n x V) -> probabilities (n x K)
 
 MAX_VIEWS_ALL_ORDERS = 6
 NEEDED_TOLERANCE = 0.005  # loss of accuracy that counts as none
@@ -85,13 +87,29 @@ def view_cost_curve(
     prices = read_costs(costs, names)
     rows = read_reference(model, reference, "view_cost_curve")
     codes = np.searchsorted(model.classes_, np.asarray(y))
-    spent, rates, is_right = follow_policy(model, data, codes, prices, rows, read_utility(utility))
+
+    def predict(present: np.ndarray) -> np.ndarray:
+        return probabilities_of(model, with_presence(data, present))
+
+    return cost_curve(predict, codes, prices, rows, read_utility(utility), names)
+
+
+def cost_curve(
+    predict: Predict,
+    codes: np.ndarray,
+    prices: np.ndarray,
+    rows: ReferenceRows,
+    utility: Utility,
+    names: list[str],
+) -> Bunch:
+    """Accuracy against cost for samples whose probabilities ``predict`` gives from any views."""
+    spent, rates, is_right = follow_policy(predict, codes, prices, rows, utility)
     cost, accuracy = sweep_limits(spent, rates, is_right)
     order = best_fixed_order(rows, prices)
     fixed_cost = np.append(0.0, np.cumsum(prices[order]))
     fixed_accuracy = np.array(
         [
-            (probabilities_of(model, _keep(data, order[:k])).argmax(axis=1) == codes).mean()
+            (predict(_first_views(len(codes), order, k)).argmax(axis=1) == codes).mean()
             for k in range(len(order) + 1)
         ]
     )
@@ -110,13 +128,13 @@ def view_cost_curve(
     )
 
 
-def _keep(data: MultiViewData, views: Any) -> MultiViewData:
-    return with_presence(data, np.tile(np.isin(np.arange(data.n_views), views), (len(data), 1)))
+def _first_views(n: int, order: np.ndarray, k: int) -> np.ndarray:
+    """Mask (n x V) of the first k views of an order."""
+    return np.tile(np.isin(np.arange(len(order)), order[:k]), (n, 1))
 
 
 def follow_policy(
-    model: Any,
-    data: MultiViewData,
+    predict: Predict,
     codes: np.ndarray,
     prices: np.ndarray,
     rows: ReferenceRows,
@@ -127,7 +145,7 @@ def follow_policy(
     Returns the cost spent (n x V + 1), the expected gain per cost of each step (n x V), and whether
     the prediction is right (n x V + 1).
     """
-    n, n_views = data.present.shape
+    n, n_views = len(codes), len(prices)
     present = np.zeros((n, n_views), dtype=bool)
     spent, rates = np.zeros((n, n_views + 1)), np.empty((n, n_views))
     is_right = np.empty((n, n_views + 1), dtype=bool)
@@ -144,7 +162,7 @@ def follow_policy(
         rates[:, step] = gains[index, chosen] / prices[chosen]
         present[index, chosen] = True
         spent[:, step + 1] = spent[:, step] + prices[chosen]
-        p = probabilities_of(model, with_presence(data, present))
+        p = predict(present)
         is_right[:, step + 1] = p.argmax(axis=1) == codes
     return spent, rates, is_right
 
