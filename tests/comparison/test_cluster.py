@@ -146,7 +146,7 @@ class StubClient:
 
 
 def make_task():
-    return Task(data="mine", method="Mono", split=Folds(n_splits=2), index=0)
+    return Task(data="mine", method="Mono", split=Folds(n=2), index=0)
 
 
 def test_a_lost_scheduler_is_one_sentence():
