@@ -19,7 +19,7 @@ import dask.array as da
 import numpy as np
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _from_blocks
+from consilience._default import _boosted, _forest, _from_blocks, _kernel
 from consilience._solvers.water_filling import coupling, water_fill
 from consilience._targets import one_vs_rest_signs
 from consilience.distributed import BlockSequence, _dask
@@ -242,6 +242,18 @@ def kills(model, n_blocks, rows, n_kills):
     print(f"default, {n_kills} workers killed: probabilities differ by {worst:.1e}", flush=True)
 
 
+def shrink(factor):
+    """A model of the default on many rows in which all sizes are smaller by a factor."""
+    for module, names in (
+        (_from_blocks, ["MAX_ROWS", "MIN_ROWS"]),
+        (_forest, ["TREE_MAX_ROWS"]),
+        (_boosted, ["MAX_DRAWN_ROWS"]),
+        (_kernel, ["MAX_FIT_ROWS", "N_LANDMARKS", "EXACT_MAX_ROWS"]),
+    ):
+        for name in names:
+            setattr(module, name, getattr(module, name) // factor)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -249,11 +261,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="10 000 rows in 4 blocks")
     parser.add_argument("--part", choices=["sums", "default"], action="append")
     parser.add_argument("--kills", type=int, default=3, help="workers killed in part default")
+    parser.add_argument(
+        "--tenth", action="store_true", help="a tenth of all rows, also of those that members see"
+    )
     parser.add_argument("--no-serial", action="store_true", help="no fit of the default in memory")
     settings = parser.parse_args()
     if settings.quick:
         settings.rows, settings.blocks, settings.kills = 10_000, 4, 1
         _from_blocks.MAX_ROWS, _from_blocks.MIN_ROWS = 4000, 1000
+    if settings.tenth:
+        settings.rows //= 10
+        shrink(10)
     parts = settings.part or ["sums", "default"]
     block_rows = settings.rows // settings.blocks
     if "default" in parts:

@@ -161,6 +161,14 @@ def test_a_lost_scheduler_is_one_sentence():
     pool.close()
 
 
+def test_a_connection_that_breaks_is_one_sentence():
+    client = StubClient()
+    pool = DaskPool(client, WorkerSetup())
+    client.nthreads = lambda: (_ for _ in ()).throw(OSError("Stream is closed"))
+    with pytest.raises(ClusterLostError, match="cannot be reached any more"):
+        pool.n_free_slots()
+
+
 def test_data_lost_with_all_workers_are_sent_again():
     task = make_task()
     done = FinishedTask(task, None, 0.0, 0.0)

@@ -51,19 +51,24 @@ class DaskPool:
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
         """Turn errors of a lost connection into one of ours."""
+        self._check_connection()
         try:
-            self._check_connection()
             yield
-        except (OSError, TimeoutError, RuntimeError):
+        except OSError:  # of sockets, and time-outs: the client may not know yet what happened
+            raise self._lost() from None
+        except RuntimeError:
             self._check_connection()
             raise
 
     def _check_connection(self) -> None:
         if self._client.status != "running":
-            raise ClusterLostError(
-                f"the Dask scheduler at {self._address} cannot be reached any more; run the same "
-                "study again to continue with the fits that are stored"
-            )
+            raise self._lost()
+
+    def _lost(self) -> ClusterLostError:
+        return ClusterLostError(
+            f"the Dask scheduler at {self._address} cannot be reached any more; run the same "
+            "study again to continue with the fits that are stored"
+        )
 
     def n_free_slots(self) -> int:
         """Twice the number of threads less the running tasks, so that no thread sits idle."""
@@ -100,7 +105,7 @@ class DaskPool:
         try:
             return future.result()
         except Exception as error:
-            self._check_connection()
+            self._check_connection()  # or the task did not fail at all
             crash = Outcome(status="crashed", error=f"{type(error).__name__}: {error}")
             return FinishedTask(task, crash, time.time(), 0.0)
 

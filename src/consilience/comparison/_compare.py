@@ -404,7 +404,10 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
 def _problem_for_workers(data: ComparisonInput, client: Any) -> Problem | ProblemFiles:
     """The data, or the files if all workers of a cluster can read them."""
     if client is not None and data.source is not None:
-        readable = client.run(data.source.are_readable)
+        try:
+            readable = client.run(data.source.are_readable)
+        except OSError:
+            return data.problem  # the pool will say that the cluster is gone
         if readable and all(readable.values()):
             return data.source
     return data.problem
