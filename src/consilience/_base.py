@@ -52,6 +52,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # kinds of views that a method supports
     _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
+    # why a method cannot be fitted on blocks of rows, in methods without BlockwiseFitMixin
+    _reason_against_blocks = "it needs all rows at once"
     # name of the parameter with the user's own classifiers, in methods that have it
     _member_parameter = "estimator"
 
@@ -77,8 +79,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` also accept dask arrays,
-            or a ``BlockSequence`` in place of all three parameters.
+            Training samples. ``ConsilienceClassifier``, ``MVLSVMClassifier``, ``SMVMEDClassifier``
+            and the fusion classifiers also accept dask arrays, or a ``BlockSequence`` in place of
+            X, y and sample_weight.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
@@ -101,9 +104,10 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Validate the training data and fit on them; the parameters have been validated."""
         if comes_in_blocks(X):
             raise TypeError(
-                f"{type(self).__name__} does not support X in blocks (only MVLSVMClassifier and "
-                "SMVMEDClassifier do); use as_multiview(X).compute() to load dask arrays into "
-                "memory"
+                f"{type(self).__name__} does not support X in blocks, because "
+                f"{self._reason_against_blocks}; use ConsilienceClassifier, MVLSVMClassifier, "
+                "SMVMEDClassifier or a fusion classifier, or load X into memory "
+                "(as_multiview(X).compute() for dask arrays)"
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))

@@ -1,5 +1,7 @@
 """The default from blocks: as in memory, or on a sample that the blocks have no influence on."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -127,6 +129,25 @@ def test_many_rows_are_fitted_on_a_sample(monkeypatch):
     monkeypatch.setattr(_from_blocks, "MAX_VALUES", 3000)
     fewer = model().fit(cut(data, y, rows=(600,)))
     assert 120 < fewer.out_of_fold_probabilities_.shape[0] < 400
+
+
+def test_peak_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(_from_blocks, "MAX_ROWS", 800)
+    monkeypatch.setattr(_from_blocks, "MIN_ROWS", 100)
+
+    def read(n_blocks):
+        for number in range(n_blocks):
+            rng = np.random.RandomState(number)
+            y = rng.randint(2, size=1000)
+            yield {"a": rng.randn(1000, 30) + 0.3 * y[:, None], "b": rng.randn(1000, 20)}, y
+
+    peaks = []
+    for n_blocks in (4, 4, 16):  # what is kept from the first run is there for both
+        tracemalloc.start()
+        model().fit(BlockSequence(lambda n_blocks=n_blocks: read(n_blocks)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.2 * peaks[1]
 
 
 def test_dask_arrays():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,14 +14,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience.benchmark.cluster import n_threads
 from consilience.benchmark.console import run_with_progress
 from consilience.benchmark.metrics import find_metric, metric_names
 from consilience.benchmark.store import StoreError
 from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
+    Scheduler,
     SigningKey,
     check_seed_and_jobs,
+    connect,
     make_importable,
     n_cores,
     parse_costs,
@@ -179,6 +183,7 @@ def compare(
     jobs: Annotated[
         int | None, typer.Option(help="Number of worker processes; one per core by default.")
     ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
@@ -214,13 +219,26 @@ def compare(
     plan = plan_comparison(data, chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
     execution = Execution(
-        out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow, secret, external,
-        calibrate or prices is not None, prices,
-    )  # fmt: skip
+        out=out,
+        jobs=jobs,
+        time_budget=budget,
+        timeout=fit_limit,
+        started=started,
+        trusted=tuple(trust or ()),
+        force=force,
+        follow=follow,
+        signing_key=secret,
+        external=external,
+        calibrate=calibrate or prices is not None,
+        costs=prices,
+    )
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
-    result = _run(plan, execution)
+    with connect(scheduler) as client:
+        if client is not None:
+            execution = replace(execution, client=client, jobs=n_threads(client))
+        result = _run(plan, execution)
     _print_result(console, result, out)
     if result.best_method_ is None:
         raise typer.Exit(1)

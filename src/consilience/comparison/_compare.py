@@ -21,9 +21,11 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
+from consilience.benchmark.cluster import DaskPool, n_threads
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
-from consilience.benchmark.pool import ProcessPool, WorkerSetup
+from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -99,6 +101,7 @@ def compare(
     time_budget: float | None = None,
     timeout: float | None = None,
     n_jobs: int | None = None,
+    client: Any = None,
     allow_partial: bool = False,
     out: str | os.PathLike | None = None,
     force: bool = False,
@@ -156,6 +159,9 @@ def compare(
         Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
         Number of worker processes: 1 by default, -1 for one per core.
+    client : distributed.Client, optional
+        Dask cluster to run the fits on instead; the data are sent to every worker once. The fit on
+        all samples runs here.
     out : path, optional
         Folder for ``report.html``, ``results.csv``, the model and the stored fits; a comparison
         that was interrupted continues there. A folder with another study is an error.
@@ -219,7 +225,7 @@ def compare(
         read_costs(costs, list(comparison_input.problem.data.view_names))
     execution = Execution(
         out=None if out is None else Path(out),
-        jobs=effective_n_jobs(n_jobs),
+        jobs=effective_n_jobs(n_jobs) if client is None else n_threads(client),
         time_budget=time_budget,
         timeout=timeout,
         started=started,
@@ -229,6 +235,7 @@ def compare(
         signing_key=signing_key,
         calibrate=bool(calibrate) or costs is not None,
         costs=None if costs is None else dict(costs),
+        client=client,
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -279,6 +286,7 @@ class Execution:
     external: ExternalFiles | None = None  # files that the model is scored on at the end
     calibrate: bool = False  # whether left-out samples show how far the model can be trusted
     costs: dict[str, float] | None = None  # of measuring each view
+    client: Any = None  # of a Dask cluster that runs the fits
 
     @property
     def budget(self) -> TimeBudget | None:
@@ -356,7 +364,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run, data = plan.run, plan.data
     own = {CHANCE.name: CHANCE, **plan.own_methods}
     budget, out = execution.budget, execution.out
-    problems = {run.data.name: data.problem}
+    problems = {run.data.name: _problem_for_workers(data, execution.client)}
     in_workers = {name: method for name, method in own.items() if not is_from_main(method)}
     # a fit that was too slow gets another chance, perhaps with a longer limit
     store.delete([key for key, status in store.statuses().items() if status == "timeout"])
@@ -372,7 +380,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         records = run_tasks(
             pending,
             store,
-            problems=problems,
+            problems={run.data.name: data.problem},
             methods=own,
             budget=None if until is None else max(0.0, until - time.monotonic()),
             hard=True,
@@ -386,7 +394,9 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
 
     # workers that have been started serve all batches
     setup = WorkerSetup(problems, in_workers, timeout=execution.timeout)
-    with closing(ProcessPool(execution.jobs, setup)) as pool:
+    client = execution.client
+    new_pool = ProcessPool(execution.jobs, setup) if client is None else DaskPool(client, setup)
+    with closing(new_pool) as pool:
         results = run_study(run, store, run_batch, budget, execution.jobs)
         fitted = None
         if results.best is not None:
@@ -420,6 +430,18 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     return ComparisonResult(run, data, results, store, best)
 
 
+def _problem_for_workers(data: ComparisonInput, client: Any) -> Problem | ProblemFiles:
+    """The data, or the files if all workers of a cluster can read them."""
+    if client is not None and data.source is not None:
+        try:
+            readable = client.run(data.source.are_readable)
+        except OSError:
+            return data.problem  # the pool will say that the cluster is gone
+        if readable and all(readable.values()):
+            return data.source
+    return data.problem
+
+
 def _describe_partial(results: StudyResults) -> str:
     done = f"time budget exceeded: {results.n_splits} of {results.n_planned} splits are complete"
     if results.best is None:
@@ -432,7 +454,7 @@ def _refit(
     data: ComparisonInput,
     best: str,
     own: Mapping[str, Method],
-    pool: ProcessPool | None,
+    pool: Pool | None,
     until: float | None,
 ) -> Any:
     """Fit the best method to all samples, in a pool until a time or in this process.
@@ -454,7 +476,7 @@ def _refit(
     return None
 
 
-def _run_until(pool: ProcessPool, task: Task, until: float) -> Outcome:
+def _run_until(pool: Pool, task: Task, until: float) -> Outcome:
     """Run a task and return its outcome; it is stopped at a time on the monotonic clock."""
     pool.submit(task)
     while time.monotonic() < until:

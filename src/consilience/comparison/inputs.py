@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -51,6 +51,7 @@ class ComparisonInput:
     key: str = ""  # column on which files were joined
     single_file: bool = False
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
+    source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
 
 def read_views(
@@ -116,11 +117,13 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ],
         roles=joined.roles,
     )
+    absolute = tuple(replace(file, path=file.path.absolute()) for file in files)
     return ComparisonInput(
         problem,
         joined.views,
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        source=ProblemFiles(absolute, options, summary.data_hash),
         target=options["target"],
         key=joined.key,
         single_file=options.get("views") is not None,

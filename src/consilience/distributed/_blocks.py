@@ -77,9 +77,14 @@ class BlockTraining:
         """Number of rows."""
         return int(self.sizes.sum())
 
-    def map_and_release(self, function: Callable, *state: Any) -> Driver:
+    @property
+    def starts(self) -> list[int]:
+        """Number of the first row of each block."""
+        return (np.cumsum(self.sizes) - self.sizes).tolist()
+
+    def map_and_release(self, function: Callable, *state: Any, each: list | None = None) -> Driver:
         """Apply a function to the blocks and release the original rows."""
-        blocks, self.blocks = self.blocks.map(function, *state), None
+        blocks, self.blocks = self.blocks.map(function, *state, each=each), None
         return blocks
 
     def sample(self, size: int, rng: np.random.RandomState) -> TrainingRows:

@@ -44,9 +44,11 @@ class DaskBlocks:
         """Number of blocks."""
         return len(self.futures)
 
-    def map(self, function: Callable, *state: Any) -> DaskBlocks:
+    def map(self, function: Callable, *state: Any, each: list | None = None) -> DaskBlocks:
         """Apply a function to every block; the results stay on the workers."""
-        return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_run_sized))
+        values = [] if each is None else [each]
+        futures = self._submit(function, state, self.futures, *values, run=_run_sized)
+        return DaskBlocks(self.client, futures)
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree.
@@ -70,6 +72,19 @@ class DaskBlocks:
         futures, values = [self.futures[k] for k in selected], [each[k] for k in selected]
         return self.client.gather(self._submit(function, state, futures, values))
 
+    def fold(self, function: Callable, states: list) -> list:
+        """Carry states through the blocks, in order: ``state = function(block, state)``.
+
+        Each state goes its own way from worker to worker, so that they move at the same time.
+        """
+        ends = []
+        for state in states:
+            carried = self.client.submit(_itself, state, pure=False)
+            for block in self.futures:
+                carried = self.client.submit(_carry, function, block, carried, pure=False)
+            ends.append(carried)
+        return self.client.gather(ends)
+
     def _submit(
         self,
         function: Callable,
@@ -79,7 +94,7 @@ class DaskBlocks:
         run: Callable | None = None,
     ) -> list[Any]:
         # as a separate task, the state is sent only once, and again if its worker is lost
-        state = self.client.submit(_same, state, pure=False)
+        state = self.client.submit(_itself, state, pure=False)
         name, task = f"consilience-{_name(function)}", partial(run or _run, function)
         return self.client.map(task, futures, [state] * len(futures), *each, pure=False, key=name)
 
@@ -88,16 +103,20 @@ def _name(function: Callable) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _same(state: tuple) -> tuple:
+def _itself(state: Any) -> Any:
     return state
+
+
+def _carry(function: Callable, block: SizedBlock, state: Any) -> Any:
+    return function(block.value, state)
 
 
 def _run(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> Any:
     return function(block.value, *state, *each)
 
 
-def _run_sized(function: Callable, block: SizedBlock, state: tuple) -> SizedBlock:
-    return SizedBlock(function(block.value, *state))
+def _run_sized(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> SizedBlock:
+    return SizedBlock(function(block.value, *state, *each))
 
 
 class SizedBlock:

@@ -45,9 +45,12 @@ class SampleRates:
         return np.maximum(np.maximum(self.base, self.classes[rows.codes]), by_view)
 
 
-def hash_uniform(start: int, n_rows: int) -> np.ndarray:
-    """Numbers in [0, 1) that depend on the row numbers start, start + 1, … alone (splitmix64)."""
-    z = np.arange(start, start + n_rows, dtype=np.uint64) + np.uint64(1)
+def hash_uniform(start: int, n_rows: int, purpose: int = 0) -> np.ndarray:
+    """Numbers in [0, 1) that depend on the row numbers start, start + 1, … alone (splitmix64).
+
+    Those of different purposes are independent.
+    """
+    z = np.arange(start, start + n_rows, dtype=np.uint64) + np.uint64((purpose << 48) + 1)
     z = z * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -67,13 +70,12 @@ def draw_sample(training: BlockTraining, size: int) -> TrainingRows:
 
     The weights of each class are scaled to its total weight in all rows.
     """
-    starts = np.cumsum(training.sizes) - training.sizes
     if training.n <= size:
         rates = SampleRates(1.0, np.ones(len(training.totals)), np.ones(len(training.widths)))
     else:
         view_counts = training.present.sum(axis=0)
         rates = SampleRates.from_counts(size, training.class_counts, view_counts)
-    parts = training.blocks.collect(take_sample, rates, each=list(starts))
+    parts = training.blocks.collect(take_sample, rates, each=training.starts)
     if len({part.data.groups is None for part in parts}) > 1:
         raise ValueError("some blocks have groups and others do not")
     sample = join(parts)
