@@ -53,6 +53,7 @@ from consilience.comparison._compare import (
 )
 from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
+from consilience.comparison.features import FEATURES_FILE_NAME
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
 from consilience.comparison.model_card import CARD_FILE_NAME
@@ -146,6 +147,12 @@ def compare(
         typer.Option(help="Positive one of two classes for f1 and others; the second by default."),
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features", help="Also rank all features for the best method: report, features.csv."
+        ),
+    ] = False,
     time_budget: Annotated[
         str | None,
         typer.Option(
@@ -231,6 +238,7 @@ def compare(
         external=external,
         calibrate=calibrate or prices is not None,
         costs=prices,
+        features=features,
     )
     claim_output(plan, execution)
     console = Console()
@@ -303,6 +311,13 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         )
     for sentence in result.verdict_:
         say(sentence)
+    if result.features_ is not None and run.features is not None:
+        summary = run.features
+        say(
+            f"{summary.n_selected} of {summary.n_features} features at a false discovery rate of "
+            f"{summary.fdr:g}; the most important for {results.best}:"
+        )
+        say(str(result.features_))
     for note in run.notes:
         say(note)
     if not results.is_complete and out is not None:
@@ -311,6 +326,8 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         say("nothing was written; use --out FOLDER to get a report and a model")
         return
     say(f"report: {out / REPORT_FILE_NAME}")
+    if result.features_ is not None:
+        say(f"features: {out / FEATURES_FILE_NAME}")
     if run.external is not None:
         name, value = run.options.metric, run.external.metrics.get(run.options.metric)
         score = "" if value is None else f"{name} {value:.4f} "

@@ -35,6 +35,7 @@ from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
 from consilience.comparison.budget import TimeBudget
+from consilience.comparison.features import rank_features, summarise_features, write_features
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
 from consilience.comparison.model_card import CARD_FILE_NAME, model_card
@@ -58,6 +59,7 @@ from consilience.comparison.study import (
     run_study,
 )
 from consilience.comparison.trust import calibrate_best, find_suspects
+from consilience.inspection import FeatureImportance
 from consilience.inspection._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.io import check_key
 from consilience.methods import (
@@ -100,6 +102,7 @@ def compare(
     random_state: int = 0,
     time_budget: float | None = None,
     timeout: float | None = None,
+    features: bool = False,
     n_jobs: int | None = None,
     client: Any = None,
     allow_partial: bool = False,
@@ -155,6 +158,10 @@ def compare(
         the end are stopped, and splits that are not complete by then do not count.
     timeout : float, optional
         Seconds that a single fit may take; a method that takes longer on any split has no score.
+    features : bool, default=False
+        Whether the importance of all features for the best method is computed at the end, by
+        ``consilience.inspection.feature_importance``: ``features_`` of the result, a section of the
+        report, and ``features.csv`` in the folder. It takes five more fits of the best method.
     allow_partial : bool, default=False
         Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
@@ -236,6 +243,7 @@ def compare(
         calibrate=bool(calibrate) or costs is not None,
         costs=None if costs is None else dict(costs),
         client=client,
+        features=bool(features),
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -287,6 +295,7 @@ class Execution:
     calibrate: bool = False  # whether left-out samples show how far the model can be trusted
     costs: dict[str, float] | None = None  # of measuring each view
     client: Any = None  # of a Dask cluster that runs the fits
+    features: bool = False  # whether the importance of features is computed at the end
 
     @property
     def budget(self) -> TimeBudget | None:
@@ -411,9 +420,13 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     if fitted is not None and results.best is not None and execution.calibrate:
         until = None if budget is None else budget.refit_end
         reference = calibrate_best(run, data.problem, results.best, own, execution.costs, until)
+    features = None
+    if execution.features and fitted is not None:
+        features = _rank_features(run, data, fitted, budget)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
     if out is not None:
+        write_features(out, features)
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
@@ -427,7 +440,22 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         run.write(out)
         write_report(run, results, store, out)
     best = None if fitted is None else take_all_columns(fitted, data.roles)
-    return ComparisonResult(run, data, results, store, best)
+    return ComparisonResult(run, data, results, store, best, features)
+
+
+def _rank_features(
+    run: Run, data: ComparisonInput, fitted: Any, budget: TimeBudget | None
+) -> FeatureImportance | None:
+    """Importance of the features for the best method; a note says why there is none."""
+    if budget is not None and time.monotonic() >= budget.refit_end:
+        run.notes.append("no importance of features: the time budget is used up")
+        return None
+    features, reason = rank_features(data, fitted, run.options.seed)
+    if features is None:
+        run.notes.append(f"no importance of features: {reason}")
+        return None
+    run.features = summarise_features(features)
+    return features
 
 
 def _problem_for_workers(data: ComparisonInput, client: Any) -> Problem | ProblemFiles:

@@ -185,7 +185,7 @@ def _summary(
             content=_describe_content(views[view]),
             text_columns=len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
-            missing_cells=round(_share_of_empty_cells(data, v), 6),
+            missing_cells=round(float(_share_of_empty_cells(data, v)), 6),
             kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)

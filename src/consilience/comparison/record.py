@@ -206,6 +206,28 @@ class TrustSummary(Struct, forbid_unknown_fields=True, omit_defaults=True):
     cost_curve: CostCurve | None = None
 
 
+class FeatureRow(Struct, forbid_unknown_fields=True):
+    """One of the most important features of a view for the best method."""
+
+    view: str
+    feature: str
+    importance: float
+    std: float
+    frequency: float
+    q_value: float
+    higher_in: str
+    partner: str = ""
+
+
+class FeatureSummary(Struct, forbid_unknown_fields=True):
+    """The most important features, and how many are selected at a false discovery rate."""
+
+    n_features: int
+    n_selected: int
+    fdr: float
+    rows: list[FeatureRow]
+
+
 class InputFile(Struct, forbid_unknown_fields=True):
     """A file that was read."""
 
@@ -273,6 +295,7 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     sample_map: SampleMap | None = None
     external: ExternalScores | None = None
     trust: TrustSummary | None = None
+    features: FeatureSummary | None = None
     fingerprint: str = ""  # of what determines the results, also in the model and the report
 
     @property

@@ -27,6 +27,7 @@ that makes it informative is found by a test of pairs (``_association``, ``_comb
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +47,9 @@ from consilience.inspection._evidence import find_evidence, member_evidence
 from consilience.inspection._feature_data import (
     FeatureData,
     class_effects,
-    feature_names,
     read_features,
 )
+from consilience.inspection._feature_data import feature_names as name_features
 from consilience.inspection._feature_table import FeatureImportance
 from consilience.inspection._training_rows import check_no_training_rows
 from consilience.views import MultiViewData
@@ -126,6 +127,7 @@ def feature_importance(
     cv: Any = 5,
     groups: Any = None,
     sample_weight: Any = None,
+    feature_names: Mapping[str, Any] | None = None,
     random_state: int = 0,
 ) -> FeatureImportance:
     """Measure what each feature of each view says about the class.
@@ -162,6 +164,8 @@ def feature_importance(
         default the groups of a MultiViewData.
     sample_weight : array of shape (n_samples,), optional
         Weights of the rows, in fit and in the importance.
+    feature_names : dict of view -> list, optional
+        Names of the columns of views that have none of their own.
     random_state : int, default=0
         Seed of the permutations, where they are needed.
 
@@ -196,6 +200,7 @@ def feature_importance(
     True
     """
     read = read_features(estimator, X, y, groups, sample_weight, "feature_importance")
+    names = name_features(read.data, feature_names)
     if isinstance(cv, str) and cv == "prefit":
         tests = [np.arange(len(read.codes))]
         folds = [_prefit_evidence(estimator, read, random_state)]
@@ -203,7 +208,7 @@ def feature_importance(
         splits = list(split_rows(cv, read.codes, read.data, read.classes))
         tests = [test for _, test in splits]
         folds = [_split_evidence(estimator, read, *split, random_state) for split in splits]
-    return summarise_folds(folds, tests, read)
+    return summarise_folds(folds, tests, read, names)
 
 
 def _split_evidence(
@@ -255,7 +260,10 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
 
 
 def summarise_folds(
-    folds: list[FoldEvidence], tests: list[np.ndarray], read: FeatureData
+    folds: list[FoldEvidence],
+    tests: list[np.ndarray],
+    read: FeatureData,
+    names: tuple[np.ndarray, np.ndarray],
 ) -> FeatureImportance:
     """Importances, their spread over folds, q-values and effects."""
     units = None if read.data.groups is None else encode_groups(read.data.groups)
@@ -276,7 +284,7 @@ def summarise_folds(
         fold_z = np.where(is_pair, pair.fold_z, fold_z)
     sizes = np.sqrt([max(fold.n_units, 1) for fold in folds])[:, None]
     root_n = np.sqrt(max(sum(fold.n_units for fold in folds) / coverage, 1))
-    views, features = feature_names(read.data)
+    views, features = names
     return FeatureImportance(
         view=views,
         feature=features,

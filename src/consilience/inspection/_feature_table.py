@@ -132,6 +132,15 @@ class FeatureImportance:
         DataFrame
             One row for each feature; the effects are in columns ``effect_<class>``.
         """
+        return to_table(self.to_columns())
+
+    def to_columns(self) -> dict[str, np.ndarray]:
+        """Return the columns of ``to_frame`` by name.
+
+        Returns
+        -------
+        dict of str -> ndarray of shape (n_features,)
+        """
         columns = {
             "view": self.view,
             "feature": self.feature,
@@ -148,7 +157,7 @@ class FeatureImportance:
         }
         for k, label in enumerate(self.classes):
             columns[f"effect_{label}"] = self.class_effect[:, k]
-        return to_table(columns)
+        return columns
 
     def plot(self, k: int = 10, *, ax: Any = None, **style: Any) -> Any:
         """Draw the most important features of each view as bars.
