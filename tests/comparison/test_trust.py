@@ -31,7 +31,7 @@ def problem():
 
 def test_suspects_of_a_study(problem):
     with Store(":memory:") as store:
-        run, results = study(problem, store, cv=3)
+        _, results = study(problem, store, cv=3)
         summary = find_suspects(problem, results, store)
     assert set(range(30, 36)) == {suspect.row for suspect in summary.mix_ups}
     assert {suspect.view for suspect in summary.mix_ups} == {""}
