@@ -55,6 +55,14 @@ def test_every_public_name_is_in_the_reference(generated_pages, tmp_path):
         assert name in listed or f"consilience.{name}" in listed, f"{module}.{name}"
 
 
+def test_every_public_name_has_an_example():
+    for module, name in exported_names():
+        exported = getattr(importlib.import_module(module), name)
+        is_error = inspect.isclass(exported) and issubclass(exported, Exception)
+        if callable(exported) and not is_error:
+            assert ">>> " in exported.__doc__, f"{module}.{name}"
+
+
 def test_every_subpackage_has_a_title(generated_pages):
     assert set(generated_pages.public_modules()) <= set(generated_pages.TITLES)
 

@@ -142,7 +142,7 @@ def test_blocks_kernels_and_missing_labels_are_errors(model):
 
 @pytest.mark.parametrize("model", ALL, ids=names)
 def test_class_weights_are_sample_weights(model):
-    weight = np.where(Y == Y[0], 3.0, 1.0)
+    weight = np.where(Y[0] == Y, 3.0, 1.0)
     by_sample = clone(model).fit(DATA, Y, sample_weight=weight).decision_function(DATA)
     classes = {label: 3.0 if label == Y[0] else 1.0 for label in np.unique(Y)}
     by_class = clone(model).set_params(class_weight=classes).fit(DATA, Y).decision_function(DATA)

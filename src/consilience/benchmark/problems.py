@@ -38,6 +38,13 @@ class Problem:
     """Views and labels, with the weights, groups and given splits that a protocol may need.
 
     The groups are also those of the views, so that they reach the inner folds of the methods.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import Problem
+    >>> from consilience.datasets import make_multiview_classification
+    >>> Problem(*make_multiview_classification(20, random_state=0)).data.n_views
+    3
     """
 
     data: MultiViewData

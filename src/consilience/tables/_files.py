@@ -81,6 +81,18 @@ def read_file(
     Returns
     -------
     dict of str -> Table
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from consilience.tables import read_file
+    >>> table = pd.DataFrame({"hb": [13.1, 12.2] * 4, "crp": [2, 9] * 4, "ill": ["no", "yes"] * 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     table.to_csv(path, index=False)
+    ...     read_file(path)["blood"].frame.column_names
+    ['hb', 'crp', 'ill']
     """
     path, options = Path(path), options or ReadOptions()
     kind, is_compressed = file_kind(path), path.suffix.lower() in COMPRESSIONS

@@ -29,7 +29,14 @@ __all__ = ["TableModel", "TableView", "align_rows", "view_values"]
 @model_type("tables.TableView")
 @dataclass(frozen=True)
 class TableView:
-    """Columns of a view: names (None for a matrix), which are text or dates, width and storage."""
+    """Columns of a view: names (None for a matrix), which are text or dates, width and storage.
+
+    Examples
+    --------
+    >>> from consilience.tables import TableView
+    >>> TableView(["hb", "sex"], ["sex"], 2).width
+    2
+    """
 
     columns: list[str] | None
     text_columns: list[str]

@@ -59,7 +59,14 @@ class ColumnContent:
 @model_type("tables.ColumnRole")
 @dataclass(frozen=True)
 class ColumnRole:
-    """Role of a column of a view: number, category, date, key, target, groups or left out."""
+    """Role of a column of a view: number, category, date, key, target, groups or left out.
+
+    Examples
+    --------
+    >>> from consilience.tables import ColumnRole
+    >>> ColumnRole("blood", "patient", "key").role
+    'key'
+    """
 
     view: str
     column: str
