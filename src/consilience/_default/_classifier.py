@@ -385,7 +385,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
-        columns, mapped = fit_columns(data, weight)
+        columns, mapped = fit_columns(data, weight, self._table_codes)
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],

@@ -125,12 +125,15 @@ def check_boosted_member(member: Any) -> None:
 
 def check_table_view(view: Any) -> None:
     """Check the columns of a table."""
-    for name in ("columns", "text_columns", "date_columns", "left_out"):
+    for name in ("columns", "text_columns", "date_columns", "left_out", "month_first", "words"):
         columns = getattr(view, name)
         if columns is not None:
             is_list = isinstance(columns, (list, tuple))
             require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
     require(view.text_columns is not None, "text_columns must be names")
+    is_text = view.words is not None and view.columns is not None and len(view.columns) == 1
+    require(view.words == () or is_text, "words must be those of one column")
+    require(isinstance(view.source, str), "source must be the name of a view")
     require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
     require(type(view.sparse) is bool, "sparse must be True or False")
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")

@@ -164,7 +164,7 @@ def _tables(views: dict[str, Any], trial: str) -> dict[str, Any]:
         if view.columns is None:
             tables[name] = values
             continue
-        columns: dict[str, Any] = dict(zip(view.columns, values.T, strict=True))
+        columns: dict[str, Any] = dict(zip(view.columns, values.T, strict=not view.words))
         columns.update(dict.fromkeys(view.text_columns, ["a"] * len(ROW_SCALES)))
         columns.update(dict.fromkeys(view.date_columns, ["2020-01-01"] * len(ROW_SCALES)))
         tables[name] = pa.table(columns)

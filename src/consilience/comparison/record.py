@@ -96,9 +96,12 @@ class DataSummary(Struct, forbid_unknown_fields=True):
         """One line for each view, such as "12 numbers; left out, date: visit"."""
         lines: dict[str, list[str]] = {view.name: [] for view in self.views}
         for view in self.views:
-            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns):
+            roles = {group.role for group in self.columns if group.view == view.name}
+            if "text" in roles:
+                lines[view.name].append(f"{view.columns} words of a text")
+            elif not roles & set(FEATURE_ROLES):
                 lines[view.name].append(f"{view.columns} columns, {view.content}")
-        for group in self.columns:
+        for group in (group for group in self.columns if group.role != "text"):
             lines.setdefault(group.view, []).append(_describe_group(group))
         return {name: "; ".join(parts) for name, parts in lines.items()}
 
