@@ -295,7 +295,7 @@ class BinnedView:
     def level_sums(
         self,
         tree: tuple[np.ndarray, ...],
-        level: np.ndarray,
+        summed: np.ndarray,
         built: np.ndarray,
         first_bins: np.ndarray,
         *,
@@ -309,8 +309,8 @@ class BinnedView:
         ----------
         tree : tuple of arrays
             The tree grown so far, as of ``LevelGrower.arrays``.
-        level, built : int arrays
-            Nodes of the level, and those whose histograms are wanted.
+        summed, built : int arrays
+            Nodes of the level whose sums, and those whose histograms are wanted.
         first_bins : int array of shape (n_features + 1,)
             First bin of each feature.
         target : RowTarget
@@ -322,7 +322,7 @@ class BinnedView:
         """
         n_nodes = len(tree[0])
         place, slot = np.full((2, n_nodes), -1, dtype=np.int32)
-        place[level], slot[built] = np.arange(len(level)), np.arange(len(built))
+        place[summed], slot[built] = np.arange(len(summed)), np.arange(len(built))
         function: Any = _core.sparse_level if self.sparse else _core.dense_level
         return function(
             *self._codes,
@@ -330,7 +330,7 @@ class BinnedView:
             self._leaves(tree),
             place,
             slot,
-            len(level),
+            len(summed),
             len(built),
             *target,
             self.present,
@@ -395,11 +395,17 @@ class BinnedView:
 
     @staticmethod
     def concatenate(views: Sequence[BinnedView], limits: Any) -> BinnedView:
-        """Rows of several views with the same cuts, all present, and the limits of all rows."""
+        """Rows of several views with the same cuts, and the limits of all rows."""
         out = BinnedView.__new__(BinnedView)
         out.n_rows, out.n_features = sum(view.n_rows for view in views), views[0].n_features
-        out.present, out._limits = None, limits
+        out._limits, out.present = limits, None
+        if any(view.present is not None for view in views):
+            masks = [np.ones(v.n_rows, bool) if v.present is None else v.present for v in views]
+            out.present = np.concatenate(masks)
         out.sparse = all(view.sparse for view in views)
+        if len(views) == 1:
+            out._codes = views[0]._codes
+            return out
         if not out.sparse:
             out._codes = (np.concatenate([view.dense_codes() for view in views], axis=1),)
             return out

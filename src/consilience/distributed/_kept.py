@@ -39,6 +39,9 @@ class KeptBlocks(Protocol):
     def collect(self, function: Callable, *state: Any) -> list:
         """List of the results ``function(block, *state)``."""
 
+    def merge(self, function: Callable) -> KeptBlocks:
+        """Fewer blocks ``function([block, …])``, where every pass over a block has its price."""
+
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
@@ -107,6 +110,10 @@ class FileBlocks:
         """List of the results ``function(block, *state)``."""
         return list(self._results(function, *state))
 
+    def merge(self, function: Callable) -> FileBlocks:
+        """The same blocks: one is in memory at a time."""
+        return self
+
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
@@ -163,6 +170,27 @@ class WorkerBlocks:
         """List of the results ``function(block, *state)``."""
         with naming_lost_scheduler():
             return self.client.gather(self._submit(function, state))
+
+    def merge(self, function: Callable) -> WorkerBlocks:
+        """One block for each thread of the workers, of those that it has."""
+        (futures,) = self.columns
+        with naming_lost_scheduler():
+            groups = self._by_thread(futures)
+            merged = [self.client.submit(_merge, function, own, pure=False) for own in groups]
+            return WorkerBlocks(self.client, [merged])
+
+    def _by_thread(self, futures: list[Any]) -> list[list[Any]]:
+        n_threads = self.client.nthreads()
+        held: dict[str, list[Any]] = {}
+        where = self.client.who_has(futures)
+        for future in futures:
+            addresses = where.get(future.key) or ["lost"]
+            held.setdefault(min(addresses), []).append(future)
+        groups = []
+        for address, own in held.items():
+            size = -(-len(own) // n_threads.get(address, 1))
+            groups += [own[k : k + size] for k in range(0, len(own), size)]
+        return groups
 
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]

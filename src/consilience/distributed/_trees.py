@@ -96,7 +96,18 @@ def bin_blocks(training: BlockTraining, max_bins: Sequence[int]) -> BinnedTraini
     blocks = keep(training.map_and_release(encode_block, cuts))
     ranges = zip(*blocks.collect(code_ranges), strict=True)
     limits = [join_ranges(parts, cut) for parts, cut in zip(ranges, cuts, strict=True)]
-    return BinnedTraining(blocks, limits, n_present)
+    return BinnedTraining(blocks.merge(merge_blocks), limits, n_present)
+
+
+def merge_blocks(parts: Sequence[BinnedRows]) -> BinnedRows:
+    """Several blocks as one."""
+    views = zip(*(part.views for part in parts), strict=True)
+    return BinnedRows(
+        [BinnedView.concatenate(list(view), None) for view in views],
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        [],
+    )
 
 
 def _find_cuts(
@@ -250,7 +261,7 @@ class LevelRequest:
     spec: TreeSpec
     params: dict[str, Any]
     tree: tuple[np.ndarray, ...]
-    level: np.ndarray
+    summed: np.ndarray
     built: np.ndarray
     first_bins: np.ndarray
 
@@ -264,7 +275,7 @@ def level_sums(
         spec = request.spec
         out += rows_of(block).views[spec.view].level_sums(
             request.tree,
-            request.level,
+            request.summed,
             request.built,
             request.first_bins,
             target=as_target(targets(block, spec.target)),
@@ -309,7 +320,7 @@ class Growth:
         self.grower = _core.LevelGrower(
             *self.limits, self.spec.n_classes, self.spec.cost, settings
         )
-        self.few_rows = 0
+        self.few_rows = -1
         if settings[0] > LEVELS_BY_HISTOGRAM:
             row_bytes = 8 * -(-n_features // 8) + 16
             self.few_rows = FINISH_BYTES // row_bytes
@@ -328,13 +339,19 @@ class Growth:
         if len(arrays[0]) == 0:
             arrays = ROOT
         level, built = self.grower.level(), self.grower.built()
-        return LevelRequest(self.spec, self.params, arrays[:6], level, built, self.limits[2])
+        # the sums of later levels follow from the splits, but not numbers of rows and least costs
+        summed = level if level[0] == 0 or self.spec.cost or self.few_rows >= 0 else level[:0]
+        return LevelRequest(self.spec, self.params, arrays[:6], summed, built, self.limits[2])
 
     def advance(self, totals: np.ndarray, hist: np.ndarray) -> None:
         """Split the nodes of the level."""
         level = self.grower.level()
-        counts = totals.reshape(len(level), -1)[:, -2]
-        self.sizes.update(zip(level.tolist(), counts.tolist(), strict=True))
+        if len(totals):
+            counts = totals.reshape(len(level), -1)[:, -2]
+            self.sizes.update(zip(level.tolist(), counts.tolist(), strict=True))
+        else:
+            totals = np.zeros(len(level) * self.n_totals, dtype=np.int64)
+        self.n_totals = len(totals) // len(level)
         self.grower.advance(hist, totals, self.few_rows)
 
     def node_groups(self) -> list[NodeGroup]:
