@@ -22,6 +22,7 @@ from consilience.distributed._drivers import Arrays, Stream, add_up
 __all__ = ["KeptBlocks", "keep"]
 
 FAN_IN = 8  # number of sums that one task adds up
+MAX_INLINE_BYTES = 2**20  # of the states that the tasks of a pass bring along
 
 
 class KeptBlocks(Protocol):
@@ -206,13 +207,18 @@ class WorkerBlocks:
             return self.client.gather(out)
 
     def _submit(self, function: Callable, state: tuple, sized: bool = False) -> list[Any]:
-        name = getattr(function, "__name__", "function")
-        task = partial(_run_on, function, sized)
-        # as a separate task, the state is sent only once, and again if its worker is lost
-        held = self.client.submit(_itself, state, pure=False)
         n_blocks = len(self.columns[0])
+        # as bytes, for the scheduler would look into every list of the state
+        held: Any = pickle.dumps(state, protocol=5)
+        if len(held) * n_blocks > MAX_INLINE_BYTES:
+            # as a separate task, it is sent only once, and again if its worker is lost
+            held = self.client.submit(_itself, held, pure=False)
         return self.client.map(
-            task, [held] * n_blocks, *self.columns, pure=False, key=f"consilience-{name}"
+            partial(_run_on, function, sized),
+            [held] * n_blocks,
+            *self.columns,
+            pure=False,
+            key=f"consilience-{function.__name__}",
         )
 
 
@@ -228,12 +234,12 @@ def naming_lost_scheduler() -> Iterator[None]:
         ) from error
 
 
-def _itself(state: tuple) -> tuple:
+def _itself(state: bytes) -> bytes:
     return state
 
 
-def _run_on(function: Callable, sized: bool, state: tuple, *parts: Any) -> Any:
-    values = [part.value for part in parts]
+def _run_on(function: Callable, sized: bool, held: bytes, *parts: Any) -> Any:
+    values, state = [part.value for part in parts], pickle.loads(held)
     return _sized(function(values[0] if len(values) == 1 else tuple(values), *state), sized)
 
 
