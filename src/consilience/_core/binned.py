@@ -485,9 +485,7 @@ def tree_params(
     )
 
 
-def row_masses(
-    weight: np.ndarray | None, present: np.ndarray | None = None
-) -> np.ndarray | None:
+def row_masses(weight: np.ndarray | None, present: np.ndarray | None = None) -> np.ndarray | None:
     """Weights of the present rows as integers, scaled by a power of two and rounded."""
     if weight is None:
         return None

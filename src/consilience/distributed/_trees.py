@@ -273,14 +273,18 @@ def level_sums(
     out: list[np.ndarray] = []
     for request in requests:
         spec = request.spec
-        out += rows_of(block).views[spec.view].level_sums(
-            request.tree,
-            request.summed,
-            request.built,
-            request.first_bins,
-            target=as_target(targets(block, spec.target)),
-            n_classes=spec.n_classes,
-            params=request.params,
+        out += (
+            rows_of(block)
+            .views[spec.view]
+            .level_sums(
+                request.tree,
+                request.summed,
+                request.built,
+                request.first_bins,
+                target=as_target(targets(block, spec.target)),
+                n_classes=spec.n_classes,
+                params=request.params,
+            )
         )
     return tuple(out)
 
@@ -317,9 +321,7 @@ class Growth:
             self.params["min_weight_leaf"] = minimum
         n_features = len(self.limits[2]) - 1
         settings = tree_params(n_features, **self.params)
-        self.grower = _core.LevelGrower(
-            *self.limits, self.spec.n_classes, self.spec.cost, settings
-        )
+        self.grower = _core.LevelGrower(*self.limits, self.spec.n_classes, self.spec.cost, settings)
         self.few_rows = -1
         if settings[0] > LEVELS_BY_HISTOGRAM:
             row_bytes = 8 * -(-n_features // 8) + 16
@@ -510,7 +512,9 @@ def graft(tree: Tree, subtrees: dict[int, Tree]) -> Tree:
         order.append(level)
         inner = level[feature[level] >= 0]
         children = np.stack([left[inner], right[inner]], axis=1).ravel()
-        level = np.where(children < len(moved), moved[np.minimum(children, len(moved) - 1)], children)
+        level = np.where(
+            children < len(moved), moved[np.minimum(children, len(moved) - 1)], children
+        )
     nodes = np.concatenate(order)
     number = np.full(size, -1, dtype=np.int32)
     number[nodes] = np.arange(len(nodes))
