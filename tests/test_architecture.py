@@ -70,6 +70,7 @@ ALLOWED = {
     "distributed": ["_core", "_targets", "_training", "views"],
     "_base": [
         "_compat",
+        "_core",
         "_estimators",
         "_parameters",
         "_targets",

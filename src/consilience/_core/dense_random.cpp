@@ -26,11 +26,12 @@ CONSILIENCE_INLINE ByteLanes mirrored(ByteLanes a) {
     return ~a;
 }
 CONSILIENCE_INLINE IntLanes widened(ByteLanes a) {
-    return __builtin_convertvector(a, IntLanes);
+    // number by number: GCC makes better code of this than of __builtin_convertvector
+    return {IntLanes::Quad{a[0], a[1], a[2], a[3]}, IntLanes::Quad{a[4], a[5], a[6], a[7]}};
 }
 // w where code <= last, else 0: by the sign of a difference, as GCC takes masks apart
 CONSILIENCE_INLINE IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
-    return ((code - last - 1) >> 63) & w;
+    return {((code.low - last.low - 1) >> 63) & w, ((code.high - last.high - 1) >> 63) & w};
 }
 
 #else
@@ -39,7 +40,7 @@ using ByteLanes = Eight<std::uint8_t>;
 
 template <typename F>
 inline ByteLanes each_byte(ByteLanes a, F f) {
-    for (int j = 0; j < lanes; ++j) a[j] = static_cast<std::uint8_t>(f(a[j], j));
+    for (int j = 0; j < lanes; ++j) a.set(j, static_cast<std::uint8_t>(f(a[j], j)));
     return a;
 }
 inline ByteLanes larger(ByteLanes a, ByteLanes b) {
@@ -53,16 +54,12 @@ inline ByteLanes mirrored(ByteLanes a) {
 }
 inline IntLanes widened(ByteLanes a) {
     IntLanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = a[j];
+    for (int j = 0; j < lanes; ++j) out.set(j, a[j]);
     return out;
 }
 inline IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
-    for (int j = 0; j < lanes; ++j) code[j] = code[j] <= last[j] ? w : 0;
+    for (int j = 0; j < lanes; ++j) code.set(j, code[j] <= last[j] ? w : 0);
     return code;
-}
-inline IntLanes operator+(IntLanes a, IntLanes b) {
-    for (int j = 0; j < lanes; ++j) a[j] += b[j];
-    return a;
 }
 
 #endif
@@ -105,7 +102,7 @@ void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size
         const IntLanes codes = widened(load_bytes(block + row * lanes));
         total = total + if_at_most(codes, last, weight ? weight[row] : 1);
     }
-    std::memcpy(sums, &total, sizeof total);
+    store(total, sums);
 }
 
 }  // namespace
