@@ -36,9 +36,9 @@ from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
 from consilience.boosting._problem import BlockProblem, BoostingProblem, Problem
 from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
+from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.distributed._trees import bin_blocks
 from consilience.views import MultiViewData
 from consilience.views._params import PerViewParams, per_view, per_view_values
 

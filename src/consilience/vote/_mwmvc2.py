@@ -37,9 +37,9 @@ from consilience._parameters import (
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience._warnings import warn_of_unseen_views
+from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.distributed._trees import bin_blocks
 from consilience.views import MultiViewData
 from consilience.views._params import per_view, per_view_values
 from consilience.vote._from_blocks import (
@@ -350,7 +350,7 @@ default="random_trees"
         weight: np.ndarray,
         seed: int,
     ) -> tuple[Any, np.ndarray]:
-        """Fit the voters of one view; return them with their predictions (0 where it is missing)."""
+        """Fit the voters of one view; return them with their predictions for all rows."""
         present = data.present[:, v]
         if isinstance(voters, str):
             mask = None if present.all() else present
