@@ -127,6 +127,9 @@ class BinnedView:
         Maximum number of bins per feature, not counting NaN.
     """
 
+    _codes: tuple[Any, ...]
+    _limits: Any
+
     def __init__(
         self,
         X: Any,
@@ -155,7 +158,7 @@ class BinnedView:
                 self.present,
                 max_bins,
             )
-            self._codes: tuple[Any, ...] = (*entries, self.n_rows)
+            self._codes = (*entries, self.n_rows)
         else:
             bins, self._limits = _core.bin_dense(
                 as_floats(X), row_masses(weight, self.present), self.present, max_bins

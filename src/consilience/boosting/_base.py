@@ -9,7 +9,7 @@ overconfident; CalibratedClassifierCV can correct this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Real
 from typing import Any
 
@@ -160,7 +160,7 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         del self._state
         self._set_fitted_attributes()
 
-    def _estimators(self, names: Sequence[str]) -> dict[str, Any]:
+    def _estimators(self, names: tuple[str, ...]) -> dict[str, Any]:
         estimators = per_view(self.estimator, names, "estimator")
         return {
             name: BinnedTreeClassifier(self.max_depth) if estimator is None else estimator

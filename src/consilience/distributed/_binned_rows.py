@@ -83,10 +83,10 @@ def _find_cuts(
         ]
     numbered = [Numbered(start) for start in starts]
     blocks = WorkerBlocks(training.blocks.client, [training.blocks.futures, numbered])
-    found = blocks.gather(
+    result = blocks.gather(
         bin_rows, merge_bin_rows, BinSample.cuts, groups, [[limit] for limit in max_bins]
     )
-    return [cuts for (cuts,) in found]
+    return [cuts for (cuts,) in result]
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ def encode_block(rows: TrainingRows, cuts: list[Cuts]) -> BinnedRows:
     views, ranges = [], []
     for v, name in enumerate(rows.data.view_names):
         present = rows.data.present[:, v]
-        view, found = BinnedView.from_cuts(
+        view, result = BinnedView.from_cuts(
             rows.data[name], None if present.all() else present, cuts[v]
         )
         views.append(view)
-        ranges.append(found)
+        ranges.append(result)
     return BinnedRows(views, rows.codes.astype(np.int32), rows.weight, ranges)
 
 

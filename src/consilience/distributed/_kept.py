@@ -31,7 +31,7 @@ class KeptBlocks(Protocol):
     def map(self, function: Callable, *state: Any) -> KeptBlocks:
         """Blocks of the results ``function(block, *state)``."""
 
-    def join(self, other: KeptBlocks) -> KeptBlocks:
+    def join(self, other: Any) -> KeptBlocks:
         """Blocks (own, other)."""
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
@@ -99,7 +99,7 @@ class FileBlocks:
         """Blocks of the results ``function(block, *state)``."""
         return FileBlocks.from_values(self._results(function, *state))
 
-    def join(self, other: FileBlocks) -> FileBlocks:
+    def join(self, other: Any) -> FileBlocks:
         """Blocks (own, other)."""
         return FileBlocks(self.folders + other.folders, self.n_blocks)
 
@@ -154,7 +154,7 @@ class WorkerBlocks:
         with naming_lost_scheduler():
             return WorkerBlocks(self.client, [self._submit(function, state, sized=True)])
 
-    def join(self, other: WorkerBlocks) -> WorkerBlocks:
+    def join(self, other: Any) -> WorkerBlocks:
         """Blocks (own, other)."""
         return WorkerBlocks(self.client, self.columns + other.columns)
 

@@ -85,8 +85,8 @@ def grow_trees(
     while any(growth.is_growing for growth in growths):
         growing = [growth for growth in growths if growth.is_growing]
         level = blocks.sum(level_sums, targets, [growth.request() for growth in growing])
-        for growth, totals, hist in zip(growing, level[::2], level[1::2], strict=True):
-            growth.advance(totals, hist)
+        for growth, sums_of_level, hist in zip(growing, level[::2], level[1::2], strict=True):
+            growth.advance(sums_of_level, hist)
     _finish(blocks, targets, growths)
     return [growth.tree() for growth in growths]
 
@@ -102,7 +102,8 @@ def target_sums(block: Any, targets: Targets, keys: Sequence[tuple[int, Any, boo
     for key in keys:
         if key not in sums:
             v, target, cost = key
-            present, values = rows_of(block).views[v].present, targets(block, target)
+            present: Any = rows_of(block).views[v].present
+            values: Any = targets(block, target)
             if cost:
                 sums[key] = cost_sum(values.costs, present)
             else:
@@ -164,6 +165,7 @@ class Growth:
         self.n_rows = int(training.n_present[spec.view])
         self.subtrees: dict[int, Tree] = {}
         self.sizes = {0: self.n_rows}
+        self.n_totals = 0
 
     @property
     def needs_total(self) -> bool:
@@ -338,7 +340,8 @@ def grow_nodes(rows: NodeRows, group: NodeGroup) -> list[Tree]:
     for node, key, depth in zip(group.nodes, group.keys, group.depths, strict=True):
         params = {**group.params, "key": key, "depth": depth}
         mask = None if group.tree is None else rows.node == node
-        codes, weight, costs = rows.target
+        target: tuple[Any, ...] = rows.target
+        codes, weight, costs = target
         if costs is not None:
             out.append(view.grow_cost(costs, rows=mask, **params))
         else:

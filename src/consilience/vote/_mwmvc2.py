@@ -294,7 +294,7 @@ default="random_trees"
             self._voting = list(self.voters_)
             blocks = predict_blocks(binned, voters)
             sizes = [own.n_voters for own in self.voters_.values()]
-            settings = {"view_weights": self.view_weights, "scale": self.scale}
+            settings: dict[str, Any] = {"view_weights": self.view_weights, "scale": self.scale}
             self._weights = []
             for problem in range(n_problems):
                 votes = BlockVotes(blocks, problem, K, n_rows, sizes)
