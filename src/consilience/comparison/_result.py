@@ -51,6 +51,15 @@ class ComparisonResult:
         Importance of the features for the best method, if ``features=True``.
     notes_ : list of str
         What the reader of the ranking should know.
+
+    Examples
+    --------
+    >>> from consilience import compare
+    >>> from consilience.datasets import make_multiview_classification
+    >>> data, y = make_multiview_classification(60, random_state=0)
+    >>> result = compare(data, y, methods=["Late fusion", "Best view"], cv=2, repeats=1, n_jobs=1)
+    >>> sorted({row["method"] for row in result.scores.to_dict("records")})
+    ['Best view', 'Late fusion']
     """
 
     def __init__(

@@ -65,6 +65,16 @@ class FeatureSelection:
         False discovery rate.
     method : str
         How it was controlled.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import select_features
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> result = select_features(LateFusionClassifier(), data, y, cv=2, n_pairs=1)
+    >>> result.mask_.shape, result.method
+    ((6,), 'agreement')
     """
 
     selected_: dict[str, list[Any]]

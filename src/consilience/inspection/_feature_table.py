@@ -53,6 +53,16 @@ class FeatureImportance:
         Labels.
     n_folds : int
         Number of folds.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import feature_importance
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> importance = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    >>> importance.class_effect.shape
+    (6, 2)
     """
 
     view: np.ndarray

@@ -29,6 +29,7 @@ from consilience.comparison.report.curves import (
 from consilience.comparison.report.features import features_figure
 from consilience.comparison.report.samples import map_figure, suspicious_samples, wrong_rows
 from consilience.comparison.report.text import methods_paragraph, references
+from consilience.comparison.report.trust import trust_context
 from consilience.comparison.report.verdict import verdict
 from consilience.comparison.report.views import pattern_figure, redundancy_figure, view_pairs
 from consilience.comparison.study import StudyResults, failures
@@ -99,6 +100,7 @@ def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
         "paragraph": methods_paragraph(run, results) if complete else "",
         "references": references(run, results) if complete else [],
         "max_columns": MAX_LISTED_COLUMNS,
+        **trust_context(run),
         **_figures(run, results, store, rows, complete),
     }
 
