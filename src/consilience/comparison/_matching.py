@@ -27,7 +27,8 @@ def match_files(
     """Tables by view; files that were given for the same view are stacked."""
     parts: dict[str, list[tuple[str, Table]]] = {}
     for file in files:
-        for view, table in _match_views(model, file, reading, transpose, key).items():
+        matched = _match_views(model, file, reading, transpose, key)
+        for view, table in (matched | _text_views(model, matched)).items():
             if view in parts and (file.view is None or view == LABEL_FILE):
                 other = parts[view][0][1].path
                 what = "labels" if view == LABEL_FILE else f"view {view!r}"
@@ -76,6 +77,8 @@ def _match_views(
         for name, view in model.views.items()
         if view.columns is not None and columns >= set(view.columns)
     ]
+    if not model.single_file:  # free text goes with the view whose table it is in
+        matching = [name for name in matching if model.views[name].source not in matching]
     if len(matching) == 1 or (matching and model.single_file):
         return dict.fromkeys(matching, table)
     if matching:
@@ -89,6 +92,15 @@ def _match_views(
         f"{file.path} is none of the views {format_list(model.views)}"
         f"{_closest_view_hint(model, columns)}"
     )
+
+
+def _text_views(model: TableModel, matched: dict[str, Table]) -> dict[str, Table]:
+    """Views of the free text in the tables of other views."""
+    return {
+        name: matched[view.source]
+        for name, view in model.views.items()
+        if name not in matched and view.source in matched
+    }
 
 
 def _shares_columns(model: TableModel, columns: set[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -25,7 +25,7 @@ from consilience.comparison.record import (
 )
 from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
-from consilience.tables._frames import frame_roles, select_frame_features
+from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
@@ -36,7 +36,7 @@ __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
 MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
-ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
+ROLES = ("number", "category", "date", "text", "key", "target", "groups", "left out")  # in this order
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class ComparisonInput:
     key: str = ""  # column on which files were joined
     single_file: bool = False
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
+    source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
 
 def read_views(
@@ -72,7 +73,11 @@ def read_views(
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
-    leaks = leakage_notes(_with_groups(data, groups), target)
+    names = {}
+    for (_, column), title in text_view_names(roles).items():
+        names[title] = next(r.words for r in roles if r.role == "text" and r.column == column)
+        notes.append(f"{column!r} is free text; its {len(names[title])} words are a view")
+    leaks = leakage_notes(_with_groups(data, groups), target, names)
     for leak in filter(is_grave, leaks):
         warn_user(leak)
     return _from_problem("data", problem, roles, [*notes, *leaks])
@@ -105,7 +110,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
     problem = Problem(
         joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
     )
-    names = {name: view.columns for name, view in joined.views.items()}
+    names = {name: view.feature_names for name, view in joined.views.items()}
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
@@ -116,11 +121,13 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ],
         roles=joined.roles,
     )
+    absolute = tuple(replace(file, path=file.path.absolute()) for file in files)
     return ComparisonInput(
         problem,
         joined.views,
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        source=ProblemFiles(absolute, options, summary.data_hash),
         target=options["target"],
         key=joined.key,
         single_file=options.get("views") is not None,
@@ -180,9 +187,9 @@ def _summary(
             name=view,
             columns=data.widths[view],
             content=_describe_content(views[view]),
-            text_columns=len(views[view].text_columns),
+            text_columns=0 if views[view].words else len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
-            missing_cells=round(_share_of_empty_cells(data, v), 6),
+            missing_cells=round(float(_share_of_empty_cells(data, v)), 6),
             kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)
@@ -247,6 +254,8 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
 def _describe_content(view: TableView) -> str:
     if view.kind != "features":
         return f"{view.kind} matrix"
+    if view.words:
+        return "words of a text"
     if view.text_columns:
         return "text" if len(view.text_columns) == view.width else "numbers and text"
     return "sparse numbers" if view.sparse else "numbers"

@@ -20,9 +20,7 @@ from consilience.tables import FileArgument, ReadOptions, Table, TableError, Tab
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
-from consilience.tables._model import align_rows
 from consilience.views import MultiViewData
-from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -153,8 +151,7 @@ def read_samples(
     views, given = {}, {name: table for name, table in tables.items() if name in model.views}
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):
-        views[name] = align_rows(_values(model, name, table), rows[name])
-        present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
+        views[name], present[:, v] = _align(model, name, table, rows[name])
     absent = [name for name in model.views if name not in given]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
@@ -239,9 +236,11 @@ def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
     return model.key
 
 
-def _values(model: TableModel, name: str, table: Table) -> Any:
+def _align(
+    model: TableModel, name: str, table: Table, rows: np.ndarray
+) -> tuple[Any, np.ndarray]:
     try:
-        return model.views[name].values(table)
+        return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
 

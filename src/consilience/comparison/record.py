@@ -96,9 +96,12 @@ class DataSummary(Struct, forbid_unknown_fields=True):
         """One line for each view, such as "12 numbers; left out, date: visit"."""
         lines: dict[str, list[str]] = {view.name: [] for view in self.views}
         for view in self.views:
-            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns):
+            roles = {group.role for group in self.columns if group.view == view.name}
+            if "text" in roles:
+                lines[view.name].append(f"{view.columns} words of a text")
+            elif not roles & set(FEATURE_ROLES):
                 lines[view.name].append(f"{view.columns} columns, {view.content}")
-        for group in self.columns:
+        for group in (group for group in self.columns if group.role != "text"):
             lines.setdefault(group.view, []).append(_describe_group(group))
         return {name: "; ".join(parts) for name, parts in lines.items()}
 
@@ -206,6 +209,28 @@ class TrustSummary(Struct, forbid_unknown_fields=True, omit_defaults=True):
     cost_curve: CostCurve | None = None
 
 
+class FeatureRow(Struct, forbid_unknown_fields=True):
+    """One of the most important features of a view for the best method."""
+
+    view: str
+    feature: str
+    importance: float
+    std: float
+    frequency: float
+    q_value: float
+    higher_in: str
+    partner: str = ""
+
+
+class FeatureSummary(Struct, forbid_unknown_fields=True):
+    """The most important features, and how many are selected at a false discovery rate."""
+
+    n_features: int
+    n_selected: int
+    fdr: float
+    rows: list[FeatureRow]
+
+
 class InputFile(Struct, forbid_unknown_fields=True):
     """A file that was read."""
 
@@ -273,6 +298,7 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     sample_map: SampleMap | None = None
     external: ExternalScores | None = None
     trust: TrustSummary | None = None
+    features: FeatureSummary | None = None
     fingerprint: str = ""  # of what determines the results, also in the model and the report
 
     @property
@@ -307,10 +333,10 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
             methods.setdefault(reason, []).append(method)
         return methods
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, replace: bool = True) -> None:
         """Write ``run.toml`` completely or not at all."""
-        text = msgspec.toml.encode(self).decode()
-        write_atomically(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
+        text = f"# written by consilience compare\n{msgspec.toml.encode(self).decode()}"
+        write_atomically(folder / RUN_FILE_NAME, text, replace=replace)
 
 
 def read_run(folder: Path) -> Run:
