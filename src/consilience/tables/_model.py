@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,6 +191,10 @@ class TableModel:
         Fingerprint of the comparison that chose the method, as in its ``run.toml``.
     note : str, default=""
         What the user of the model should know about its choice.
+    transposed : collection of str
+        Views whose files had a column for each sample.
+    normalised_keys : bool, default=False
+        Whether case, blanks and leading zeros of the keys were ignored.
 
     Examples
     --------
@@ -220,6 +224,8 @@ class TableModel:
         key: str = "",
         fingerprint: str = "",
         note: str = "",
+        transposed: Collection[str] = (),
+        normalised_keys: bool = False,
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -229,6 +235,8 @@ class TableModel:
         self.key = key
         self.fingerprint = fingerprint
         self.note = note
+        self.transposed = tuple(transposed)
+        self.normalised_keys = normalised_keys
 
     @property
     def classes_(self) -> np.ndarray:
