@@ -55,6 +55,14 @@ def test_every_public_name_is_in_the_reference(generated_pages, tmp_path):
         assert name in listed or f"consilience.{name}" in listed, f"{module}.{name}"
 
 
+def test_every_public_name_has_an_example():
+    for module, name in exported_names():
+        exported = getattr(importlib.import_module(module), name)
+        is_error = inspect.isclass(exported) and issubclass(exported, Exception)
+        if callable(exported) and not is_error:
+            assert ">>> " in exported.__doc__, f"{module}.{name}"
+
+
 def test_every_subpackage_has_a_title(generated_pages):
     assert set(generated_pages.public_modules()) <= set(generated_pages.TITLES)
 
@@ -124,6 +132,9 @@ def test_links_lead_to_pages(page):
         target = (page.parent / link).resolve()
         if DOCS / "api" in target.parents or target.parent == DOCS / "results":
             continue  # pages that are generated, or appear when a suite has been run
+        if DOCS / "gallery" in target.parents:  # drawn by a script when the site is built
+            folder, name = target.parents[1].name, target.stem.removeprefix("sphx_glr_")
+            target = ROOT / "examples" / folder / f"{name.rpartition('_')[0]}.py"
         assert target.exists(), link
 
 

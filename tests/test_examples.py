@@ -1,5 +1,6 @@
 """The scripts of the gallery run as they stand, without a warning."""
 
+import re
 import runpy
 import zlib
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from consilience.datasets import load_digits_views
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*/plot_*.py"))
 QUICK_SHARE = 3  # one script in three is run, chosen by its name, unless all tests are
-OPTIONAL = ("optuna", "mudata", "dask")
+OPTIONAL = ("optuna", "mudata", "dask", "skore")
 
 
 def is_quick(script):
@@ -47,8 +48,9 @@ def test_there_is_a_gallery():
 def test_script_runs(script, monkeypatch, tmp_path):
     if not FULL and not is_quick(script):
         pytest.skip("run with all tests")
-    for package in OPTIONAL:
-        if f"import {package}" in script.read_text(encoding="utf-8") and find_spec(package) is None:
+    imported = re.findall(r"^(?:import|from) (\w+)", script.read_text(encoding="utf-8"), flags=re.M)
+    for package in {*OPTIONAL} & {*imported}:
+        if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")

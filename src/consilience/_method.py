@@ -42,6 +42,14 @@ class Method:
         standard deviation without centring.
     in_default_selection : bool, default=False
         Whether it is compared unless methods are named.
+
+    Examples
+    --------
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.methods import Method
+    >>> mine = Method("Mine", "votes of the views", "us", lambda seed: LateFusionClassifier("hard"))
+    >>> mine.name, mine.preparation
+    ('Mine', 'encode')
     """
 
     name: str

@@ -97,7 +97,14 @@ METHODS: Mapping[str, Method] = MethodRegistry()
 
 
 def with_own_methods(own: Mapping[str, Method]) -> Mapping[str, Method]:
-    """Return the registered methods together with ``own``, which come first."""
+    """Return the registered methods together with ``own``, which come first.
+
+    Examples
+    --------
+    >>> from consilience.methods import METHODS, with_own_methods
+    >>> "Mine" in with_own_methods({"Mine": METHODS["Late fusion"]})
+    True
+    """
     return ChainMap(dict(own), METHODS)  # type: ignore[arg-type]
 
 
@@ -244,7 +251,14 @@ def takes_views(estimator: Any) -> bool:
 
 
 def is_from_main(method: Method) -> bool:
-    """Return whether a class of the method is defined in ``__main__``, unknown to any worker."""
+    """Return whether a class of the method is defined in ``__main__``, unknown to any worker.
+
+    Examples
+    --------
+    >>> from consilience.methods import METHODS, is_from_main
+    >>> is_from_main(METHODS["Late fusion"])
+    False
+    """
     if not isinstance(method.build, CloneWithSeed):
         return getattr(method.build, "__module__", None) == "__main__"
     estimator = method.build.estimator

@@ -213,10 +213,7 @@ def test_class_weight(model, class_weight, error, message):
     # trust passes data on to an estimator that has its own
     names = [n for n in ("class_weight", "estimator__class_weight") if n in model.get_params()]
     if not names:
-        # DIABLO has no weights of classes
-        assert type(model).__module__.startswith("consilience.boosting") or (
-            type(model).__name__.startswith("BlockSPLSDA")
-        )
+        assert type(model).__module__.startswith("consilience.boosting")
         return
     assert names[0] == "class_weight" or type(model).__module__.startswith("consilience.trust")
     with pytest.raises(error, match=message):

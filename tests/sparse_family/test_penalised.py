@@ -1,8 +1,10 @@
 """Sparse group lasso, cooperative learning and stacking: limits, panels, choices, errors."""
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -125,14 +127,27 @@ def test_sparse_views_give_the_same_model(model):
 
 
 @pytest.mark.parametrize("model", ALL, ids=names)
-def test_streams_and_kernels_are_errors(model):
+def test_blocks_kernels_and_missing_labels_are_errors(model):
     with pytest.raises(TypeError, match="does not support X in blocks"):
         model.fit(BlockSequence(lambda: iter([(DATA, Y)])))
+    arrays = {name: da.from_array(np.asarray(DATA[name]), chunks=20) for name in DATA.view_names}
+    with pytest.raises(TypeError, match=r"does not support X in blocks.*MVLSVMClassifier"):
+        model.fit(arrays, Y)
     kernel = MultiViewData({"k": np.eye(len(Y))}, kinds={"k": "kernel"})
     with pytest.raises((TypeError, ValueError), match="'k'"):
         model.fit(kernel, Y)
     with pytest.raises(ValueError, match="y"):
         model.fit(DATA, [None, *Y[1:]])
+
+
+@pytest.mark.parametrize("model", ALL, ids=names)
+def test_class_weights_are_sample_weights(model):
+    weight = np.where(Y[0] == Y, 3.0, 1.0)
+    by_sample = clone(model).fit(DATA, Y, sample_weight=weight).decision_function(DATA)
+    classes = {label: 3.0 if label == Y[0] else 1.0 for label in np.unique(Y)}
+    by_class = clone(model).set_params(class_weight=classes).fit(DATA, Y).decision_function(DATA)
+    np.testing.assert_allclose(by_class, by_sample, atol=1e-10)
+    assert not np.allclose(by_class, clone(model).fit(DATA, Y).decision_function(DATA))
 
 
 def test_stacking_selects_views():

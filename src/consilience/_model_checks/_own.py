@@ -12,7 +12,7 @@ from consilience._model_checks._arrays import check_binary_tree, check_length, r
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 
 # attributes of our types in which NaN or infinity have a meaning; all others must be finite
-NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills"}
+NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills", "out_of_fold_probabilities_"}
 MAX_DIMENSIONS = 32
 KINDS = ("features", "kernel", "distance")
 
@@ -139,10 +139,17 @@ def check_table_view(view: Any) -> None:
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
 
 
+def check_column_role(role: Any) -> None:
+    """Check the role of a column of a dataframe."""
+    values = (role.view, role.column, role.role, role.reason)
+    require(all(isinstance(value, str) for value in values), "roles of columns must be text")
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
     "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
+    "consilience.tables.ColumnRole": check_column_role,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
 }

@@ -176,6 +176,15 @@ class CurveDisplay:
         One for each panel.
     figure_ : matplotlib Figure
         Figure with the plots.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import CurveDisplay
+    >>> from consilience.benchmark.curves import Panel, Point
+    >>> curve = [Point(50, 0.8, 0.02), Point(100, 0.9, 0.01)]
+    >>> panel = Panel("digits", "rows", "accuracy", {"late fusion": curve}, {}, {})
+    >>> len(CurveDisplay([panel]).plot().axes_)
+    1
     """
 
     def __init__(self, panels: list[Panel]) -> None:

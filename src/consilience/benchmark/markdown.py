@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from consilience.benchmark.claims import judge_claim
-from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.metrics import (
+    COST_METRICS,
+    DESCRIPTIVE_METRICS,
+    LOWER_IS_BETTER,
+    PANEL_SIZE,
+)
 from consilience.benchmark.results import Cell, CellKey, Results, compare_with_best
 from consilience.benchmark.statistics import Ranking
 from consilience.benchmark.suite import Suite
@@ -24,8 +29,9 @@ __all__ = [
 ]
 
 MIN_DATASETS_AS_COLUMNS = 4  # this many data sets share one table, one column each
-METRIC_DIGITS = {**dict.fromkeys(COST_METRICS, 3), "peak_memory": 1}
+METRIC_DIGITS = {**dict.fromkeys(COST_METRICS, 3), "peak_memory": 1, PANEL_SIZE: 0}
 MIB = 2**20
+UNDEFINED = "–"
 
 
 class MethodRanking(NamedTuple):
@@ -132,12 +138,15 @@ def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], opt
 
 
 def _legend(suite: Suite) -> str:
-    return (
+    text = (
         "Mean ± standard deviation over splits. **Bold** marks the best method, ↓ those that are "
         f"worse than the best according to a {suite.test} test (p < {suite.significance:g}). Times "
         "are CPU seconds of one thread; fitting times exclude tuning. Memory is in MiB, in "
         "addition to the data."
     )
+    if PANEL_SIZE in suite.metrics:
+        text += " The panel size is the number of selected columns of all views."
+    return text
 
 
 # -- tables ----------------------------------------------------------------------------------
@@ -199,7 +208,7 @@ def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Conditi
     rows = [
         [method, *(format_(method) for format_ in cell_formatters)] for method in results.methods
     ]
-    return _markdown_table(header, [row for row in rows if any(row[1:])])
+    return _markdown_table(header, [row for row in rows if {*row[1:]} - {"", UNDEFINED}])
 
 
 def _our_column(
@@ -207,7 +216,7 @@ def _our_column(
 ) -> Callable[[str], str]:
     def format_method(method: str) -> str:
         text = format_cell(results.cell(CellKey(dataset, condition, method), metric), metric)
-        mark = "" if metric in COST_METRICS else marks.get(method, "")
+        mark = "" if metric in DESCRIPTIVE_METRICS else marks.get(method, "")
         return f"**{text}**" if mark == "best" else f"{text} ↓" if mark == "worse" else text
 
     return format_method
@@ -242,7 +251,7 @@ def format_cell(cell: Cell, metric: str) -> str:
     if cell.n_tasks == 0:
         return ""
     if np.isnan(cell.mean):
-        return "–"
+        return UNDEFINED
     digits, scale = METRIC_DIGITS.get(metric, 4), MIB if metric == "peak_memory" else 1
     text = f"{cell.mean / scale:.{digits}f}"
     return text + ("" if np.isnan(cell.deviation) else f" ± {cell.deviation / scale:.{digits}f}")

@@ -26,8 +26,10 @@ from sklearn.metrics import (
 
 __all__ = [
     "COST_METRICS",
+    "DESCRIPTIVE_METRICS",
     "LOWER_IS_BETTER",
     "METRICS",
+    "PANEL_SIZE",
     "QUALITY_METRICS",
     "Metric",
     "ModelOutput",
@@ -35,6 +37,7 @@ __all__ = [
     "find_metric",
     "metric_names",
     "needs_scores",
+    "panel_size",
     "positive_label",
     "predict_output",
 ]
@@ -215,7 +218,11 @@ COST_METRICS = (
     "tune_seconds",
     "peak_memory",
 )
-METRICS = (*QUALITY_METRICS, *COST_METRICS)
+# of the fitted model: the number of columns that a method with panels has selected
+PANEL_SIZE = "panel_size"
+# reported without a verdict about which method is best
+DESCRIPTIVE_METRICS = (*COST_METRICS, PANEL_SIZE)
+METRICS = (*QUALITY_METRICS, *DESCRIPTIVE_METRICS)
 LOWER_IS_BETTER = (*(m.name for m in _ALL if m.lower_is_better), *COST_METRICS)
 
 
@@ -258,6 +265,13 @@ def predict_output(model: Any, X: Any, y_pred: np.ndarray) -> ModelOutput:
         if hasattr(model, method):
             return ModelOutput(y_pred, getattr(model, method)(X), kind, model.classes_)
     return ModelOutput(y_pred, None, "none", model.classes_)
+
+
+def panel_size(model: Any) -> int | None:
+    """Number of columns in the panels of all views; None for a method without panels."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    panels = getattr(last, "selected_", None)
+    return None if panels is None else sum(len(columns) for columns in panels.values())
 
 
 def compute_metrics(

@@ -20,7 +20,15 @@ __all__ = ["first_splits", "plan", "select_tasks"]
 
 
 def plan(suite: Suite) -> tuple[list[Task], list[str]]:
-    """Return all tasks, grouped by split, and notes on data sets, such as what is left out."""
+    """Return all tasks, grouped by split, and notes on data sets, such as what is left out.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import load_suite, plan
+    >>> tasks, notes = plan(load_suite("mumbo-synthetic"))
+    >>> tasks[0].seed
+    0
+    """
     tasks: list[Task] = []
     notes: list[str] = []
     problems = ProblemCache()

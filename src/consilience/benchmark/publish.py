@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from consilience.benchmark.markdown import (
     MethodRanking,
     study_page,
 )
-from consilience.benchmark.metrics import COST_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.metrics import DESCRIPTIVE_METRICS, LOWER_IS_BETTER
 from consilience.benchmark.results import CellKey, Results
 from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
@@ -29,6 +30,7 @@ from consilience.benchmark.tasks import Condition
 __all__ = ["csv_text", "raw_csv", "summary_csv", "write_results"]
 
 CONDITION_FIELDS = Condition.__struct_fields__
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_results(
@@ -106,10 +108,9 @@ def csv_text(header: list[str], rows: Iterable[list]) -> str:
 
 
 def _escape_formula(value: Any) -> Any:
-    """Mark as text what a spreadsheet would interpret as a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
+    """Mark as text what a spreadsheet would interpret as a formula; "-1" is a number."""
+    is_formula = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n")
+    return f"'{value}" if is_formula and not NUMBER.fullmatch(value) else value
 
 
 def _exact(value: float) -> str | float:
@@ -123,7 +124,7 @@ def _number(value: float) -> str | float:
 def _rankings(suite: Suite, results: Results) -> Iterator[tuple[Condition, Ranking, list[str]]]:
     """Rank the methods that have results on all data sets (Friedman and Nemenyi tests)."""
     metric = suite.metrics[0]
-    if len(results.datasets) < MIN_DATASETS_AS_COLUMNS or metric in COST_METRICS:
+    if len(results.datasets) < MIN_DATASETS_AS_COLUMNS or metric in DESCRIPTIVE_METRICS:
         return
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     for condition in results.conditions:

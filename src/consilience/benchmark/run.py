@@ -85,6 +85,18 @@ def run_tasks(
     ------
     Record or None
         A result, or None about once a second while no task has ended.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import Problem, Store, Task, run_tasks
+    >>> from consilience.benchmark.protocol import Folds
+    >>> from consilience.datasets import make_multiview_classification
+    >>> problem = Problem(*make_multiview_classification(60, random_state=0))
+    >>> task = Task(data="mine", method="Late fusion", split=Folds(2, 1), index=0)
+    >>> with Store(":memory:") as store:
+    ...     records = [r for r in run_tasks([task], store, problems={"mine": problem}) if r]
+    >>> records[0].done
+    True
     """
     methods = dict(methods or {})
     here = {name: methods.pop(name) for name in list(methods) if is_from_main(methods[name])}

@@ -84,7 +84,15 @@ def environment() -> dict[str, Any]:
 
 
 class Store:
-    """Results of tasks; as a context manager it closes the file."""
+    """Results of tasks; as a context manager it closes the file.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import Store
+    >>> with Store(":memory:") as store:
+    ...     list(store.records())
+    []
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)

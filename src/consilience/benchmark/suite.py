@@ -182,7 +182,15 @@ class PaperResults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Suite(Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole suite."""
+    """A whole suite.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import load_suite
+    >>> suite = load_suite("overview")
+    >>> suite.metrics[0]
+    'accuracy'
+    """
 
     title: str
     protocol: Protocol
@@ -224,12 +232,26 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def suite_names() -> list[str]:
-    """Names of the bundled suites."""
+    """Names of the bundled suites.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import suite_names
+    >>> "overview" in suite_names()
+    True
+    """
     return sorted(path.name.removesuffix(".toml") for path in SUITES.iterdir())
 
 
 def load_suite(name: str | Path) -> Suite:
-    """Load a bundled suite by name, or your own by the path of its file (``….toml``)."""
+    """Load a bundled suite by name, or your own by the path of its file (``….toml``).
+
+    Examples
+    --------
+    >>> from consilience.benchmark import load_suite
+    >>> load_suite("omics").title
+    'Omics: wide tables, few samples'
+    """
     if str(name).endswith(".toml"):
         path = Path(name)
         try:

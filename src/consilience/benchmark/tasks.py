@@ -68,7 +68,15 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """One fit, described by plain values; fields at their default are not part of the hash."""
+    """One fit, described by plain values; fields at their default are not part of the hash.
+
+    Examples
+    --------
+    >>> from consilience.benchmark import Task
+    >>> from consilience.benchmark.protocol import Folds
+    >>> Task(data="digits", method="Late fusion", split=Folds(5, 1), index=0).seed
+    0
+    """
 
     data: str
     method: str

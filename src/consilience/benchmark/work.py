@@ -29,10 +29,12 @@ from sklearn.pipeline import Pipeline
 from consilience._estimators import weight_params
 from consilience.benchmark.memory import measure_peak
 from consilience.benchmark.metrics import (
+    PANEL_SIZE,
     QUALITY_METRICS,
     ModelOutput,
     compute_metrics,
     find_metric,
+    panel_size,
     positive_label,
     predict_output,
 )
@@ -148,6 +150,9 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
     weight = None if task_data.sample_weight is None else task_data.sample_weight[test]
     names, positive = (*QUALITY_METRICS, task.metric), task.positive
     metrics.update(compute_metrics(y_true, output, names=names, positive=positive, weight=weight))
+    n_selected = panel_size(model)
+    if n_selected is not None:
+        metrics[PANEL_SIZE] = float(n_selected)
     measure = TestMetric(task.metric, positive)
     diagnostics = {
         name: _diagnose(name, model, X_test, y_true, measure) for name in task.diagnostics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -63,6 +63,7 @@ class ComparisonInput:
     transposed: tuple[str, ...] = ()  # views whose files have a column for each sample
     normalised_keys: bool = False
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
+    source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
 
 def read_views(
@@ -134,11 +135,13 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ],
         roles=joined.roles,
     )
+    absolute = tuple(replace(file, path=file.path.absolute()) for file in files)
     return ComparisonInput(
         problem,
         joined.views,
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        source=ProblemFiles(absolute, options, summary.data_hash),
         target=options["target"],
         key=joined.key,
         single_file=options.get("views") is not None,
@@ -216,7 +219,7 @@ def _summary(
             content=_describe_content(views[view]),
             text_columns=0 if views[view].words else len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
-            missing_cells=round(_share_of_empty_cells(data, v), 6),
+            missing_cells=round(float(_share_of_empty_cells(data, v)), 6),
             kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)

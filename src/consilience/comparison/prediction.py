@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from consilience.benchmark.publish import csv_text
 from consilience.comparison._matching import match_files
 from consilience.comparison.folder import MODEL_FILE_NAME
 from consilience.comparison.record import RUN_FILE_NAME, read_run
+from consilience.comparison.trust_columns import TrustColumns, trust_columns
 from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._keys import normalise_keys, rename_keys
@@ -53,6 +54,7 @@ class PredictionTable:
     notes: list[str]
     y_true: list[str | None] | None = None  # labels, if the files have them
     scores: PredictionScores | None = None
+    more: dict[str, list[str]] = field(default_factory=dict)  # further columns, by title
 
     def to_csv(self) -> str:
         """Format as csv, one row for each sample."""
@@ -68,6 +70,10 @@ class PredictionTable:
             header += [f"p({name})" for name in self.classes]
             for row, probabilities in zip(rows, self.probabilities, strict=True):
                 row += [f"{p:.6g}" for p in probabilities]
+        for title, cells in self.more.items():
+            header.append(title)
+            for row, cell in zip(rows, cells, strict=True):
+                row.append(cell)
         return csv_text(header, rows)
 
 
@@ -167,11 +173,16 @@ def read_samples(
 
 
 def predict_files(
-    model: TableModel, files: Sequence[FileArgument], **options: Any
+    model: TableModel,
+    files: Sequence[FileArgument],
+    *,
+    trust: TrustColumns | None = None,
+    **options: Any,
 ) -> PredictionTable:
     """Predict the labels of the samples in the files; the options are those of ``read_samples``.
 
-    If the files have the labels, the predictions are scored as well.
+    If the files have the labels, the predictions are scored as well. ``trust`` asks for columns
+    with prediction sets, conflicts and advice.
     """
     samples = read_samples(model, files, **options)
     probabilities = model.predict_proba(samples.data) if model.has_probabilities else None
@@ -188,6 +199,7 @@ def predict_files(
         samples.notes,
         samples.labels,
         scores,
+        {} if trust is None else trust_columns(model, samples.data, trust),
     )
 
 

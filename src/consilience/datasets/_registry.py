@@ -34,7 +34,14 @@ __all__ = ["DATASETS", "Dataset", "available", "load_dataset"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named data set: a loader and its settings."""
+    """A named data set: a loader and its settings.
+
+    Examples
+    --------
+    >>> from consilience.datasets import DATASETS
+    >>> DATASETS["digits"].file is None  # part of scikit-learn, nothing is downloaded
+    True
+    """
 
     name: str
     summary: str

@@ -133,6 +133,16 @@ class FeatureVolcanoDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import FeatureVolcanoDisplay, feature_importance
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> importance = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    >>> FeatureVolcanoDisplay.from_result(importance).fdr
+    0.1
     """
 
     def __init__(self, *, result: FeatureImportance, target: Any, fdr: float = 0.1) -> None:
@@ -223,6 +233,17 @@ class FeatureHeatmapDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import FeatureHeatmapDisplay, feature_importance
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> importance = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    >>> display = FeatureHeatmapDisplay.from_result(importance, data, y, k=4)
+    >>> display.values.shape
+    (60, 4)
     """
 
     def __init__(self, *, values: np.ndarray, labels: list[str], target: np.ndarray) -> None:
@@ -316,6 +337,16 @@ class FeatureNetworkDisplay:
         Figure with the plot.
     edges_ : list of tuple
         Pairs of features that are joined.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import FeatureNetworkDisplay, feature_importance
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> importance = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    >>> FeatureNetworkDisplay.from_result(importance, data, k=2).correlations.shape
+    (4, 4)
     """
 
     def __init__(

@@ -92,6 +92,17 @@ class FeatureClusters:
     unique_share : ndarray of shape (n_features,)
         Share of the feature's variance that the features of the other views do not explain
         linearly, as far as the number of samples allows to say; 1 if there is only one view.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import feature_clusters, feature_importance
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> importance = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    >>> clusters = feature_clusters(importance, data)
+    >>> bool(clusters.is_representative.sum() == len(set(clusters.cluster)))
+    True
     """
 
     view: np.ndarray

@@ -53,6 +53,16 @@ class SampleExplanation:
         Whether scores are probabilities.
     exact : bool
         Whether the contributions of views are exact, or from random orders of the views.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.inspection import explain_sample
+    >>> data, y = make_multiview_classification(60, n_views=2, n_features=3, random_state=0)
+    >>> explanation = explain_sample(LateFusionClassifier().fit(data[1:], y[1:]), data[:1])
+    >>> [view["view"] for view in explanation.views]
+    ['view0', 'view1']
     """
 
     prediction: Any

@@ -28,6 +28,15 @@ class GeneralizationBound:
         Share of wrong predictions among the held-out samples.
     error_interval : tuple of two floats, or None
         Hoeffding's interval for the expected share.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.landmark import MVLSVMClassifier
+    >>> data, y = make_multiview_classification(80, random_state=0)
+    >>> model = MVLSVMClassifier(landmarks=data[:5], C=1.0, loss="hinge", fit_intercept=False)
+    >>> model.fit(data[5:], y[5:]).generalization_bound().vacuous
+    True
     """
 
     delta: float

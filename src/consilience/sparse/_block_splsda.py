@@ -18,6 +18,7 @@ from consilience._base import MultiViewClassifier
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import (
+    CLASS_WEIGHT,
     POSITIVE_INTEGER,
     TOLERANCE,
     VIEWS,
@@ -53,6 +54,7 @@ class BlockSPLSDABase(MultiViewClassifier):
         "tol": [TOLERANCE],
         "max_iter": [POSITIVE_INTEGER],
         "views": VIEWS,
+        "class_weight": CLASS_WEIGHT,
     }
 
     design: Any
@@ -303,6 +305,7 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         all columns (block PLS-DA).
     {block_parameters}
     {views}
+    {class_weight}
 
     Attributes
     ----------
@@ -349,6 +352,7 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         tol: float = 1e-10,
         max_iter: int = 1000,
         views: Any = None,
+        class_weight: Any = None,
     ) -> None:
         self.n_components = n_components
         self.keep = keep
@@ -360,6 +364,7 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
         self.tol = tol
         self.max_iter = max_iter
         self.views = views
+        self.class_weight = class_weight
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         H = self.n_components or len(self.classes_) - 1

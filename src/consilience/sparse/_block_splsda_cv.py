@@ -37,6 +37,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         kept together, and passed to a splitter.
     {block_parameters}
     {views}
+    {class_weight}
     {n_jobs}
 
     Attributes
@@ -90,6 +91,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         tol: float = 1e-10,
         max_iter: int = 1000,
         views: Any = None,
+        class_weight: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.keeps = keeps
@@ -103,6 +105,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         self.tol = tol
         self.max_iter = max_iter
         self.views = views
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
     @property

@@ -30,6 +30,16 @@ class FileArgument:
 
     ``part`` is what follows ``#``: a sheet, layer or modality. ``skipped`` are other files of the
     same folder, which are no tables.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from consilience.tables import parse_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     _ = path.write_text("a,b")
+    ...     parse_files([f"lab={path}"])[0].view
+    'lab'
     """
 
     path: Path
@@ -43,6 +53,18 @@ def parse_files(arguments: Sequence[str], datasets: Collection[str] = ()) -> lis
 
     A folder stands for all tables in it. ``datasets`` are names that the user may have meant
     instead of a file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from consilience.tables import parse_files
+    >>> table = pd.DataFrame({"hb": [13.1, 12.2] * 4, "crp": [2, 9] * 4, "ill": ["no", "yes"] * 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     table.to_csv(path, index=False)
+    ...     parse_files([f"lab={path}"])[0].view
+    'lab'
     """
     files: list[FileArgument] = []
     for text in arguments:
@@ -89,7 +111,14 @@ def _list_folder(folder: FileArgument) -> list[FileArgument]:
 
 
 def parse_keys(texts: Sequence[str]) -> dict[str, str]:
-    """Parse ``view=COLUMN``, the key column of each view."""
+    """Parse ``view=COLUMN``, the key column of each view.
+
+    Examples
+    --------
+    >>> from consilience.tables import parse_keys
+    >>> parse_keys(["blood=patient"])
+    {'blood': 'patient'}
+    """
     keys = {}
     for text in texts:
         view, equals, column = map(str.strip, text.partition("="))
@@ -102,7 +131,14 @@ def parse_keys(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_views(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Parse ``a=c1:c3,c7,b=mean_*`` into the columns of each view; ``c1:c3`` includes both ends."""
+    """Parse ``a=c1:c3,c7,b=mean_*`` into the columns of each view; ``c1:c3`` includes both ends.
+
+    Examples
+    --------
+    >>> from consilience.tables import parse_views
+    >>> parse_views("a=c1:c2,b=mean_*", ["c1", "c2", "mean_x"])
+    {'a': ['c1', 'c2'], 'b': ['mean_x']}
+    """
     views: dict[str, list[str]] = {}
     current_view: list[str] | None = None
     position = {name: i for i, name in enumerate(columns)}
@@ -179,6 +215,19 @@ def read_tables(
 
     ``keys`` are key columns of other names than ``on`` by view, and ``transpose`` the views whose
     files have one column for each sample.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from consilience.tables import parse_files, read_tables
+    >>> table = pd.DataFrame({"hb": [13.1, 12.2] * 4, "crp": [2, 9] * 4, "ill": ["no", "yes"] * 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     table.to_csv(path, index=False)
+    ...     joined = read_tables(parse_files([str(path)]), target="ill")
+    >>> joined.data.view_names, len(joined.target)
+    (('blood',), 8)
     """
     if target is None:
         raise TableError("--target COLUMN is required: the column with the labels")

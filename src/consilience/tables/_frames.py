@@ -137,6 +137,12 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     ----------
     roles : list of ColumnRole
         The roles of the columns.
+
+    Examples
+    --------
+    >>> from consilience.tables import ColumnRole, FeatureSelector
+    >>> roles = [ColumnRole("blood", "patient", "key"), ColumnRole("blood", "hb", "number")]
+    >>> selector = FeatureSelector(roles)
     """
 
     def __init__(self, roles: Sequence[ColumnRole]) -> None:

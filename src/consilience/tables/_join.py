@@ -38,7 +38,21 @@ __all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Views, labels and groups of the samples, the columns of the views and files, and notes."""
+    """Views, labels and groups of the samples, the columns of the views and files, and notes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from consilience.tables import join_tables, read_file
+    >>> table = pd.DataFrame({"hb": [13.1, 12.2] * 4, "crp": [2, 9] * 4, "ill": ["no", "yes"] * 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     table.to_csv(path, index=False)
+    ...     joined = join_tables(read_file(path), target="ill")
+    >>> [role.role for role in joined.roles]
+    ['number', 'number', 'target']
+    """
 
     data: MultiViewData
     target: np.ndarray
@@ -94,6 +108,19 @@ def join_tables(
     Returns
     -------
     JoinedTables
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from consilience.tables import join_tables, read_file
+    >>> table = pd.DataFrame({"hb": [13.1, 12.2] * 4, "crp": [2, 9] * 4, "ill": ["no", "yes"] * 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "blood.csv")
+    ...     table.to_csv(path, index=False)
+    ...     joined = join_tables(read_file(path), target="ill")
+    >>> joined.data.shape
+    (8, 2)
     """
     notes: list[str] = []
     if unlabelled not in ("drop", "use"):

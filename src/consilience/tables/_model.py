@@ -33,6 +33,12 @@ class TableView:
     """Columns of a view: names (None for a matrix), which are text or dates, width and storage.
 
     A column of free text is a view of its own, of the counts of its words.
+
+    Examples
+    --------
+    >>> from consilience.tables import TableView
+    >>> TableView(["hb", "sex"], ["sex"], 2).width
+    2
     """
 
     columns: list[str] | None
@@ -195,6 +201,9 @@ class TableModel:
         Views whose files had a column for each sample.
     normalised_keys : bool, default=False
         Whether case, blanks and leading zeros of the keys were ignored.
+    reference : ReferenceTable, optional
+        What the method predicts for left-out samples from subsets of their views; see
+        ``consilience.trust``.
 
     Examples
     --------
@@ -226,6 +235,7 @@ class TableModel:
         note: str = "",
         transposed: Collection[str] = (),
         normalised_keys: bool = False,
+        reference: Any = None,
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -237,6 +247,7 @@ class TableModel:
         self.note = note
         self.transposed = tuple(transposed)
         self.normalised_keys = normalised_keys
+        self.reference = reference
 
     @property
     def classes_(self) -> np.ndarray:

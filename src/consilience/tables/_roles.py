@@ -61,7 +61,14 @@ class ColumnContent:
 @model_type("tables.ColumnRole")
 @dataclass(frozen=True)
 class ColumnRole:
-    """Role of a column of a view: number, category, date, text, key, target, groups or left out."""
+    """Role of a column of a view: number, category, date, text, key, target, groups or left out.
+
+    Examples
+    --------
+    >>> from consilience.tables import ColumnRole
+    >>> ColumnRole("blood", "patient", "key").role
+    'key'
+    """
 
     view: str
     column: str

@@ -32,7 +32,15 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Table:
-    """Content of a file: named columns (an Arrow table) and optionally a feature matrix."""
+    """Content of a file: named columns (an Arrow table) and optionally a feature matrix.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from consilience.tables import Table
+    >>> Table("blood.csv", pa.table({"hb": [13.1, 12.2]})).frame.num_rows
+    2
+    """
 
     path: str
     frame: Any

@@ -32,6 +32,12 @@ class ReadOptions:
     """What the user says about text files; None is determined from the file.
 
     ``text_columns`` are columns that must stay text, such as keys, with their leading zeros.
+
+    Examples
+    --------
+    >>> from consilience.tables import ReadOptions
+    >>> ReadOptions(decimal=",", na=("-999",)).decimal
+    ','
     """
 
     delimiter: str | None = None

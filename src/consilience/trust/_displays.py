@@ -51,6 +51,18 @@ class ViewCostDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import ViewCostDisplay, view_cost_curve
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> model = LateFusionClassifier().fit(data[:60], y[:60])
+    >>> held_out = data[60:80], y[60:80]
+    >>> curve = view_cost_curve(model, data[80:], y[80:], reference=held_out)
+    >>> ViewCostDisplay(curve).plot().ax_.get_ylabel() != ""
+    True
     """
 
     def __init__(self, result: Bunch) -> None:
@@ -101,6 +113,16 @@ class ViewConflictDisplay:
         Figure with the plot.
     rows_ : ndarray
         Numbers of the samples, from top to bottom.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import ViewConflictDisplay, view_opinions
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> model = LateFusionClassifier().fit(data[:60], y[:60])
+    >>> len(ViewConflictDisplay(view_opinions(model, data[60:]), n_samples=10).plot().rows_)
+    10
     """
 
     def __init__(self, result: Bunch, *, n_samples: int = 40) -> None:
@@ -148,6 +170,16 @@ class SuspectsDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import SuspectsDisplay, find_label_errors
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> result = find_label_errors(LateFusionClassifier(), data, y, cv=3)
+    >>> SuspectsDisplay(result).plot().ax_.get_ylabel() != ""
+    True
     """
 
     def __init__(self, result: Bunch) -> None:
@@ -192,6 +224,17 @@ class PatternReliabilityDisplay:
         Axes with the plot.
     figure_ : matplotlib Figure
         Figure with the plot.
+
+    Examples
+    --------
+    >>> from consilience.datasets import make_multiview_classification
+    >>> from consilience.fusion import LateFusionClassifier
+    >>> from consilience.trust import PatternReliabilityDisplay
+    >>> data, y = make_multiview_classification(100, random_state=0)
+    >>> model = LateFusionClassifier().fit(data[:60], y[:60])
+    >>> display = PatternReliabilityDisplay.from_estimator(model, data[60:], y[60:])
+    >>> len(display.curves)
+    1
     """
 
     def __init__(self, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
