@@ -181,6 +181,26 @@ def test_data_lost_with_all_workers_are_sent_again():
     assert cluster_module.MAX_LOSSES >= 1
 
 
+def test_a_worker_lost_while_the_data_are_sent(monkeypatch):
+    monkeypatch.setattr(cluster_module, "RETRY_SECONDS", 0.0)
+
+    class Flaky(StubClient):
+        n_failures = 1
+
+        def scatter(self, setup, **settings):
+            if self.n_failures:
+                self.n_failures -= 1
+                raise KeyError("tcp://127.0.0.1:1")
+            return super().scatter(setup, **settings)
+
+    client = Flaky()
+    assert DaskPool(client, WorkerSetup()).n_free_slots() == 2
+    assert client.n_scattered == 1
+    client.n_failures = 99
+    with pytest.raises(ClusterLostError):
+        DaskPool(client, WorkerSetup())
+
+
 def test_external_cohort_is_scored(tmp_path, capsys):
     files = make_tables(tmp_path, suffix="csv")
     arguments = ["compare", *files, "--target", "y", "--on", "id", "--methods", "Early fusion"]
