@@ -132,8 +132,8 @@ def compare(
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples in fits and scores.
     keep : list of str
-        Columns of dataframes to use although they look like identifiers, dates or free text,
-        which are left out, with a note, otherwise.
+        Columns of dataframes to use although they look like identifiers or dates, which are left
+        out, with a note, otherwise. Free text becomes a view of its words.
     methods : "all", list or dict, optional
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
@@ -547,6 +547,8 @@ def _table_model(
         run.on,
         fingerprint=run.fingerprint,
         note=note,
+        transposed=data.transposed,
+        normalised_keys=data.normalised_keys,
         reference=reference,
     )
 
