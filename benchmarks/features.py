@@ -1,9 +1,11 @@
 """Importance and selection of features: ground truth, false discoveries, panels, and time.
 
-python benchmarks/features.py [recovery] [fdr] [speed] [panels] [--draws N] [--quick]
+python benchmarks/features.py [recovery] [fdr] [speed] [panels] [--draws N] [--first SEED]
+    [--widths 50,2000,20000] [--fdr-draws N] [--quick]
 
-Without a name, all parts are run. Results are printed as they come, one line for each draw, so that
-a run that is stopped is not lost; docs/results/features.md holds a full run.
+Without a name, all parts are run. The method was chosen by draws 0 to 2, so --first is 3. Results
+are printed as they come, one line for each draw, so that a run that is stopped is not lost;
+docs/results/features.md holds them.
 """
 
 import sys
@@ -33,7 +35,7 @@ WIDTHS = {50: [50, 50], 2000: [50, 2000], 20_000: [50, 2000, 20_000]}
 
 
 def argument(name, default):
-    return int(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
+    return type(default)(sys.argv[sys.argv.index(name) + 1]) if name in sys.argv else default
 
 
 def truth(problem):
@@ -53,10 +55,10 @@ def recover(scenario, n, width, seed, model=None):
     return {name: roc_auc_score(y_true, values) for name, values in rankings.items()}
 
 
-def recovery(settings, n_draws):
+def recovery(settings, seeds):
     """Areas by setting and draw; the cheap settings first, and all of them before a second draw."""
     table = {}
-    for seed in range(n_draws):
+    for seed in seeds:
         for scenario, n, width in settings:
             areas = recover(scenario, n, width, seed)
             table.setdefault((scenario, n, width), []).append(areas)
@@ -139,9 +141,13 @@ def main():
         speed(*((60, [200, 50], 1) if quick else (300, [20_000, 2000, 200], 2)))
     if "recovery" in parts:
         settings = [
-            (scenario, n, width) for width in WIDTHS for n in (100, 300) for scenario in SCENARIOS
+            (scenario, n, width)
+            for width in map(int, argument("--widths", "50,2000,20000").split(","))
+            for n in (100, 300)
+            for scenario in SCENARIOS
         ]
-        recovery(settings[:1] if quick else settings, n_draws)
+        first = argument("--first", 3)
+        recovery(settings[:1] if quick else settings, range(first, first + n_draws))
     if "fdr" in parts:
         n_fdr = 2 if quick else argument("--fdr-draws", 120)
         models = {"late fusion": (LateFusionClassifier(), "agreement")}

@@ -3,7 +3,7 @@
 One operator, comparison, condition or constant inside a function is changed at a time, in a
 temporary copy of ``src``, and the tests of the mirrored folder that call the function are run on
 it, the quickest first and at most ``--seconds`` of them. Which tests call what is noted once for
-each folder, in ``build/mutants``. Every mutant runs in a fork of a process that has already
+each file of tests, in ``build/mutants``. Every mutant runs in a fork of a process that has already
 imported the libraries. The full run takes about an hour of processor time:
 
 python benchmarks/mutants.py --count 300 [--seed 0] [--package tables views] [--seconds 20]
@@ -52,18 +52,21 @@ import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
 """
 CALLS = ROOT / "build" / "mutants"
+MIRRORS = {"sparse": "sparse_family"}  # folders of tests with another name than their package
 
 
 def folder_of(site: Site) -> tuple[str, list[Path]]:
     """Name and files of the tests that mirror the package of a site."""
     if site.package != "top level":
-        name = site.package.strip("_")
+        name = MIRRORS.get(site.package, site.package.strip("_"))
         return name, sorted((TESTS / name).rglob("test_*.py"))
     files = [f for f in sorted(TESTS.rglob("test_*.py")) if "golden" not in f.parts]
     own = re.compile(rf"consilience(\.| import .*\b){site.path.stem}\b")
     name = f"test_{site.path.stem.strip('_')}"
     files = [f for f in files if f.stem == name or own.search(f.read_text())]
-    return site.path.stem, files or sorted((TESTS / "common").glob("test_*.py"))
+    if not files:
+        return "common", sorted((TESTS / "common").glob("test_*.py"))
+    return site.path.stem, files
 
 
 def run_pytest(tests: list[str], plugin: object, seconds: float, log: Path) -> None:
@@ -95,16 +98,27 @@ def passes(tests: list[str], plugin: object, seconds: float, log: Path) -> bool:
     return process.exitcode == pytest.ExitCode.OK
 
 
-def record_calls(source: Path, log: Path, name: str, files: list[Path]) -> list[dict]:
-    """Return what each test of a folder calls; tests that fail here (in a fork) are left out."""
-    out = CALLS / f"{name}.jsonl"
-    if not out.exists() or out.stat().st_mtime < max(f.stat().st_mtime for f in files):
+def record_calls(source: Path, log: Path, files: list[Path]) -> list[dict]:
+    """Return what each test of some files calls; tests that fail here (in a fork) are left out."""
+    stale = [f for f in files if not is_newer(record_of(f), f)]
+    if stale:
         CALLS.mkdir(parents=True, exist_ok=True)
-        part = out.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        passes([str(f) for f in files], CallRecorder(source, part), 3600, log)
-        part.rename(out)
-    return [json.loads(line) for line in out.read_text().splitlines()]
+        part = CALLS / f"{os.getpid()}.part"
+        passes([str(f) for f in stale], CallRecorder(source, part), 3600, log)
+        lines = part.read_text().splitlines(keepends=True)
+        part.unlink()
+        for file in stale:
+            own = f'{{"test": "{file.relative_to(ROOT)}::'
+            record_of(file).write_text("".join(line for line in lines if line.startswith(own)))
+    return [json.loads(line) for f in files for line in record_of(f).read_text().splitlines()]
+
+
+def record_of(file: Path) -> Path:
+    return CALLS / f"{'.'.join(file.relative_to(TESTS).with_suffix('').parts)}.jsonl"
+
+
+def is_newer(path: Path, than: Path) -> bool:
+    return path.exists() and path.stat().st_mtime >= than.stat().st_mtime
 
 
 def tests_of(site: Site, recorded: list[dict], seconds: float) -> tuple[list[str], float]:
@@ -193,7 +207,7 @@ def try_mutants(source: Path, log: Path, sites: list[Site], seconds: float, seed
     consilience = importlib.import_module("consilience")
     assert Path(consilience.__file__).is_relative_to(source), consilience.__file__
     name, files = folder_of(sites[0])
-    recorded = record_calls(source, log, name, files)
+    recorded = record_calls(source, log, files)
     collect(files)
     if not survives(source, sites[0], as_mutants_are_written(sites[0].path), recorded, 3, log):
         sys.exit(f"tests of {name} fail without any mutation:\n{log.read_text()[-3000:]}")

@@ -66,10 +66,11 @@ ALLOWED = {
     "_folds": ["_near_copies", "_warnings", "views"],
     "_near_copies": ["_warnings", "views"],
     "_method": ["_estimators", "views"],
-    "_training": ["_targets", "views"],
+    "_training": ["_core", "_targets", "views"],
     "distributed": ["_core", "_targets", "_training", "views"],
     "_base": [
         "_compat",
+        "_core",
         "_estimators",
         "_parameters",
         "_targets",
@@ -110,7 +111,7 @@ ALLOWED = {
         "views",
     ],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
-    "_binned_tree": ["_core", "_parameters", "_targets", "views"],
+    "_binned_tree": ["_core", "_parameters", "_targets", "_training", "distributed", "views"],
     # the other subpackages are named for type checkers only: test_import_is_light
     "__init__": [*FAMILIES, "_binned_tree", *LAZY_SUBPACKAGES, "views"],
 }

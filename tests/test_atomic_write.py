@@ -101,3 +101,20 @@ def test_long_names_and_permissions(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
     finally:
         os.umask(old)
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_of_another_process_is_not_replaced(tmp_path, monkeypatch, has_links):
+    def fail(*_):
+        raise PermissionError("no hard links")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", fail)
+    path = tmp_path / "f"
+    write_atomically(path, "mine", replace=False)
+    with pytest.raises(FileExistsError):
+        write_atomically(path, "yours", replace=False)
+    assert path.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [path]
+    write_atomically(path, "yours")
+    assert path.read_text() == "yours"

@@ -12,11 +12,14 @@ __all__ = ["write_atomically"]
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
 
-def write_atomically(path: str | os.PathLike, content: bytes | str) -> None:
+def write_atomically(
+    path: str | os.PathLike, content: bytes | str, *, replace: bool = True
+) -> None:
     """Write a file completely or not at all; text is encoded as UTF-8.
 
     A symbolic link is followed, and the file that it points at is replaced. OSError if the path is
-    a device, a pipe, a socket or a directory: only a regular file is ever replaced.
+    a device, a pipe, a socket or a directory: only a regular file is ever replaced. Without
+    ``replace`` FileExistsError if there is a file, also one of another process at the same time.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target, path)
@@ -29,10 +32,26 @@ def write_atomically(path: str | os.PathLike, content: bytes | str) -> None:
             file.flush()
             os.fsync(file.fileno())
         _check_replaceable(target, path)
-        os.replace(temporary, target)
+        if replace:
+            os.replace(temporary, target)
+        else:
+            _move_to_new(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _move_to_new(temporary: Path, target: Path) -> None:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if target.exists():
+            raise FileExistsError(f"{target} exists") from None
+        os.replace(temporary, target)
+    else:
+        temporary.unlink()
 
 
 def _check_replaceable(target: Path, path: str | os.PathLike) -> None:

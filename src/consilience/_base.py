@@ -8,7 +8,7 @@ data in blocks inherit ``distributed._mixin.BlockwiseFitMixin``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._compat import CallbackSupportMixin, with_callbacks
+from consilience._core.blas_threads import one_blas_thread
 from consilience._estimators import takes_nan, views_taking_nan
 from consilience._parameters import validate_parameters
 from consilience._targets import check_labels, check_weights
@@ -51,6 +52,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # kinds of views that a method supports
     _kinds: tuple[str, ...] = ("features",)
     _parameter_constraints: dict[str, list[Any]] = {}
+    # why a method cannot be fitted on blocks of rows, in methods without BlockwiseFitMixin
+    _reason_against_blocks = "it needs all rows at once"
     # name of the parameter with the user's own classifiers, in methods that have it
     _member_parameter = "estimator"
 
@@ -76,8 +79,9 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : MultiViewData, matrix, or any input that ``as_multiview`` reads
-            Training samples. ``MVLSVMClassifier`` and ``SMVMEDClassifier`` also accept dask arrays,
-            or a ``BlockSequence`` in place of all three parameters.
+            Training samples. ``ConsilienceClassifier``, ``MVLSVMClassifier``, ``SMVMEDClassifier``
+            and the fusion classifiers also accept dask arrays, or a ``BlockSequence`` in place of
+            X, y and sample_weight.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
@@ -92,16 +96,18 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
-        self._fit_input(X, y, sample_weight, groups)
+        with one_blas_thread():
+            self._fit_input(X, y, sample_weight, groups)
         return self
 
     def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Validate the training data and fit on them; the parameters have been validated."""
         if comes_in_blocks(X):
             raise TypeError(
-                f"{type(self).__name__} does not support X in blocks (only MVLSVMClassifier and "
-                "SMVMEDClassifier do); use as_multiview(X).compute() to load dask arrays into "
-                "memory"
+                f"{type(self).__name__} does not support X in blocks, because "
+                f"{self._reason_against_blocks}; use ConsilienceClassifier, MVLSVMClassifier, "
+                "SMVMEDClassifier, a boosting or fusion classifier or MwMvC2Classifier, or load X "
+                "into memory (as_multiview(X).compute() for dask arrays)"
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))
@@ -120,7 +126,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Validated labels, and the mask of labelled rows; None if every row has a label."""
         return check_labels(y, n_samples, type(self).__name__), None
 
-    def _set_classes(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> TrainingClasses:
+    def _set_classes(self, parts: list[tuple[np.ndarray, list[int]]]) -> TrainingClasses:
         """Set ``classes_`` and ``class_prior_`` from the label totals of all parts of the data."""
         classes = find_classes(parts, getattr(self, "class_weight", None), type(self).__name__)
         self.classes_, self.class_prior_ = classes.classes, classes.prior
@@ -211,8 +217,12 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Single values may be NaN in the views whose classifiers, given by the user, support NaN.
         """
         data = read_input(self, X, reset=reset)
-        nan_views = views_taking_nan(self._own_members(), data.view_names)
+        nan_views = self._nan_views(data.view_names)
         return check_values(data, self._kinds, type(self).__name__, nan_views=nan_views)
+
+    def _nan_views(self, names: Sequence[str]) -> Sequence[str]:
+        """Names of the views in which single values may be NaN."""
+        return views_taking_nan(self._own_members(), names)
 
     def _own_members(self) -> Any:
         """The user's own classifiers (one, a list, or a dict of view -> these) or None."""
@@ -262,7 +272,7 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def _apply_in_chunks(
     method: Callable[[MultiViewData], np.ndarray], data: MultiViewData
 ) -> np.ndarray:
-    with naming_large_values(data):
+    with naming_large_values(data), one_blas_thread():
         if len(data) <= PREDICT_CHUNK_ROWS:
             return method(data)
         starts = range(0, len(data), PREDICT_CHUNK_ROWS)

@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from consilience._core.binned import MAX_DEPTH, BinnedView
+from consilience._core.exact import exact_sums, exact_total
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -26,7 +27,12 @@ from consilience._parameters import (
     StrOptions,
     validate_parameters,
 )
-from consilience._targets import check_labels, check_weights, class_factors
+from consilience._targets import check_labels, check_weights
+from consilience._training import TrainingClasses, weigh_classes
+from consilience.distributed._binned_rows import bin_blocks
+from consilience.distributed._blocks import comes_in_blocks
+from consilience.distributed._matrix import read_matrix_blocks
+from consilience.distributed._trees import TreeSpec, grow_trees
 from consilience.views._index import check_series, row_labels
 from consilience.views._sparse import validate_sparse
 
@@ -137,13 +143,14 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the tree.
 
         Parameters
         ----------
         X : array, CSR or CSC matrix of shape (n_samples, n_features)
-            Training samples; values may be NaN.
+            Training samples; values may be NaN. Also a dask array, or a ``BlockSequence`` of
+            matrices in place of all three parameters; the tree is the same.
         y : array of shape (n_samples,)
             Labels, numbers or strings.
         sample_weight : array of shape (n_samples,), optional
@@ -154,23 +161,41 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        if comes_in_blocks(X):
+            return self._fit_blocks(X, y, sample_weight, seed)
         check_series(row_labels(X), y=y, sample_weight=sample_weight)
         X = self._validate_samples(X, reset=True)
         y = check_labels(y, X.shape[0], type(self).__name__)
         weight = check_weights(sample_weight, len(y))
-        self.classes_ = np.unique(y[weight > 0])
-        self.n_classes_ = len(self.classes_)
-        codes = np.searchsorted(self.classes_, y).clip(max=self.n_classes_ - 1)
-        totals = np.bincount(codes, weights=weight, minlength=self.n_classes_)
-        weight = weight * class_factors(self.class_weight, self.classes_, totals)[codes]
-        present = None if weight.all() else weight > 0
-        self.tree_ = BinnedView(X, weight=weight, present=present, max_bins=self.max_bins).grow(
+        if not weight.all():
+            rows = np.flatnonzero(weight)
+            X, y, weight = X[rows], y[rows], weight[rows]
+        classes, codes = np.unique(y, return_inverse=True)
+        factors = self._set_classes([(classes, exact_sums(weight, codes, len(classes)))]).factors
+        weight = weight * factors[codes]
+        self.tree_ = BinnedView(X, weight=weight, max_bins=self.max_bins).grow(
             codes,
             weight,
             n_classes=self.n_classes_,
-            seed=check_random_state(self.random_state).randint(2**31 - 1),
-            **self.grow_params(X.shape[1], weight.sum()),
+            seed=seed,
+            **self.grow_params(X.shape[1], exact_total(weight)),
         )
+        return self
+
+    def _set_classes(self, parts: list[tuple[np.ndarray, list[int]]]) -> TrainingClasses:
+        """Set the classes from the label totals of all blocks."""
+        self.classes_ = np.unique(np.concatenate([labels for labels, _ in parts]))
+        self.n_classes_ = len(self.classes_)
+        return weigh_classes(self.classes_, parts, self.class_weight)
+
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Self:
+        training, self.n_features_in_ = read_matrix_blocks(
+            X, y, sample_weight, self._set_classes, type(self).__name__
+        )
+        params = {**self.grow_params(self.n_features_in_, 0.0), "seed": seed}
+        spec = TreeSpec(0, None, self.n_classes_, params, self.min_weight_fraction_leaf)
+        (self.tree_,) = grow_trees(bin_blocks(training, [self.max_bins]), [spec])
         return self
 
     def grow_params(self, n_features: int, total_weight: float) -> dict[str, Any]:

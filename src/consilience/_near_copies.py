@@ -8,12 +8,16 @@ probability that it is closer by a factor f is about f^D. D follows from the gro
 
 from __future__ import annotations
 
+from typing import Any
+
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
+from consilience.views import _storage as storage
 
 __all__ = ["find_near_copies", "warn_of_near_copies"]
 
@@ -36,7 +40,7 @@ def warn_of_near_copies(data: MultiViewData) -> None:
         rows = np.flatnonzero(data.present[:, v])
         if kind != "features" or sp.issparse(data[name]) or len(rows) < MIN_ROWS:
             continue
-        copies, neighbours = find_near_copies(np.asarray(data[name])[rows])
+        copies, neighbours = find_near_copies(_numbers(data[name])[rows])
         if len(copies) >= MIN_COPIES_SHARE * len(data):
             ids = data.sample_ids[rows]
             pairs = zip(ids[copies[:3]], ids[neighbours[:3]], strict=True)
@@ -49,10 +53,21 @@ def warn_of_near_copies(data: MultiViewData) -> None:
             return
 
 
+def _numbers(view: Any) -> np.ndarray:
+    """A view as a matrix; of a dataframe, the columns that are numbers."""
+    if not storage.is_dataframe(view):
+        return np.asarray(view)
+    frame = nw.from_native(view, eager_only=True)
+    series = [frame[:, j] for j in range(frame.shape[1])]
+    columns = [storage.column_to_numeric(column, column.dtype) for column in series]
+    known = [np.asarray(column, dtype=np.float64) for column in columns if column is not None]
+    return np.column_stack(known) if known else np.empty((len(frame), 0))
+
+
 def find_near_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows that are nearly, not exactly, copies of another row, and these other rows."""
     none = np.empty(0, dtype=np.intp)
-    Z = _continuous_columns(X)
+    Z = _continuous_columns(X) if X.shape[1] else X
     if Z.shape[1] < 2:
         return none, none
     n = len(Z)

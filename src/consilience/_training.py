@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._core.exact import as_float, exact_sums
 from consilience._targets import class_factors
 from consilience.views import MultiViewData
 from consilience.views._storage import format_list
@@ -29,6 +30,7 @@ __all__ = [
     "label_totals",
     "naming_large_values",
     "validate_rows",
+    "weigh_classes",
 ]
 
 MAX_MAGNITUDE = 1e100  # of the values of a view, where sums of squares are taken
@@ -119,17 +121,17 @@ def validate_rows(rows: LabelledRows, drop_zero_weights: bool) -> LabelledRows:
     return LabelledRows(rows.data[index], rows.y[index], rows.weight[index], has_label)
 
 
-def label_totals(rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
-    """Unique labels of the rows with positive weight, and the total weight of each."""
+def label_totals(rows: LabelledRows) -> tuple[np.ndarray, list[int]]:
+    """Unique labels of the rows with positive weight, and the total weight of each (exact sums)."""
     mask = rows.weight > 0
     if rows.has_label is not None:
         mask &= rows.has_label
     labels, codes = np.unique(rows.y[mask], return_inverse=True)
-    return labels, np.bincount(codes, weights=rows.weight[mask], minlength=len(labels))
+    return labels, exact_sums(rows.weight[mask], codes, len(labels))
 
 
 def find_classes(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], class_weight: Any, method: str
+    parts: Sequence[tuple[np.ndarray, list[int]]], class_weight: Any, method: str
 ) -> TrainingClasses:
     """Classes of all parts of the data, at least two, and their class weights.
 
@@ -147,9 +149,18 @@ def find_classes(
         raise ValueError(
             f"{method} requires samples of at least 2 classes, but the data have {seen}"
         )
-    totals = np.zeros(len(classes))
+    return weigh_classes(classes, parts, class_weight)
+
+
+def weigh_classes(
+    classes: np.ndarray, parts: Sequence[tuple[np.ndarray, list[int]]], class_weight: Any
+) -> TrainingClasses:
+    """The classes with their class weights; the same for any partition of the rows."""
+    sums = [0] * len(classes)
     for labels, weights in parts:
-        totals[np.searchsorted(classes, labels)] += weights
+        for k, weight in zip(np.searchsorted(classes, labels), weights, strict=True):
+            sums[k] += weight
+    totals = np.array([as_float(total) for total in sums])
     factors = class_factors(class_weight, classes, totals)
     return TrainingClasses(classes, factors, factors * totals)
 

@@ -7,7 +7,7 @@ import pytest
 from benchmark.studies import SUITE
 from consilience.benchmark import plan
 from consilience.benchmark.progress import Forecast, format_duration
-from consilience.benchmark.publish import raw_csv, summary_csv, write_results
+from consilience.benchmark.publish import csv_text, raw_csv, summary_csv, write_results
 from consilience.benchmark.results import CellKey, collect_results
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
@@ -92,6 +92,21 @@ def test_pending_fits_are_counted(tmp_path):
     text = page(tmp_path, leave=3)
     assert "| MwMvC2 | 1 of 8 pending |" in text
     assert "21 of 24 fits done" in text
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        *[
+            (c, f"'{c}")
+            for c in ("=1+1", "+cmd", "-1+cmd|' /C calc'!A0", "@x", "\t=1", "-", "-1\n")
+        ],
+        *[(c, c) for c in ("-1", "+1.5", "-.5e-3", "-2.", "a=b", "")],
+    ],
+)
+def test_formulas_are_written_as_text_and_numbers_as_they_are(cell, written):
+    ((head,), (value,)) = csv.reader(io.StringIO(csv_text([cell], [[cell]]), newline=""))
+    assert head == value == written
 
 
 def test_csv_has_every_task_and_no_formula():

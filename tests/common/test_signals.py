@@ -2,7 +2,7 @@
 
 Each case is a child process with a problem that takes half a minute or much longer. ``make test``
 runs two that were bad. Since the machine may be shared, the two seconds are the child's processor
-time after the signal; by the clock it may take ten times as long.
+time after the signal; by the clock it may take much longer.
 """
 
 import os
@@ -22,6 +22,8 @@ from conftest import FULL
 from consilience._core.binned import BinnedView
 from consilience._core.threads import call_interruptibly, map_in_threads, stopping_threads
 
+MAX_SECONDS = 2.0  # of the processor, from the signal to the end
+MAX_CLOCK_SECONDS = 120.0  # a process that waits for nothing uses no processor time
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads times from /proc")
 
 # parameters, rows and columns of each of two views, for a fit that takes half a minute or more
@@ -74,7 +76,7 @@ LONG_FITS = {
 }
 
 FIT = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -82,6 +84,7 @@ from common.estimators import CLASSIFIERS
 from consilience.fusion import EarlyFusionClassifier
 
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 name, params, n, d = {case!r}
 if "estimator" in params:
     params["estimator"] = eval(params["estimator"])
@@ -95,13 +98,14 @@ print("finished", flush=True)
 """
 
 PREDICT = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np
 from sklearn.base import clone
 from common.estimators import CLASSIFIERS
 from consilience.views import MultiViewData
 
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 rng = np.random.default_rng(0)
 X = {{view: rng.normal(size=(2_000_000, 5)) for view in "ab"}}
 y = rng.integers(0, 2, 400)
@@ -137,7 +141,13 @@ def seconds_to_end(script, sign, delay=1.0):
             assert child.poll() is None, "over before the signal"
             used = processor_seconds(child)
         child.send_signal(sign)
-        out, errors = child.communicate(timeout=20)
+        deadline = time.monotonic() + MAX_CLOCK_SECONDS
+        while child.poll() is None and time.monotonic() < deadline:
+            if processor_seconds(child) > used + MAX_SECONDS:
+                break
+            time.sleep(0.05)
+        assert child.poll() is not None, "runs on after the signal"
+        out, errors = child.communicate()
     finally:
         child.kill()
         child.wait()
@@ -152,13 +162,13 @@ def seconds_to_end(script, sign, delay=1.0):
 @pytest.mark.parametrize("name", CLASSIFIERS if FULL else ["SVM2KClassifier(rbf)"])
 def test_interrupt_fit(name):
     script = FIT.format(case=(name, *LONG_FITS[name]))
-    assert seconds_to_end(script, signal.SIGINT) < 2
+    assert seconds_to_end(script, signal.SIGINT) < MAX_SECONDS
 
 
 @LINUX
 @pytest.mark.parametrize("name", CLASSIFIERS if FULL else ["MwMvC2Classifier"])
 def test_interrupt_predict(name):
-    assert seconds_to_end(PREDICT.format(name=name), signal.SIGINT) < 2
+    assert seconds_to_end(PREDICT.format(name=name), signal.SIGINT) < MAX_SECONDS
 
 
 @LINUX
@@ -166,7 +176,7 @@ def test_interrupt_predict(name):
 @pytest.mark.parametrize("name", ["SVM2KClassifier(rbf)", "MwMvC2Classifier", "MVMEDClassifier"])
 def test_terminate(name):
     script = FIT.format(case=(name, *LONG_FITS[name]))
-    assert seconds_to_end(script, signal.SIGTERM) < 2
+    assert seconds_to_end(script, signal.SIGTERM) < MAX_SECONDS
 
 
 class Stop(Exception):

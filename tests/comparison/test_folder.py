@@ -159,6 +159,31 @@ def test_a_folder_that_cannot_be_renamed(out, monkeypatch):
 BAD_VALUES = (-1, 0, 10**8, 10**18, 0.5, math.nan, math.inf, "", "x", [], ["x"], True, {})
 
 
+@pytest.mark.parametrize("is_same", [True, False])
+def test_two_studies_that_begin_at_once_in_one_folder(out, tmp_path, monkeypatch, is_same):
+    """The first to write its run file owns the folder; the other continues it or is refused."""
+    mine = other = read_run(out)
+    if not is_same:
+        options = msgspec.structs.replace(mine.options, seed=mine.options.seed + 1)
+        other = msgspec.structs.replace(mine, options=options)
+        other = msgspec.structs.replace(other, fingerprint=other.compute_fingerprint())
+    folder = tmp_path / "fresh"
+
+    def holds_study(path):  # the run file comes after each look
+        is_held = (path / "run.toml").exists()
+        if path.exists() and not is_held:
+            other.write(path)
+        return is_held
+
+    monkeypatch.setattr("consilience.comparison.folder.holds_study", holds_study)
+    if is_same:
+        assert claim_folder(folder, mine) is None
+    else:
+        with pytest.raises(ValueError, match="fresh contains another study"):
+            claim_folder(folder, mine)
+    assert read_run(folder).fingerprint == other.fingerprint
+
+
 def places(value, path=()):
     """Paths to all values of a nested structure."""
     parts = value.items() if isinstance(value, dict) else enumerate(value)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from consilience._core.binned import BinnedView, aligned, as_floats
+from consilience._core.binned import BinnedView
+from consilience._core.cuts import aligned, as_floats
 from reference.tree_problems import examples
 from reference.trees import bin_limits, bin_of, midpoint
 
@@ -228,7 +229,10 @@ def test_floats_are_copied_only_if_they_must_be():
     for same in (X, X.astype(np.float32), X[::2, ::3], X.T):
         assert as_floats(same) is same
     records = np.zeros(4, dtype=[("a", "i1"), ("b", "f8")])
-    for other in (records["b"], X.astype(">f8"), X.astype(np.float16), X.astype(int)):
+    shifted = np.frombuffer(bytearray(8 * 24 + 1), dtype=np.uint8)[1:].view(np.float64)
+    assert not aligned(shifted)
+    assert not aligned(X.astype(">f8"))
+    for other in (records["b"], shifted, X.astype(">f8"), X.astype(np.float16), X.astype(int)):
         converted = as_floats(other)
         assert converted.dtype == np.float64
         assert aligned(converted)

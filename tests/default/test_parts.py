@@ -1,6 +1,7 @@
 """The parts of the default classifier against slow twins."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
@@ -123,6 +124,21 @@ def test_the_default_on_texts_from_a_template():
     }
     model = ConsilienceClassifier(random_state=0).fit(views, np.arange(120) % 2)
     assert model.score(views, np.arange(120) % 2) > 0.9
+
+
+def test_a_table_with_numbers_is_no_histogram_of_its_categories():
+    """Indicators are mostly zero; the unit of a number beside them must not matter."""
+    rng = np.random.RandomState(0)
+    y = np.arange(200) % 2
+    table = pd.DataFrame({f"c{j}": rng.randint(25, size=200).astype(str) for j in range(4)})
+    for scale in (1.0, 4.0**15):
+        table["seconds"] = (10 + 2 * y + 0.5 * rng.randn(200)) * scale
+        model = ConsilienceClassifier(random_state=0).fit({"t": table[:100]}, y[:100])
+        assert model._columns.maps["t"].kind == "standard"
+        assert model.score({"t": table[100:]}, y[100:]) > 0.75
+    categories = table.drop(columns="seconds")
+    model = ConsilienceClassifier(random_state=0).fit({"t": categories}, y)
+    assert model._columns.maps["t"].kind == "roots"
 
 
 def test_an_eigendecomposition_without_values_is_repeated(monkeypatch):

@@ -18,7 +18,7 @@ from consilience import MultiViewData, as_multiview
 from consilience._solvers import squared_hinge
 from consilience._training import TrainingRows
 from consilience.distributed import BlockSequence
-from consilience.fusion import LateFusionClassifier
+from consilience.kernel import MKLClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
 from reference.blocks import make, mvlsvm, objective
@@ -150,8 +150,8 @@ def test_container_of_dask_arrays():
 def test_errors(client):
     data, y, _ = make(sum(CUTS))
     views = lazy(data)
-    with pytest.raises(TypeError, match="LateFusionClassifier does not support X in blocks"):
-        LateFusionClassifier().fit(views, y)
+    with pytest.raises(TypeError, match="MKLClassifier does not support X in blocks"):
+        MKLClassifier().fit(views, y)
     with pytest.raises(ValueError, match="X has 500 samples, but y has 3"):
         SMVMEDClassifier().fit(views, y[:3])
     with pytest.raises(ValueError, match="requires y"):

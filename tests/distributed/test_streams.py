@@ -12,7 +12,7 @@ from consilience import MultiViewData
 from consilience._solvers import coupled_sums, squared_hinge
 from consilience.distributed import BlockSequence
 from consilience.distributed._blocks import read_blocks
-from consilience.fusion import EarlyFusionClassifier
+from consilience.kernel import MVMLClassifier
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.margin import _from_blocks as smvmed_blocks
@@ -178,8 +178,8 @@ def test_errors_say_which_block_and_what_to_do():
         model.fit(BlockSequence([data]))
     with pytest.raises(ValueError, match="must not be passed with a BlockSequence"):
         model.fit(BlockSequence([(data, y)]), y)
-    with pytest.raises(TypeError, match="EarlyFusionClassifier does not support X in blocks"):
-        EarlyFusionClassifier().fit(BlockSequence([(data, y)]))
+    with pytest.raises(TypeError, match="MVMLClassifier does not support X in blocks"):
+        MVMLClassifier().fit(BlockSequence([(data, y)]))
     with pytest.raises(ValueError, match="y has 3"):
         BlockSequence.cut(data, y[:3])
     for other in (SMVMEDClassifier(solver="alternation"), SMVMEDClassifier(combine="best")):

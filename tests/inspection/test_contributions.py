@@ -18,6 +18,12 @@ from consilience.inspection._tree_paths import TreeTable, path_agreement, path_c
 from consilience.inspection._tree_tables import boosted_table, forest_table
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier, SVM2KClassifier
+from consilience.sparse import (
+    BlockSPLSDAClassifier,
+    CooperativeClassifier,
+    SparseGroupLogisticClassifier,
+    StackedPenalisedClassifier,
+)
 from consilience.vote import MwMvC2Classifier
 from reference.contributions import integrated_gradients, walk
 
@@ -215,6 +221,11 @@ FAMILIES = {
     "greedy vote": (MwMvC2Classifier("trees"), 1e-6),
     "late fusion": (LateFusionClassifier(), 0.05),
     "one view votes": (LateFusionClassifier(weights=[1, 0]), 0.05),
+    "cooperative": (CooperativeClassifier(), 1e-8),
+    "sparse group": (SparseGroupLogisticClassifier(), 1e-8),
+    "stacked": (StackedPenalisedClassifier(), 0.05),
+    "block spls": (BlockSPLSDAClassifier(keep=3), 1e-8),
+    "block spls, plain average": (BlockSPLSDAClassifier(keep=3, prediction="average"), 1e-8),
 }
 
 
@@ -231,6 +242,16 @@ def test_contributions_add_up_to_the_scores_of_a_method(name, n_classes):
     for k in range(n_classes):
         parts = total(evidence.agreement(data[90:], class_targets(30, n_classes, k)))
         assert np.ptp(scores[:, k] - parts) <= tolerance * max(scale, 1e-3) + 1e-6
+
+
+def test_columns_off_the_panel_contribute_nothing():
+    data, y = problem(n_classes=2)
+    model = CooperativeClassifier(penalty=0.5).fit(data[:90], y[:90])
+    E = find_evidence(model, data[:90]).agreement(data[90:], class_targets(30, 2, 1))
+    for name, panel in model.selected_.items():
+        np.testing.assert_array_equal(np.flatnonzero(E[name].any(axis=0)), panel)
+    votes = BlockSPLSDAClassifier(keep=3, prediction="weighted_vote").fit(data[:90], y[:90])
+    assert not isinstance(find_evidence(votes, data[:90]), NativeEvidence)
 
 
 def test_early_fusion_contributes_to_the_logits():

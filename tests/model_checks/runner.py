@@ -27,7 +27,8 @@ ADDRESS_SPACE_BYTES = 16 * 2**30
 # a file may say that its model takes other views or columns than the honest one
 OTHER_INPUT = re.compile(
     r"were not seen in fit|columns, but had|different columns than in fit|view in fit but is|"
-    r"features, but \w+ is expecting|X has no view names|no column for|lacks the columns"
+    r"features, but \w+ is expecting|X has no view names|no column for|lacks the columns|"
+    r"cannot be matched with those seen in fit"
 )
 
 

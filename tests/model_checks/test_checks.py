@@ -1,5 +1,7 @@
 """Values that would crash compiled code are refused, each with a message that names the object."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,8 +21,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from consilience import BinnedTreeClassifier, ConsilienceClassifier
 from consilience._model_checks import check_model
+from consilience._model_checks._trial import passed_trials
 from consilience.fusion import LateFusionClassifier
 from consilience.io import save
+from model_checks.zoo import frame_model
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -165,10 +169,42 @@ CASES = [
 ]  # fmt: skip
 
 
-def spoiled_state():
+@pytest.mark.parametrize(("position", "is_valid"), [(-1, 0), (0, 1), (624, 1), (625, 0)])
+def test_positions_of_random_states(position, is_valid):
+    with nullcontext() if is_valid else pytest.raises(ValueError, match="position"):
+        check_model(SVC(random_state=spoiled_state(position)))
+
+
+@pytest.mark.parametrize(("kind", "is_valid"), [(int, 1), (np.float32, 1), (list, 0), (SVC, 0)])
+def test_types_of_numbers_are_the_only_types_in_a_model(kind, is_valid):
+    with nullcontext() if is_valid else pytest.raises(ValueError, match="cannot be a value"):
+        check_model(CountVectorizer(dtype=kind))
+
+
+def test_trials_call_the_first_and_the_last_method():
+    """Labels are predicted in one trial, scores in the others."""
+    model = LateFusionClassifier().fit({"a": X}, y)
+    assert passed_trials(model) == ["labels", "dense"]
+    model.predict_proba = lambda rows: np.full((len(rows), 3), np.nan)
+    assert passed_trials(model) == ["labels"]
+
+
+def test_models_of_dataframes_are_checked_and_tried():
+    model, _ = frame_model()
+    check_model(model)
+    assert passed_trials(model) == ["labels", "dense"]
+    role = model[0].roles[0]
+    with pytest.raises(ValueError, match=r"roles\.0: roles of columns must be text"):
+        check_model(changed(model, role, reason=["x"]))
+    object.__delattr__(role, "view")
+    with pytest.raises(ValueError, match=r"roles\.0: view is missing"):
+        check_model(model)
+
+
+def spoiled_state(position=10**6):
     state = np.random.RandomState(0)
     values = state.get_state(legacy=False)
-    values["state"]["pos"] = 10**6
+    values["state"]["pos"] = position
     state.set_state(values)
     return state
 
@@ -200,12 +236,14 @@ def test_our_own_trees_are_checked():
         ("decision", 3),
         ("decision", -1),
         ("value", np.inf),
+        ("depth", -1),
+        ("depth", 10**6),
     ]:
         model = BinnedTreeClassifier(max_depth=3).fit(X, y)
         check_model(model)
         tree = next(v for v in vars(model).values() if type(v).__name__ == "Tree")
         array = getattr(tree, name).copy()
-        array[0] = value
+        array[-1 if value == 10**6 and name == "depth" else 0] = value
         with pytest.raises(ValueError, match=r"BinnedTreeClassifier\..*"):
             check_model(changed(model, tree, **{name: array}))
 

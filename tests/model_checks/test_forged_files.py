@@ -2,6 +2,7 @@
 
 import pytest
 
+from common.estimators import public_estimators
 from conftest import FULL
 from consilience.io import save
 from model_checks import forge, runner, zoo
@@ -39,3 +40,15 @@ def test_forged_files_without_trials_do_not_crash_or_hang(tmp_path, files):
     """Predictions may raise, but nothing else may happen."""
     chosen = cases(files, N_CASES_WITHOUT_TRIALS, seed=1)
     assert runner.run(tmp_path, files, chosen, trials=False)[1] == []
+
+
+def test_every_public_estimator_is_forged():
+    def parts(value):
+        if hasattr(value, "get_params"):
+            yield type(value).__name__
+            for each in value.get_params(deep=True).values():
+                yield from parts(each)
+
+    forged = {name for model, _ in zoo.estimators().values() for name in parts(model)}
+    forged.update(parts(zoo.frame_model()[0]))
+    assert set(public_estimators()) - forged == set()

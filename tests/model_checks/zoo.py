@@ -1,10 +1,13 @@
 """Small fitted models of every kind that a model file can contain, and rows to predict."""
 
 import warnings
+from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -35,11 +38,19 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from common.estimators import CLASSIFIERS
 from consilience import BinnedTreeClassifier, ConsilienceClassifier, MultiViewData, ViewTransformer
+from consilience._default import _classifier
 from consilience.datasets import make_multiview_classification
-from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
+from consilience.fusion import (
+    BestViewClassifier,
+    EarlyFusionClassifier,
+    LateFusionClassifier,
+    StackingFusionClassifier,
+)
+from consilience.inspection import ViewFeatureSelector
 from consilience.kernel import MKLClassifier, MVMLClassifier
-from consilience.landmark import MVLSVMClassifier
+from consilience.landmark import LandmarkProjector, MVLSVMClassifier
 from consilience.margin import (
     MVMEDClassifier,
     SMVMEDClassifier,
@@ -47,7 +58,8 @@ from consilience.margin import (
     SVM2KClassifier,
 )
 from consilience.methods import METHODS
-from consilience.tables import Table, TableModel, join_tables
+from consilience.tables import ColumnRole, FeatureSelector, Table, TableModel, join_tables
+from consilience.trust import RobustPoolingClassifier
 from consilience.views import ViewPreparer
 from consilience.vote import MwMvC2Classifier
 
@@ -106,11 +118,28 @@ def estimators():
         )
         for name, method in METHODS.items()
     }
+    zoo |= {
+        f"{name} {problem}": (clone(model), problem)
+        for name, model in CLASSIFIERS.items()
+        if type(model).__module__.split(".")[1] in ("sparse", "trust")
+        for problem in ("dense", "gaps")
+    }
     trees = [DecisionTreeClassifier(max_depth=3), ExtraTreeClassifier(max_depth=3)]
     zoo |= {
         "default": (ConsilienceClassifier(random_state=0), "dense"),
         "default sparse": (ConsilienceClassifier(random_state=0), "sparse"),
         "default kernels": (ConsilienceClassifier(random_state=0), "kernels"),
+        "boosted default": (ConsilienceClassifier(random_state=0), "gaps"),
+        "boosted default 2": (ConsilienceClassifier(random_state=0), "dense"),
+        "robust default": (RobustPoolingClassifier(cv=2, random_state=0), "dense"),
+        "best view": (BestViewClassifier(cv=2), "gaps"),
+        "stacking": (StackingFusionClassifier(cv=2), "gaps"),
+        "selected features": (
+            make_pipeline(
+                ViewFeatureSelector(EarlyFusionClassifier(), k=2, cv=2), SMVMEDClassifier()
+            ), "dense",
+        ),
+        "projected": (make_pipeline(LandmarkProjector(n_landmarks=6), SVC()), "dense"),
         "late tree": (late(trees[0]), "gaps"),
         "late extra tree": (late(trees[1]), "dense"),
         "early tree": (early(DecisionTreeClassifier(max_depth=2)), "sparse"),
@@ -208,8 +237,11 @@ def fitted(names=None):
             if names is not None and name not in names:
                 continue
             X, y = inputs[problem]
-            models[name] = estimator.fit(X, y), X[:10]
+            min_rows = 10 if name.startswith("boosted") else _classifier.BOOSTED_MIN_ROWS
+            with patch.object(_classifier, "BOOSTED_MIN_ROWS", min_rows):
+                models[name] = estimator.fit(X, y), X[:10]
         models["tables"] = table_model()
+        models["frames"] = frame_model()
     return models
 
 
@@ -227,3 +259,16 @@ def table_model():
     pipeline = make_pipeline(ViewPreparer(scale="standard"), late(LogisticRegression()))
     model = TableModel(pipeline.fit(joined.data, joined.target), joined.views, "Late", "target")
     return model, {name: table.select(columns)[:10] for name, columns in views.items()}
+
+
+def frame_model():
+    """A model of dataframes, one of whose columns is left out."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N_SAMPLES, 3)), columns=["x", "w", "patient"])
+    roles = [
+        ColumnRole("v", "x", "number"),
+        ColumnRole("v", "w", "number"),
+        ColumnRole("v", "patient", "left out", "identifier"),
+    ]
+    model = late(LogisticRegression()).fit({"v": frame[["x", "w"]]}, np.arange(N_SAMPLES) % 2)
+    return make_pipeline(FeatureSelector(roles), model), {"v": frame[:10]}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from consilience._solvers import coupled_margins
 from consilience._solvers.centred_views import CentredViews, add_weighted_product, gram_factor
-from consilience._solvers.coupled_margins import full_step, homotopy, minimise
-from consilience._solvers.water_filling import coupling
+from consilience._solvers.coupled_margins import conjugate_step, full_step, homotopy, minimise
+from consilience._solvers.water_filling import Curvature, coupling
 from margin.problems import problems
 from reference import margin as reference
 
@@ -184,3 +184,16 @@ def test_rounding_of_stiff_margins_does_not_refute_the_model():
         lam = np.full((2, 1), size)  # 5e-12 and 5e-11 in terms of margins
         ahead = full_step(views, np.zeros(views.size), lam, zeros, signs, np.ones(2), a, 1.0)
         assert (ahead is not None) == is_accepted
+
+
+def test_conjugate_gradients_solve_the_newton_system_where_a_view_is_inactive():
+    rng = np.random.default_rng(0)
+    views = CentredViews([rng.normal(size=(20, 3)) for _ in range(2)], np.ones((20, 2), bool))
+    lam = np.column_stack([rng.random(20), np.zeros(20)])
+    curvature = Curvature(lam, 0.5, 0.2)
+    H = views.gram(curvature.block)
+    H[np.diag_indices(views.d)] += 1.0
+    g = np.r_[rng.normal(size=views.size - 1), 0.0]
+    step = conjugate_step(views, curvature)
+    move = step(np.zeros((views.size, 1)), g[:, None], np.zeros(1, dtype=int), np.array([1e-9]))
+    np.testing.assert_allclose(H @ move[:, 0], -g, atol=1e-2)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, LinearSVC
 
-from consilience._solvers.hinge import minimise_by_liblinear, minimise_hinge
+from consilience._solvers.hinge import (
+    minimise_by_liblinear,
+    minimise_hinge,
+    minimise_hinge_by_gram,
+)
 
 
 def problem(seed=0, n=80, d=6):
@@ -55,3 +59,13 @@ def test_tightness_of_stability(c, close, n):
         for m in (n, n - 1)
     ]
     assert thetas[0] - thetas[1] == pytest.approx(c / n, abs=close)
+
+
+def test_by_gram_matrix_equals_svc():
+    X, y, cost = problem()
+    solution = minimise_hinge_by_gram(X @ X.T, y, cost, tol=1e-9)
+    svc = SVC(kernel="linear", tol=1e-9).fit(X, y, sample_weight=cost)
+    np.testing.assert_allclose(solution.coefs @ X, svc.coef_[0], atol=1e-5)
+    assert solution.bias == pytest.approx(svc.intercept_[0], abs=1e-5)
+    assert solution.converged
+    assert solution.n_iter > 0

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from consilience._solvers.penalised import PathSolver, Penalty, StandardisedViews, lambda_path
+from consilience._solvers.penalised import (
+    PathSolver,
+    Penalty,
+    StandardisedColumns,
+    StandardisedViews,
+    lambda_path,
+)
 from reference.penalised import objective, solve_conic, standardise
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 15
@@ -74,6 +80,22 @@ def check_against_conic(problem, share, non_negative=False):
         assert best - value <= 1e-8
     if non_negative:
         assert point.coef.min() >= 0
+
+
+def test_sparse_columns_are_standardised_in_products():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((12, 4)) < 0.5, 0.0, rng.normal(size=(12, 4)) + 2)
+    present, weight = np.arange(12) % 4 > 0, rng.random(12) + 0.5
+    a, A = rng.normal(size=4), rng.normal(size=(12, 2))
+    dense, sparse = (
+        StandardisedColumns(StandardisedViews([x], present[:, None], weight).parts[0], present)
+        for x in (X, sp.csr_array(X))
+    )
+    assert sparse.mean.any()
+    np.testing.assert_allclose(sparse.gram(), dense.X @ dense.X.T, atol=1e-12)
+    np.testing.assert_allclose(dense.gram(), dense.X @ dense.X.T, atol=1e-12)
+    np.testing.assert_allclose(sparse.matvec(a), dense.X @ a, atol=1e-12)
+    np.testing.assert_allclose(sparse.rmatvec(A), dense.X.T @ A, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(MANY))

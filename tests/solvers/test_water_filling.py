@@ -48,6 +48,11 @@ def test_curvature_is_the_derivative(V):
     np.testing.assert_allclose(np.einsum("uui->iu", entries), curvature.diagonal())
 
 
+def test_one_view():
+    """max_λ≥0 λu − ½ (a + b) λ²."""
+    np.testing.assert_allclose(water_fill(np.array([[3.0], [-1.0]]), 0.5, 1.0), [[2.0], [0.0]])
+
+
 def test_input_is_left_alone():
     U = np.array([[1.0, -1.0], [0.5, 2.0]])
     U.flags.writeable = False

@@ -67,6 +67,12 @@ def encrypted():
     return bytes(content)
 
 
+def with_column(name, cells):
+    first, *lines = PLAIN.splitlines()
+    rows = [f"{line},{cell}" for line, cell in zip(lines, cells, strict=True)]
+    return "\n".join([f"{first},{name}", *rows]) + "\n"
+
+
 def zstd(text):
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
@@ -132,6 +138,7 @@ SUBTYPE = ["--target", "subtype"]
 READ = {
     "plain": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE], {"rna": 2}, ""),
     "gzip": ({"rna.csv.gz": gzip.compress(PLAIN.encode())}, ["rna.csv.gz", *SUBTYPE], {"rna": 2}, ""),
+    "gzip of tabs": ({"rna.tsv.gz": gzip.compress(table("\t").encode())}, ["rna.tsv.gz", *SUBTYPE], {"rna": 2}, ""),
     "bzip2 of tabs": ({"rna.tsv.bz2": bz2.compress(table("\t").encode())}, ["rna.tsv.bz2", *SUBTYPE], {"rna": 2}, ""),
     "zstandard": ({"rna.csv.zst": zstd(PLAIN)}, ["rna.csv.zst", *SUBTYPE], {"rna": 2}, ""),
     "zip with the files of a system": ({"rna.csv.zip": zipped(PLAIN)}, ["rna.csv.zip", *SUBTYPE], {"rna": 2}, ""),
@@ -148,6 +155,7 @@ READ = {
     "semicolons": ({"rna.csv": table(";")}, ["rna.csv", *SUBTYPE], {"rna": 2}, "delimiter semicolon"),
     "decimal comma": ({"rna.csv": table(";", ",")}, ["rna.csv", *SUBTYPE], {"rna": 2}, "decimal comma"),
     "decimal comma in quotes": ({"rna.csv": "patient,gene,subtype\n" + "".join(f'{i},"{str(g).replace(".", ",")}",{c}\n' for i, g, c in zip(IDS, GENE, LABELS, strict=True))}, ["rna.csv", *SUBTYPE], {"rna": 1}, "decimal comma"),
+    "as many decimal commas in every row": ({"rna.csv": "patient;gene;dose;note;subtype\n" + "".join(f"{i};{g};{d},5;so, well;{c}\n".replace(".", ",") for i, g, d, c in zip(IDS, GENE, DOSE, LABELS, strict=True))}, ["rna.csv", *SUBTYPE], {"rna": 3}, "delimiter semicolon, decimal comma"),
     "bars": ({"rna.txt": table("|")}, ["rna.txt", *SUBTYPE], {"rna": 2}, "delimiter |"),
     "blanks": ({"rna.txt": table("   ")}, ["rna.txt", *SUBTYPE], {"rna": 2}, "delimiter blank"),
     "tabs in a csv file": ({"rna.csv": table("\t")}, ["rna.csv", *SUBTYPE], {"rna": 2}, "delimiter tab"),
@@ -176,6 +184,11 @@ READ = {
     "a folder": ({"data/rna.csv": PLAIN, "data/protein.tsv": OTHER_KEYS.replace("sample", "patient").replace(",", "\t"), "data/README.md": "x"}, ["data", *SUBTYPE, "--on", "patient"], {"rna": 2, "protein": 1}, "README.md"),
     "a folder of batches": ({f"data/rna/{name}": text for name, text in BATCHES.items()}, ["data", *SUBTYPE], {"rna": 2}, "2 files stacked"),
     "wildcards": ({"all.csv": PLAIN.replace("gene", "mean_gene").replace("dose", "mean_dose")}, ["all.csv", *SUBTYPE, "--views", "mean=mean_*"], {"mean": 2}, ""),
+    "dates": ({"rna.csv": with_column("day", [f"{k + 10}.12.2024" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 2}, "'day' (date); to use one as a feature, name it in --keep"),
+    "dates to use": ({"rna.csv": with_column("day", [f"{k + 10}.12.2024" for k in range(N)])}, ["rna.csv", *SUBTYPE, "--keep", "day"], {"rna": 3}, ""),
+    "free text": ({"rna.csv": with_column("note", [f"patient {k} has {'fever' if k % 2 else 'no fever'}" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 2, "note": 4}, "'note' is free text; its 4 words are a view"),
+    "many categories": ({"rna.csv": with_column("site", [f"site {k // 2}" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 3}, ""),
+    "a column to drop": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE, "--drop", "dose"], {"rna": 1}, ""),
     "a rare class": ({"rna.csv": PLAIN + "P099,1.5,2,odd\n"}, ["rna.csv", *SUBTYPE, "--drop-rare", "2"], {"rna": 2}, "fewer than 2 samples: 'odd (1)'"),
     "blanks around cells": ({"rna.csv": PLAIN.replace(",", " , ")}, ["rna.csv", *SUBTYPE], {"rna": 2}, ""),
     "wide": ({"wide.csv": "id,y," + ",".join(f"g{j}" for j in range(1200)) + "\n" + "".join(f"S{i},{'ab'[i % 2]}," + ",".join(f"{(i * 7 + j) % 11 / 3:.3f}" for j in range(1200)) + "\n" for i in range(N))}, ["wide.csv", "--target", "y", "--on", "id"], {"wide": 1200}, ""),
@@ -192,6 +205,8 @@ REFUSED = {
     "a key of another name": ({"rna.csv": PLAIN, "protein.csv": OTHER_KEYS}, ["rna.csv", "protein.csv", *SUBTYPE, "--on", "patient"], "--key VIEW=COLUMN"),
     "thousands or decimals": ({"rna.csv": table(";").replace("0.5", "1,500").replace("1.5", "2,500")}, ["rna.csv", *SUBTYPE], "add --decimal ,"),
     "one sample of a class": ({"rna.csv": PLAIN + "P099,1.5,2,odd\n"}, ["rna.csv", *SUBTYPE], "--drop-rare 2"),
+    "dates of either order": ({"rna.csv": with_column("day", [f"0{k + 1}/02/2024" for k in range(N)])}, ["rna.csv", *SUBTYPE, "--keep", "day"], "may have the day or the month first; write them like 2024-12-31"),
+    "a misspelled column to drop": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE, "--drop", "Dose"], "did you mean 'dose'?"),
     "no such sheet": ({"book.xlsx": workbook(sheets=2)}, ["book.xlsx#sheet3", *SUBTYPE], "has no sheet 'sheet3' (did you mean"),
     "no such layer": ({"rna.h5ad": lambda f: h5(annotated(), f)}, ["rna.h5ad#count", *SUBTYPE], "it has 'X', 'layers/counts', 'obsm/X_pca'"),
     "an encrypted zip": ({"rna.csv.zip": encrypted()}, ["rna.csv.zip", *SUBTYPE], "is encrypted"),

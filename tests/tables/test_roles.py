@@ -16,7 +16,7 @@ DAY = datetime.date(2024, 1, 30)
 LEFT_OUT = {
     "text": ("code", [f"P{i}" for i in NUMBERS], "identifier: every value"),
     "nearly unique text": ("code", [f"P{max(i, 2)}" for i in NUMBERS], "identifier: nearly every"),
-    "sentences": ("c", [f"patient {i // 2} has fever" for i in NUMBERS], "text: it needs"),
+    "sentences of other words": ("c", [f"a{i} b{i} c{i}" for i in NUMBERS], "text: no word occurs"),
     "zero-padded": ("code", [f"{i * 977 % 9973:06}" for i in NUMBERS], "leading zeros"),
     "running": ("c", [str(i) for i in range(N)], "identifier: whole numbers"),
     "running from 100": ("c", (NUMBERS + 100).tolist(), "identifier: whole numbers"),
@@ -45,6 +45,7 @@ FEATURES = {
     "an index that is measured": ("index", RNG.integers(20, 90, N).tolist(), "number"),
     "few rows": ("c", [3, 4, 5, 6], "number"),
     "years": ("c", RNG.integers(1990, 2024, N).tolist(), "number"),
+    "sentences": ("c", [f"patient {i // 2} has fever" for i in NUMBERS], "text"),
     "categories": ("c", [f"site {i % 5}" for i in NUMBERS], "category"),
     "repeated ids": ("patient", [f"P{i // 5}" for i in range(N)], "category"),
     "few categories": ("c", ["u", "v", "w"], "category"),
@@ -140,14 +141,83 @@ def test_roles():
         join_tables({"a": table}, target="y", views={"v": ["id"], "w": ["x"]})
 
 
-def test_dates_that_cannot_be_converted():
-    table = csv_table("a.csv", day=["31/12/2024", "30/12/2024"] * 5, y=["u", "v"] * 5)
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2024-12-31", "2024-12-30"],
+        ["31.12.2024", "30.12.2024"],
+        ["31.12.24", "30.12.24"],
+        ["31/12/2024", "30/12/2024"],
+        ["12/31/2024", "12/30/2024"],
+        ["31-12-2024", "30-12-2024"],
+        ["2024/12/31", "2024/12/30"],
+    ],
+)
+def test_dates_are_days(cells):
+    table = csv_table("a.csv", day=cells * 5, y=["u", "v"] * 5)
     joined = join_tables({"a": table}, target="y", keep=["day"])
-    assert joined.views["a"].text_columns == ["day"]  # the order of day and month is not known
-    table = csv_table("a.csv", day=["2024-12-31", "2024-12-30"] * 5, y=["u", "v"] * 5)
-    view = join_tables({"a": table}, target="y", keep=["day"]).views["a"]
+    assert joined.data["a"].ravel().tolist() == [20088.0, 20087.0] * 5
+    # new rows that could be read in two ways are read as those of the comparison
+    view = joined.views["a"]
+    new = csv_table("new.csv", day=[cells[0].replace("31", "05")])
+    assert view.values(new).ravel().tolist() == [20088.0 - 26]
     with pytest.raises(TableError, match="column 'day' must contain dates written like 2024-12-31"):
         view.values(csv_table("new.csv", day=["yesterday"]))
+
+
+def test_times_of_days():
+    table = csv_table("a.csv", t=["31.12.2024 06:00", "31.12.2024 18:00:00"] * 5, y=["u", "v"] * 5)
+    joined = join_tables({"a": table}, target="y", keep=["t"])
+    assert joined.data["a"].ravel().tolist() == [20088.25, 20088.75] * 5
+
+
+def test_dates_that_can_be_read_in_two_ways():
+    table = csv_table("a.csv", day=["01/02/2024", "02/03/2024"] * 5, y=["u", "v"] * 5)
+    with pytest.raises(TableError, match="'day' may have the day or the month first; write them"):
+        join_tables({"a": table}, target="y", keep=["day"])
+
+
+TEXTS = [f"{'good very good' if i % 2 else 'bad'} product number {i}" for i in range(N)]
+
+
+def test_free_text_is_a_view_of_words():
+    y = ["u", "v"] * (N // 2)
+    table = csv_table("a.csv", review=["", *TEXTS[1:]], x=RNG.normal(size=N), y=y)
+    joined = join_tables({"a": table}, target="y")
+    assert joined.data.view_names == ("a", "review")
+    view = joined.views["review"]
+    assert view.words == ("bad", "good", "number", "product", "very")
+    assert joined.data["review"].toarray()[:3].tolist() == [
+        [0, 0, 0, 0, 0],
+        [0, 2, 1, 1, 1],
+        [1, 0, 1, 1, 0],
+    ]
+    assert joined.data.present[:2].tolist() == [[True, False], [True, True]]  # without a text
+    assert "'review' is free text; its 5 words are a view" in joined.notes
+    assert [r.view for r in joined.roles if r.role == "text"] == ["review"]
+    new = csv_table("new.csv", review=["Good, but BAD", ""])
+    assert view.values(new).toarray().tolist() == [[1, 1, 0, 0, 0], [0] * 5]
+    assert view.align(new, np.arange(2))[1].tolist() == [True, False]
+    # the whole view is text, another one has the name, a category, and none of it
+    for table, options, names in (
+        (csv_table("a.csv", review=TEXTS, y=y), {}, ["a"]),
+        (csv_table("a.csv", a=TEXTS, x=RNG.normal(size=N), y=y), {}, ["a", "a.a"]),
+        (csv_table("a.csv", a=TEXTS, b=TEXTS, y=y), {}, ["a", "b"]),
+        (csv_table("a.csv", b=TEXTS, y=y, x=[1, 2] * 30), {"categorical": ["b"]}, ["a"]),
+        (csv_table("a.csv", b=TEXTS, y=y, x=[1, 2] * 30), {"drop": ["b"]}, ["a"]),
+    ):
+        assert list(join_tables({"a": table}, target="y", **options).views) == names
+
+
+def test_columns_to_drop():
+    table = csv_table("a.csv", x=RNG.normal(size=N), z=[1, 2] * 30, y=["u", "v"] * 30)
+    joined = join_tables({"a": table}, target="y", drop=["z"])
+    assert joined.views["a"].columns == ["x"]
+    assert ("z", "left out", "in no view") in [(r.column, r.role, r.reason) for r in joined.roles]
+    with pytest.raises(TableError, match="no file has a column 'Z' \\(did you mean 'z'"):
+        join_tables({"a": table}, target="y", drop=["Z"])
+    with pytest.raises(TableError, match="--drop z: the column is also one to use"):
+        join_tables({"a": table}, target="y", drop=["z"], keep=["z"])
 
 
 def test_keys_beside_a_matrix(tmp_path):

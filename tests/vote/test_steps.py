@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience.vote._two_level import (
+    VoteRows,
     best_view_weights,
     learn_weights,
     logistic_loss,
@@ -39,10 +40,10 @@ def problems(draw):
 @given(problems(), st.integers(1, 4), st.sampled_from(["uniform", "loss", "paper"]), st.booleans())
 def test_equals_the_loops(problem, n_iter, view_weights, scale):
     Ms, weight = problem
-    got = learn_weights(Ms, weight, n_iter=n_iter, view_weights=view_weights, scale=scale)
+    got = learn_weights(VoteRows(Ms, weight), n_iter=n_iter, view_weights=view_weights, scale=scale)
     if view_weights == "loss":  # another solver: compare what it is asked for, the loss
         n_iter = 1
-        got = learn_weights(Ms, weight, n_iter=1, view_weights="loss", scale=scale)
+        got = learn_weights(VoteRows(Ms, weight), n_iter=1, view_weights="loss", scale=scale)
     rho, pi = reference.learn(Ms, weight, n_iter, view_weights, scale)
     for ours, theirs in zip(got.pi, pi, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -57,7 +58,7 @@ def test_equals_the_loops(problem, n_iter, view_weights, scale):
 @given(problems(), st.integers(1, 6), st.sampled_from(["uniform", "loss"]))
 def test_loss_falls_at_least_by_the_bound(problem, n_iter, view_weights):
     Ms, weight = problem
-    got = learn_weights(Ms, weight, n_iter=n_iter, view_weights=view_weights, scale=True)
+    got = learn_weights(VoteRows(Ms, weight), n_iter=n_iter, view_weights=view_weights, scale=True)
     drop = np.diff(got.loss_curve)
     slack = 1e-9 * (1 + got.loss_curve[0])
     assert (drop <= slack).all()
@@ -75,7 +76,7 @@ def test_view_step_is_optimal(problem, seed):
     rng = np.random.RandomState(seed)
     A = np.column_stack([M @ rng.randn(M.shape[1]) for M in Ms])
     start = np.full(len(Ms), 1 / len(Ms))
-    rho = best_view_weights(A, weight, start)
+    rho = best_view_weights(VoteRows(list(A.T[:, :, None]), weight), start, [np.ones(1)] * len(Ms))
     gradient = -A.T @ (weight / (1 + np.exp(np.clip(A @ rho, -700, 700))))
     value = logistic_loss(A @ rho, weight)
     assert gradient @ rho - gradient.min() <= 1e-8 * (1 + value)
@@ -84,9 +85,8 @@ def test_view_step_is_optimal(problem, seed):
 def test_perfect_useless_and_silent_voters():
     perfect, wrong, unseen_views = np.ones((20, 1)), -np.ones((20, 1)), np.zeros((20, 1))
     for scale in (True, False):
-        got = learn_weights(
-            [perfect, wrong, unseen_views], np.ones(20), n_iter=5, view_weights="loss", scale=scale
-        )
+        rows = VoteRows([perfect, wrong, unseen_views], np.ones(20))
+        got = learn_weights(rows, n_iter=5, view_weights="loss", scale=scale)
         assert np.isfinite(np.concatenate(got.pi)).all()
         assert got.pi[0][0] > 0 > got.pi[1][0]
         assert got.loss_curve[-1] < got.loss_curve[0]
@@ -96,8 +96,7 @@ def test_perfect_useless_and_silent_voters():
 def test_scores_renormalise_over_present_views():
     votes = [np.ones((3, 1)), -np.ones((3, 2))]
     weights = learn_weights(
-        [np.ones((3, 1)), np.ones((3, 2))],
-        np.ones(3),
+        VoteRows([np.ones((3, 1)), np.ones((3, 2))], np.ones(3)),
         n_iter=1,
         view_weights="uniform",
         scale=True,
@@ -117,8 +116,7 @@ def test_golden(scaling, name, view_weights, tolerance, n_iter):
     g = np.load(GOLDEN)
     y, H = g["y"], [g[f"H{v}"] for v in range(3)]
     got = learn_weights(
-        [y[:, None] * h for h in H],
-        np.ones(len(y)),
+        VoteRows([y[:, None] * h for h in H], np.ones(len(y))),
         n_iter=n_iter,
         view_weights=view_weights,
         scale=scaling == "scaled",

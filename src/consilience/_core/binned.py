@@ -7,18 +7,29 @@ raw data, dense or sparse, exactly as it predicts the binned rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from consilience._core import _core
+from consilience._core import cuts as cuts_of_rows
+from consilience._core.cuts import (
+    Cuts,
+    as_floats,
+    canonical,
+    draw_bin_rows,
+    find_cuts,
+    join_ranges,
+    row_masses,
+    sparse_arrays,
+)
 from consilience._model_types import model_type
 
-__all__ = ["MAX_DEPTH", "BinnedView", "Tree"]
+__all__ = ["MAX_DEPTH", "BinnedView", "RowTarget", "Tree"]
 
 MAX_DEPTH = 30
 MISSING_BIN = 255
@@ -108,12 +119,16 @@ class BinnedView:
         Numbers of any dtype and memory layout; NaN has its own bin.
     weight : array of shape (n_rows,), optional
         Bins have nearly equal weights if a feature has more distinct values than bins; weights
-        count like repeated rows.
+        count like repeated rows. Of a view with more than 200 000 rows, about so many decide where
+        bins begin; which ones depends on their number alone (``draw_bin_rows``).
     present : bool array of shape (n_rows,), optional
         Rows that have this view. The values of other rows are not read, and trees ignore them.
     max_bins : int, default=255
         Maximum number of bins per feature, not counting NaN.
     """
+
+    _codes: tuple[Any, ...]
+    _limits: Any
 
     def __init__(
         self,
@@ -126,17 +141,56 @@ class BinnedView:
         self.n_rows, self.n_features = X.shape
         self.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
         self.sparse = sp.issparse(X)
-        if self.sparse:
+        n_present = self.n_rows if self.present is None else int(self.present.sum())
+        if n_present > cuts_of_rows.MAX_BIN_ROWS:
+            rows = draw_bin_rows(0, self.n_rows, n_present)
+            rows = np.flatnonzero(rows if self.present is None else rows & self.present)
+            sample = X.tocsr()[rows] if self.sparse else X[rows]
+            cuts = find_cuts(sample, None if weight is None else weight[rows], max_bins)
+            self._limits = join_ranges([self._encode(X, cuts)], cuts)
+        elif self.sparse:
             X = canonical(X, "csc")
             bin_sparse: Any = _core.bin_sparse
-            *entries, limits = bin_sparse(
-                *sparse_arrays(X), self.n_rows, row_masses(weight), self.present, max_bins
+            *entries, self._limits = bin_sparse(
+                *sparse_arrays(X),
+                self.n_rows,
+                row_masses(weight, self.present),
+                self.present,
+                max_bins,
             )
-            self._codes: tuple[Any, ...] = (*entries, self.n_rows)
+            self._codes = (*entries, self.n_rows)
         else:
-            bins, limits = _core.bin_dense(as_floats(X), row_masses(weight), self.present, max_bins)
+            bins, self._limits = _core.bin_dense(
+                as_floats(X), row_masses(weight, self.present), self.present, max_bins
+            )
             self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
-        self._limits = limits
+
+    @classmethod
+    def from_cuts(
+        cls, X: Any, present: np.ndarray | None, cuts: Cuts
+    ) -> tuple[BinnedView, tuple[np.ndarray, np.ndarray]]:
+        """A view of some rows with given cuts, and the range of the values of each code.
+
+        ``join_ranges`` of all rows gives the limits, which the view does not have.
+        """
+        view = cls.__new__(cls)
+        view.n_rows, view.n_features = X.shape
+        view.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
+        view.sparse = sp.issparse(X)
+        return view, view._encode(X, cuts)
+
+    def _encode(self, X: Any, cuts: Cuts) -> tuple[np.ndarray, np.ndarray]:
+        """Set the codes by given cuts; return the least and the greatest value of each."""
+        if self.sparse:
+            code_sparse: Any = _core.code_sparse
+            *entries, least, greatest = code_sparse(
+                *sparse_arrays(canonical(X, "csc")), self.n_rows, *cuts, self.present
+            )
+            self._codes = (*entries, self.n_rows)
+        else:
+            bins, least, greatest = _core.code_dense(as_floats(X), *cuts, self.present)
+            self._codes = (bins.reshape(-(-self.n_features // 8), self.n_rows, 8),)
+        return least, greatest
 
     @property
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -241,6 +295,130 @@ class BinnedView:
         )
         return Tree(*arrays)
 
+    def level_sums(
+        self,
+        tree: tuple[np.ndarray, ...],
+        summed: np.ndarray,
+        built: np.ndarray,
+        first_bins: np.ndarray,
+        *,
+        target: RowTarget,
+        n_classes: int,
+        params: dict[str, Any],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What these rows add to the sums and histograms of one level of a growing tree.
+
+        Parameters
+        ----------
+        tree : tuple of arrays
+            The tree grown so far, as of ``LevelGrower.arrays``.
+        summed, built : int arrays
+            Nodes of the level whose sums, and those whose histograms are wanted.
+        first_bins : int array of shape (n_features + 1,)
+            First bin of each feature.
+        target : RowTarget
+            Codes and weights, or costs.
+        n_classes : int
+            Number of classes.
+        params : dict
+            See ``tree_params``.
+        """
+        n_nodes = len(tree[0])
+        place, slot = np.full((2, n_nodes), -1, dtype=np.int32)
+        place[summed], slot[built] = np.arange(len(summed)), np.arange(len(built))
+        function: Any = _core.sparse_level if self.sparse else _core.dense_level
+        return function(
+            *self._codes,
+            first_bins,
+            self._leaves(tree),
+            place,
+            slot,
+            len(summed),
+            len(built),
+            *target,
+            self.present,
+            n_classes,
+            tree_params(self.n_features, **params),
+        )
+
+    def _leaves(self, tree: tuple[np.ndarray, ...]) -> np.ndarray:
+        function: Any = _core.apply_sparse_bins if self.sparse else _core.apply_bins
+        return np.ascontiguousarray(function(tree[:6], *self._codes, 0)[:, 0])
+
+    def rows_in(self, tree: tuple[np.ndarray, ...], nodes: np.ndarray) -> np.ndarray:
+        """Rows that reach one of these leaves, and have the view; and their leaves."""
+        leaves = self._leaves(tree)
+        mask = np.isin(leaves, nodes)
+        rows = np.flatnonzero(mask if self.present is None else mask & self.present)
+        return np.stack([rows, leaves[rows]])
+
+    def take(self, rows: np.ndarray) -> BinnedView:
+        """Some rows, all of which must have the view."""
+        part = BinnedView.__new__(BinnedView)
+        part.n_rows, part.n_features = len(rows), self.n_features
+        part.present, part.sparse = None, self.sparse
+        if not self.sparse:
+            part._codes = (np.ascontiguousarray(self._codes[0][:, rows]),)
+            return part
+        number = np.full(self.n_rows, -1, dtype=np.int32)
+        number[rows] = np.arange(len(rows))
+        column, codes, old, zero_bin = self._entries()
+        held = number[old] >= 0
+        part._set_entries(column[held], codes[held], number[old[held]], zero_bin)
+        return part
+
+    def _entries(self) -> tuple[np.ndarray, ...]:
+        """Column, code and row of all entries, and the bins of zero."""
+        indptr, _, rows, codes, zero_bin, *_ = self._codes
+        return np.repeat(np.arange(self.n_features), np.diff(indptr)), codes, rows, zero_bin
+
+    def _set_entries(
+        self, column: np.ndarray, codes: np.ndarray, rows: np.ndarray, zero_bin: np.ndarray
+    ) -> None:
+        order = np.lexsort((rows, codes, column))
+        column, codes, rows = column[order], codes[order], rows[order].astype(np.int32)
+        counts = np.bincount(column, minlength=self.n_features)
+        indptr = np.r_[0, np.cumsum(counts)].astype(np.int64)
+        is_below = codes < zero_bin[column]
+        n_below = np.bincount(column, weights=is_below, minlength=self.n_features)
+        middle = indptr[:-1] + n_below.astype(np.int64)
+        # from both ends towards the zeros, the last entry of each bin marked
+        entry = np.arange(len(rows))
+        changes = (np.diff(codes) != 0) | (np.diff(column) != 0)
+        ends_bin, starts_bin = np.r_[changes, True][: len(rows)], np.r_[True, changes][: len(rows)]
+        last = np.where(
+            is_below,
+            ends_bin | (entry + 1 == middle[column]),
+            starts_bin | (entry == middle[column]),
+        )
+        at = np.where(is_below, entry, middle[column] + indptr[column + 1] - 1 - entry)
+        outside_in = np.empty(len(rows), dtype=np.uint32)
+        outside_in[at] = rows.astype(np.uint32) | np.where(last, np.uint32(2**31), np.uint32(0))
+        self._codes = (indptr, middle, rows, codes, zero_bin, outside_in, self.n_rows)
+
+    @staticmethod
+    def concatenate(views: Sequence[BinnedView], limits: Any) -> BinnedView:
+        """Rows of several views with the same cuts, and the limits of all rows."""
+        out = BinnedView.__new__(BinnedView)
+        out.n_rows, out.n_features = sum(view.n_rows for view in views), views[0].n_features
+        out._limits, out.present = limits, None
+        if any(view.present is not None for view in views):
+            masks = [np.ones(v.n_rows, bool) if v.present is None else v.present for v in views]
+            out.present = np.concatenate(masks)
+        out.sparse = all(view.sparse for view in views)
+        if len(views) == 1:
+            out._codes = views[0]._codes
+            return out
+        if not out.sparse:
+            out._codes = (np.concatenate([view.dense_codes() for view in views], axis=1),)
+            return out
+        starts = np.cumsum([0, *(view.n_rows for view in views)])
+        parts = [view._entries() for view in views]
+        rows = [part[2] + start for part, start in zip(parts, starts, strict=False)]
+        column, codes = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        out._set_entries(column, codes, np.concatenate(rows), parts[0][3])
+        return out
+
     def _row_mask(self, rows: np.ndarray | None) -> np.ndarray | None:
         if rows is None:
             return self.present
@@ -264,6 +442,14 @@ class BinnedView:
         return function(tree._arrays(), *self._codes, n_depths)
 
 
+class RowTarget(NamedTuple):
+    """What trees are grown for: codes and weights, or costs; see ``BinnedView.grow``."""
+
+    codes: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    costs: np.ndarray | None = None
+
+
 def tree_params(
     n_features: int,
     *,
@@ -273,11 +459,16 @@ def tree_params(
     max_features: Any = None,
     splitter: str = "best",
     seed: int = 0,
-) -> tuple[int, int, float, int, bool, int]:
+    exponent: int | None = None,
+    key: int | None = None,
+    depth: int = 0,
+) -> tuple[Any, ...]:
     """Parameters of a tree in the order that the compiled code expects.
 
     ``splitter="random"`` draws one threshold per node and feature; ``max_features`` is the number
-    of features drawn per node; all draws depend only on ``seed`` and the path to the node.
+    of features drawn per node; all draws depend only on ``seed`` and the path to the node. For rows
+    that are only a part of those of a tree, ``exponent`` is that of all its rows (see
+    ``weight_exponent``), and ``key`` and ``depth`` are those of the node that has the rows.
     """
     if splitter not in ("best", "random"):
         raise ValueError(f"splitter must be 'best' or 'random', got {splitter!r}")
@@ -291,42 +482,7 @@ def tree_params(
         int(max_features),
         splitter == "random",
         int(seed) % 2**64,
-    )
-
-
-def row_masses(weight: np.ndarray | None) -> np.ndarray | None:
-    """Weights as integers, scaled by a power of two and rounded."""
-    if weight is None or (weight == weight[0]).all():
-        return None
-    exponent = 50 - int(np.ceil(np.log2(weight.sum())))
-    return np.maximum(np.rint(np.ldexp(weight, exponent)), 1).astype(np.int64)
-
-
-def as_floats(X: Any) -> np.ndarray:
-    """Return ``X`` unchanged if it is float32 or float64, else converted to float64."""
-    X = np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) and aligned(X) else X.astype(np.float64)
-
-
-def aligned(X: np.ndarray) -> bool:
-    """Return True for native byte order and strides that are multiples of the item size."""
-    whole_strides = all(stride % X.itemsize == 0 for stride in X.strides)
-    return X.flags.aligned and X.dtype.isnative and whole_strides
-
-
-def canonical(X: Any, format: str) -> Any:
-    """Convert ``X`` to CSR or CSC with sorted, unique indices; copies only if necessary."""
-    out = X.asformat(format)
-    if not out.has_canonical_format:
-        out = out.copy() if out is X else out
-        out.sum_duplicates()
-    return out
-
-
-def sparse_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return data, indices and indptr in the dtypes that the compiled code expects."""
-    return (
-        np.ascontiguousarray(X.data, dtype=np.float64),
-        np.ascontiguousarray(X.indices, dtype=np.int32),
-        np.ascontiguousarray(X.indptr, dtype=np.int64),
+        exponent,
+        key,
+        depth,
     )

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "coding.hpp"
 #include "edges.hpp"
 #include "signals.hpp"
 
@@ -186,6 +187,8 @@ BinLimits bin_columns(Columns<T> x, const std::int64_t* mass, const std::uint8_t
     return limits;
 }
 
+}  // namespace
+
 // The entries of the last column from both ends towards the zeros, ends of bins marked.
 void append_outside_in(SparseBins& out) {
     const std::size_t begin = out.indptr.back(), middle = out.middle.back(), end = out.rows.size();
@@ -198,8 +201,6 @@ void append_outside_in(SparseBins& out) {
     for (std::size_t e = end; e > middle; --e)
         append(e - 1, e - 1 == middle || out.codes[e - 2] != out.codes[e - 1]);
 }
-
-}  // namespace
 
 BinLimits bin_dense(Columns<float> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
                     std::uint8_t* bins) {

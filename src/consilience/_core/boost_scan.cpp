@@ -14,39 +14,37 @@ constexpr double no_split = -1;  // scores are sums of squares
 
 #if defined(__GNUC__)
 
-typedef std::uint64_t UnsignedLanes __attribute__((vector_size(lanes * 8)));
+typedef Halves<std::uint64_t>::Quad UnsignedQuad;
 
 // The halves of the pairs as doubles: 32 bits put below the leading bit of 2^52.
+CONSILIENCE_INLINE IntLanes::Quad lower_bits(IntLanes::Quad pairs) {
+    return (pairs & std::int64_t{0xffffffff}) | std::int64_t{0x4330000000000000};
+}
+CONSILIENCE_INLINE IntLanes::Quad upper_bits(IntLanes::Quad pairs) {
+    const UnsignedQuad upper = reinterpret_cast<UnsignedQuad>(pairs) >> 32;
+    const UnsignedQuad bits = (upper ^ std::uint64_t{0x80000000}) | 0x4330000000000000u;
+    return reinterpret_cast<IntLanes::Quad>(bits);
+}
 CONSILIENCE_INLINE Lanes hessians(IntLanes pairs) {
-    const IntLanes bits = (pairs & std::int64_t{0xffffffff}) | std::int64_t{0x4330000000000000};
-    return as_doubles(bits) - all_lanes(0x1p52);
+    return as_doubles({lower_bits(pairs.low), lower_bits(pairs.high)}) - all_lanes(0x1p52);
 }
 CONSILIENCE_INLINE Lanes gradients(IntLanes pairs) {
-    const UnsignedLanes upper = reinterpret_cast<UnsignedLanes>(pairs) >> 32;
-    const UnsignedLanes bits = (upper ^ std::uint64_t{0x80000000}) | 0x4330000000000000u;
-    return reinterpret_cast<Lanes>(bits) - all_lanes(0x1p52 + 0x1p31);
-}
-CONSILIENCE_INLINE IntLanes add(IntLanes a, IntLanes b) {
-    return a + b;
+    const IntLanes bits = {upper_bits(pairs.low), upper_bits(pairs.high)};
+    return as_doubles(bits) - all_lanes(0x1p52 + 0x1p31);
 }
 
 #else
 
 inline Lanes hessians(IntLanes pairs) {
     Lanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = unpack_hessian(pairs[j]);
+    for (int j = 0; j < lanes; ++j) out.set(j, unpack_hessian(pairs[j]));
     return out;
 }
 inline Lanes gradients(IntLanes pairs) {
     Lanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = unpack_gradient(pairs[j]);
+    for (int j = 0; j < lanes; ++j) out.set(j, unpack_gradient(pairs[j]));
     return out;
 }
-inline IntLanes add(IntLanes a, IntLanes b) {
-    for (int j = 0; j < lanes; ++j) a[j] += b[j];
-    return a;
-}
-
 #endif
 
 struct Best {
@@ -61,7 +59,7 @@ CONSILIENCE_INLINE Best scan(const std::int64_t* hist, int n_bins, IntLanes left
                 penalty = all_lanes(l2), least = all_lanes(min_hessian), none = all_lanes(0),
                 invalid = all_lanes(no_split), direction = all_lanes(missing_left);
     for (int bin = 0; bin < n_bins; ++bin) {
-        left = add(left, load_integers(hist + bin * lanes));
+        left = left + load_lanes(hist + bin * lanes);
         const Lanes g = gradients(left), h = hessians(left);
         const Lanes g1 = g * g_unit, h1 = h * h_unit;
         const Lanes g2 = (G - g) * g_unit, h2 = (H - h) * h_unit;
@@ -103,10 +101,10 @@ void scan_pairs(const std::int64_t* hist, int n_bins, std::int64_t total, Gradie
     const std::int64_t zeros[lanes] = {};
     const std::int64_t* missing = hist + n_bins * lanes;
     Best best = {all_lanes(no_split), all_lanes(0), all_lanes(0)};
-    best = scan(hist, n_bins, load_integers(zeros), total, units, params.l2, params.min_hessian,
+    best = scan(hist, n_bins, load_lanes(zeros), total, units, params.l2, params.min_hessian,
                 0, best);
     if (std::memcmp(missing, zeros, sizeof zeros) != 0)
-        best = scan(hist, n_bins, load_integers(missing), total, units, params.l2,
+        best = scan(hist, n_bins, load_lanes(missing), total, units, params.l2,
                     params.min_hessian, 1, best);
     store(best.score, out.score);
     store(best.bin, out.bin);

@@ -22,7 +22,7 @@ CONSILIENCE_INLINE double score(const std::int64_t* sums, const double* totals, 
               other_squares = weight;
         const std::int64_t* tile = sums + first * (Two ? 2 : n_channels);
         IntLanes apart[2] = {};
-        if (Two) part(load_integers(tile), load_integers(tile + lanes), apart[0], apart[1]);
+        if (Two) part(load_lanes(tile), load_lanes(tile + lanes), apart[0], apart[1]);
         for (int c = 0; c < (Two ? 2 : n_channels); ++c) {
             const Lanes side = Two ? to_doubles(apart[c]) : load(tile + c * lanes);
             const Lanes other = all_lanes(totals[c]) - side;

@@ -26,11 +26,12 @@ CONSILIENCE_INLINE ByteLanes mirrored(ByteLanes a) {
     return ~a;
 }
 CONSILIENCE_INLINE IntLanes widened(ByteLanes a) {
-    return __builtin_convertvector(a, IntLanes);
+    // number by number: GCC makes better code of this than of __builtin_convertvector
+    return {IntLanes::Quad{a[0], a[1], a[2], a[3]}, IntLanes::Quad{a[4], a[5], a[6], a[7]}};
 }
 // w where code <= last, else 0: by the sign of a difference, as GCC takes masks apart
 CONSILIENCE_INLINE IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
-    return ((code - last - 1) >> 63) & w;
+    return {((code.low - last.low - 1) >> 63) & w, ((code.high - last.high - 1) >> 63) & w};
 }
 
 #else
@@ -39,7 +40,7 @@ using ByteLanes = Eight<std::uint8_t>;
 
 template <typename F>
 inline ByteLanes each_byte(ByteLanes a, F f) {
-    for (int j = 0; j < lanes; ++j) a[j] = static_cast<std::uint8_t>(f(a[j], j));
+    for (int j = 0; j < lanes; ++j) a.set(j, static_cast<std::uint8_t>(f(a[j], j)));
     return a;
 }
 inline ByteLanes larger(ByteLanes a, ByteLanes b) {
@@ -53,16 +54,12 @@ inline ByteLanes mirrored(ByteLanes a) {
 }
 inline IntLanes widened(ByteLanes a) {
     IntLanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = a[j];
+    for (int j = 0; j < lanes; ++j) out.set(j, a[j]);
     return out;
 }
 inline IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {
-    for (int j = 0; j < lanes; ++j) code[j] = code[j] <= last[j] ? w : 0;
+    for (int j = 0; j < lanes; ++j) code.set(j, code[j] <= last[j] ? w : 0);
     return code;
-}
-inline IntLanes operator+(IntLanes a, IntLanes b) {
-    for (int j = 0; j < lanes; ++j) a[j] += b[j];
-    return a;
 }
 
 #endif
@@ -105,7 +102,7 @@ void sum_at_most(const std::uint8_t* block, const std::uint32_t* rows, std::size
         const IntLanes codes = widened(load_bytes(block + row * lanes));
         total = total + if_at_most(codes, last, weight ? weight[row] : 1);
     }
-    std::memcpy(sums, &total, sizeof total);
+    store(total, sums);
 }
 
 }  // namespace
@@ -152,6 +149,32 @@ void BlockSearch::search_random(DenseMember& m, const std::uint32_t* rows, std::
     for (std::size_t f = begin; f < end; ++f)
         if (has_lane(mask, f - begin))
             consider_random(m, f, cuts[f - begin], range.greatest[f - begin] == missing_bin);
+}
+
+void BlockSearch::sum_bins(const DenseMember& m, const std::int64_t* hist, int lane, int last,
+                           std::vector<std::int64_t>& sums) const {
+    std::vector<std::int64_t> held(p_.n_channels(), 0);
+    for (int bin = 0; bin <= last; ++bin) add_bin(held, m, hist, bin, lane);
+    for (int c = 0; c < p_.n_channels(); ++c) sums[c * lanes + lane] = held[c];
+}
+
+void BlockSearch::search_random(DenseMember& m, const std::int64_t* hist, std::size_t block,
+                                LaneMask mask) {
+    const std::size_t begin = block * lanes, end = std::min(d_, begin + lanes);
+    sums_.assign(p_.n_channels() * lanes, 0);
+    value_sums_.assign(p_.n_channels() * lanes, 0);
+    for (std::size_t f = begin; f < end; ++f) {
+        const int lane = static_cast<int>(f - begin), n_bins = edges_.bins(f);
+        if (!has_lane(mask, lane)) continue;
+        int first = 0, last = n_bins - 1;
+        while (first < n_bins && !holds(hist, m, first, lane)) ++first;
+        while (last >= 0 && !holds(hist, m, last, lane)) --last;
+        if (first >= last) continue;
+        const Cut cut = draw_cut(edges_, m.key, f, first, last);
+        sum_bins(m, hist, lane, cut.bin, sums_);
+        sum_bins(m, hist, lane, n_bins - 1, value_sums_);
+        consider_random(m, f, cut, holds(hist, m, missing_bin, lane));
+    }
 }
 
 // The drawn split with NaN on the right and, if there are any, on the left.

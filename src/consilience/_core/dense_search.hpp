@@ -55,6 +55,9 @@ public:
     void search(DenseMember& m, const std::int64_t* hist, std::size_t block, LaneMask mask);
     // the same with one random threshold per feature, straight from the rows
     void search_random(DenseMember& m, const std::uint32_t* rows, std::size_t block, LaneMask mask);
+    // the same from a histogram
+    void search_random(DenseMember& m, const std::int64_t* hist, std::size_t block, LaneMask mask);
+    int block_bins(std::size_t block) const { return block_bins_[block]; }
 
 private:
     bool holds(const std::int64_t* hist, const DenseMember& m, int bin, int lane) const;
@@ -63,6 +66,8 @@ private:
     Split locate(const DenseMember& m, const std::int64_t* hist, std::size_t f, double score) const;
     void sum_codes(const DenseMember& m, const std::uint32_t* rows, std::size_t block,
                    const std::uint8_t* to, std::vector<std::int64_t>& sums) const;
+    void sum_bins(const DenseMember& m, const std::int64_t* hist, int lane, int last,
+                  std::vector<std::int64_t>& sums) const;
     void consider_random(DenseMember& m, std::size_t f, const Cut& cut, bool missing);
     bool heavier_left(const DenseMember& m, const std::vector<std::int64_t>& left) const;
 

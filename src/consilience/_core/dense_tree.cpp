@@ -45,7 +45,7 @@ public:
           scratch_(search_.histogram_size()) {}
 
     Tree grow() {
-        add_node(tree_, p_, 0, root_key(params_.seed), root_totals(p_).data());
+        add_root(tree_, p_, params_, root_totals(p_).data());
         std::vector<Family> level(1);
         level[0].members.push_back(member(0, p_.group_start));
         while (std::any_of(level.begin(), level.end(), has_active)) {

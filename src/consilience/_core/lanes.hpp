@@ -1,7 +1,9 @@
 // Eight numbers side by side, in the vector registers of whatever CPU runs.
 //
-// GCC and Clang split these types over smaller registers where a CPU has no wider ones; compilers
-// without them get plain loops. Every operation is done lane by lane, so results do not differ.
+// GCC and Clang keep them as two vectors of four, what AVX2 has registers for. A vector of eight
+// would be held in memory there, and GCC takes comparisons of vectors that are too wide apart, lane
+// by lane. Compilers without vector types get plain loops. Every operation is done lane by lane, so
+// results do not differ.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +16,86 @@ namespace consilience {
 
 #if defined(__GNUC__)
 
-typedef double Lanes __attribute__((vector_size(lanes * 8)));
-typedef std::int64_t IntLanes __attribute__((vector_size(lanes * 8)));
+// Vectors of four, one after the other.
+template <typename T>
+struct Halves {
+    typedef T Quad __attribute__((vector_size(lanes / 2 * sizeof(T))));
+    Quad low, high;
+
+    T operator[](int j) const { return j < lanes / 2 ? low[j] : high[j - lanes / 2]; }
+    void set(int j, T value) {
+        if (j < lanes / 2)
+            low[j] = value;
+        else
+            high[j - lanes / 2] = value;
+    }
+};
+// Quad by quad: GCC copies a struct in pieces, which a vector load would wait for.
+template <typename T>
+CONSILIENCE_INLINE Halves<T> load_lanes(const T* values) {
+    Halves<T> out;
+    std::memcpy(&out.low, values, sizeof out.low);
+    std::memcpy(&out.high, values + lanes / 2, sizeof out.high);
+    return out;
+}
+template <typename T>
+CONSILIENCE_INLINE void store(Halves<T> values, T* out) {
+    std::memcpy(out, &values.low, sizeof values.low);
+    std::memcpy(out + lanes / 2, &values.high, sizeof values.high);
+}
+
+using Lanes = Halves<double>;
+using IntLanes = Halves<std::int64_t>;
 
 CONSILIENCE_INLINE Lanes all_lanes(double value) {
-    return Lanes{} + value;
+    return {Lanes::Quad{} + value, Lanes::Quad{} + value};
+}
+CONSILIENCE_INLINE Lanes operator+(Lanes a, Lanes b) {
+    return {a.low + b.low, a.high + b.high};
+}
+CONSILIENCE_INLINE Lanes operator-(Lanes a, Lanes b) {
+    return {a.low - b.low, a.high - b.high};
+}
+CONSILIENCE_INLINE Lanes operator*(Lanes a, Lanes b) {
+    return {a.low * b.low, a.high * b.high};
+}
+CONSILIENCE_INLINE Lanes operator/(Lanes a, Lanes b) {
+    return {a.low / b.low, a.high / b.high};
+}
+CONSILIENCE_INLINE Lanes operator-(Lanes a) {
+    return {-a.low, -a.high};
+}
+CONSILIENCE_INLINE Lanes& operator+=(Lanes& a, Lanes b) {
+    return a = a + b;
+}
+CONSILIENCE_INLINE IntLanes operator+(IntLanes a, IntLanes b) {
+    return {a.low + b.low, a.high + b.high};
+}
+CONSILIENCE_INLINE IntLanes operator+(IntLanes a, std::int64_t b) {
+    return {a.low + b, a.high + b};
 }
 // Comparison and choice in one expression: GCC takes masks on their own apart, lane by lane.
 CONSILIENCE_INLINE Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
-    return a >= b ? yes : no;
+    return {a.low >= b.low ? yes.low : no.low, a.high >= b.high ? yes.high : no.high};
+}
+CONSILIENCE_INLINE Lanes if_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    return {a.low < b.low ? yes.low : no.low, a.high < b.high ? yes.high : no.high};
 }
 CONSILIENCE_INLINE Lanes as_doubles(IntLanes bits) {
-    return reinterpret_cast<Lanes>(bits);
+    return {reinterpret_cast<Lanes::Quad>(bits.low), reinterpret_cast<Lanes::Quad>(bits.high)};
 }
 
 // The even and the odd places of sixteen numbers.
 CONSILIENCE_INLINE void part(IntLanes a, IntLanes b, IntLanes& even, IntLanes& odd) {
 #if defined(__clang__)
-    even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-    odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    even = {__builtin_shufflevector(a.low, a.high, 0, 2, 4, 6),
+            __builtin_shufflevector(b.low, b.high, 0, 2, 4, 6)};
+    odd = {__builtin_shufflevector(a.low, a.high, 1, 3, 5, 7),
+           __builtin_shufflevector(b.low, b.high, 1, 3, 5, 7)};
 #else
-    even = __builtin_shuffle(a, b, IntLanes{0, 2, 4, 6, 8, 10, 12, 14});
-    odd = __builtin_shuffle(a, b, IntLanes{1, 3, 5, 7, 9, 11, 13, 15});
+    const IntLanes::Quad evens = {0, 2, 4, 6}, odds = {1, 3, 5, 7};
+    even = {__builtin_shuffle(a.low, a.high, evens), __builtin_shuffle(b.low, b.high, evens)};
+    odd = {__builtin_shuffle(a.low, a.high, odds), __builtin_shuffle(b.low, b.high, odds)};
 #endif
 }
 
@@ -45,8 +105,18 @@ template <typename T>
 struct Eight {
     T at[lanes];
     T operator[](int j) const { return at[j]; }
-    T& operator[](int j) { return at[j]; }
+    void set(int j, T value) { at[j] = value; }
 };
+template <typename T>
+inline Eight<T> load_lanes(const T* values) {
+    Eight<T> out;
+    std::memcpy(&out, values, sizeof out);
+    return out;
+}
+template <typename T>
+inline void store(Eight<T> values, T* out) {
+    std::memcpy(out, &values, sizeof values);
+}
 using Lanes = Eight<double>;
 using IntLanes = Eight<std::int64_t>;
 
@@ -79,12 +149,20 @@ inline Lanes operator-(Lanes a) {
 inline Lanes& operator+=(Lanes& a, Lanes b) {
     return a = a + b;
 }
+inline IntLanes operator+(IntLanes a, IntLanes b) {
+    for (int j = 0; j < lanes; ++j) a.at[j] += b.at[j];
+    return a;
+}
 inline IntLanes operator+(IntLanes a, std::int64_t b) {
     for (int j = 0; j < lanes; ++j) a.at[j] += b;
     return a;
 }
 inline Lanes if_not_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
     for (int j = 0; j < lanes; ++j) no.at[j] = a.at[j] >= b.at[j] ? yes.at[j] : no.at[j];
+    return no;
+}
+inline Lanes if_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    for (int j = 0; j < lanes; ++j) no.at[j] = a.at[j] < b.at[j] ? yes.at[j] : no.at[j];
     return no;
 }
 inline Lanes as_doubles(IntLanes bits) {
@@ -107,18 +185,8 @@ CONSILIENCE_INLINE Lanes to_doubles(IntLanes values) {
     return as_doubles(values + std::int64_t{0x4338000000000000}) - all_lanes(0x1.8p52);
 }
 
-CONSILIENCE_INLINE IntLanes load_integers(const std::int64_t* values) {
-    IntLanes out;
-    std::memcpy(&out, values, sizeof out);
-    return out;
-}
-
 CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
-    return to_doubles(load_integers(values));
-}
-
-CONSILIENCE_INLINE void store(Lanes values, double* out) {
-    std::memcpy(out, &values, sizeof values);
+    return to_doubles(load_lanes(values));
 }
 
 CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {
@@ -126,6 +194,13 @@ CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {
 }
 CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) {
     return if_not_less(a, b, b, a);
+}
+// The same in one instruction, but `bound` where `a` is NaN.
+CONSILIENCE_INLINE Lanes at_least(Lanes bound, Lanes a) {
+    return if_less(bound, a, a, bound);
+}
+CONSILIENCE_INLINE Lanes at_most(Lanes bound, Lanes a) {
+    return if_less(a, bound, a, bound);
 }
 
 }  // namespace consilience

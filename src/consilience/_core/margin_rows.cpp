@@ -11,22 +11,18 @@ namespace {
 
 // Lanes of a row from place t on; after its end they are `rest`.
 CONSILIENCE_INLINE Lanes load(const double* row, std::size_t t, std::size_t n, double rest = 0.0) {
-    if (t + lanes <= n) {
-        Lanes out;
-        std::memcpy(&out, row + t, sizeof out);
-        return out;
-    }
+    if (t + lanes <= n) return load_lanes(row + t);
     Lanes out = all_lanes(rest);
-    for (std::size_t j = t; j < n; ++j) out[j - t] = row[j];
+    for (std::size_t j = t; j < n; ++j) out.set(static_cast<int>(j - t), row[j]);
     return out;
 }
 
 CONSILIENCE_INLINE void store(Lanes values, double* row, std::size_t t, std::size_t n) {
     if (t + lanes <= n) {
-        std::memcpy(row + t, &values, sizeof values);
+        store(values, row + t);
         return;
     }
-    for (std::size_t j = t; j < n; ++j) row[j] = values[j - t];
+    for (std::size_t j = t; j < n; ++j) row[j] = values[static_cast<int>(j - t)];
 }
 
 // Some groups of eight, each in a cache line of its own: that is what makes them fast.
@@ -38,13 +34,9 @@ class Groups {
     }
     Groups(const Groups&) = delete;
     CONSILIENCE_INLINE Lanes operator[](std::size_t i) const {
-        Lanes out;
-        std::memcpy(&out, values_ + i * lanes, sizeof out);
-        return out;
+        return load_lanes(values_ + i * lanes);
     }
-    CONSILIENCE_INLINE void set(std::size_t i, Lanes x) {
-        std::memcpy(values_ + i * lanes, &x, sizeof x);
-    }
+    CONSILIENCE_INLINE void set(std::size_t i, Lanes x) { store(x, values_ + i * lanes); }
     CONSILIENCE_INLINE void add(std::size_t i, Lanes x) { set(i, (*this)[i] + x); }
 
    private:
@@ -100,7 +92,8 @@ struct Batch {
     CONSILIENCE_INLINE void read(const double* distances, const double* multipliers, std::size_t t) {
         const std::size_t n = rows.n;
         Lanes there = all_lanes(1.0);
-        for (std::size_t i = n - t; i < static_cast<std::size_t>(lanes); ++i) there[i] = 0.0;
+        for (std::size_t i = n - t; i < static_cast<std::size_t>(lanes); ++i)
+            there.set(static_cast<int>(i), 0.0);
         for (std::size_t k = 0; k < rows.k; ++k) inverse_m.set(k, all_lanes(rows.bend[k]));
         for (std::size_t j = 0; j < rows.p; ++j) {
             const Lanes l = load(multipliers + j * n, t, n, 1.0);

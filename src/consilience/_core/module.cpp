@@ -61,6 +61,7 @@ NB_MODULE(_core, m) {
           "width"_a, nb::arg("out").noconvert());
     consilience::bind_trees(m);
     consilience::bind_predict(m);
+    consilience::bind_levels(m);
     consilience::bind_smo(m);
     consilience::bind_sparse_gram(m);
     consilience::bind_margin_rows(m);

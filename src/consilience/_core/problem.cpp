@@ -3,20 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "exact_sum.hpp"
 
 namespace consilience {
 namespace {
 
 constexpr int total_bits = 50;
-
-// The power of two that brings `total` just below 2^50.
-int scale_exponent(double total) {
-    if (!std::isfinite(total)) throw std::invalid_argument("the sum of the weights is not finite");
-    int exponent = 0;
-    std::frexp(total, &exponent);
-    return total > 0 ? total_bits - exponent : 0;
-}
 
 // round(value * 2^exponent), ties to even, for results below 2^51. Two factors, because 2^exponent
 // itself may be too large for a double; adding 1.5 * 2^52 rounds without a call to the C library.
@@ -33,27 +28,82 @@ private:
     double first_, second_;
 };
 
-}  // namespace
+constexpr double max_weight = std::numeric_limits<double>::max();
 
-Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
-                         std::size_t n, int n_classes, const TreeParams& params) {
+Problem empty_problem(const std::int32_t* codes, std::size_t n, int n_classes,
+                      const TreeParams& params) {
     Problem p;
     p.n = n;
     p.n_classes = p.n_sums = p.n_groups = n_classes;
     p.counted = params.min_samples_leaf > 1;
     p.min_count = params.min_samples_leaf;
     p.codes = codes;
-    double total = 0;
+    return p;
+}
+
+void set_min_weight(Problem& p, const TreeParams& params) {
+    const double least = std::ceil(std::ldexp(params.min_weight_leaf, p.exponent));
+    p.min_weight = static_cast<std::int64_t>(std::min(std::max(least, 1.0), 0x1p52));
+}
+
+int exponent_of(const TreeParams& params, const ExactSum& total) {
+    return params.exponent ? *params.exponent : weight_exponent(total.exponent());
+}
+
+}  // namespace
+
+int weight_exponent(int exponent_of_total) {
+    if (exponent_of_total > std::numeric_limits<double>::max_exponent)
+        throw std::invalid_argument("the sum of the weights is not finite");
+    const bool is_positive = exponent_of_total != std::numeric_limits<int>::min();
+    return is_positive ? total_bits - exponent_of_total : 0;
+}
+
+double widest_cost(const double* costs, int n_classes) {
+    double widest = 0;
+    for (int k = 1; k < n_classes; ++k) {
+        const double above = std::fabs(costs[k] - costs[0]);
+        if (!std::isfinite(above)) throw std::invalid_argument("costs must be finite numbers");
+        widest = std::max(widest, above);
+    }
+    return widest;
+}
+
+Problem block_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                      std::size_t n, int n_classes, const TreeParams& params) {
+    Problem p = empty_problem(codes, n, n_classes, params);
+    p.exponent = params.exponent.value_or(0);
+    const ToInteger to_integer(p.exponent);
+    p.weight.resize(n);
+    bool valid = true;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double weight = weights[i];
+        const bool takes_part = (!rows || rows[i]) && weight != 0;
+        const bool in_range = codes[i] >= 0 && codes[i] < n_classes;
+        valid &= !takes_part | (in_range & (weight > 0) & (weight <= max_weight));
+        p.weight[i] = takes_part ? std::max<std::int64_t>(1, to_integer(weight)) : 0;
+    }
+    if (!valid) throw std::invalid_argument("weights must be numbers >= 0, and codes be classes");
+    set_min_weight(p, params);
+    return p;
+}
+
+Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                         std::size_t n, int n_classes, const TreeParams& params) {
+    Problem p = empty_problem(codes, n, n_classes, params);
+    ExactSum total;
     std::vector<std::size_t> sizes(n_classes + 1, 0);
     for (std::size_t i = 0; i < n; ++i) {
         if ((rows && !rows[i]) || weights[i] == 0) continue;
         if (!(weights[i] > 0)) throw std::invalid_argument("weights must be numbers >= 0");
         if (codes[i] < 0 || codes[i] >= n_classes)
             throw std::invalid_argument("class codes must lie in 0 ... n_classes - 1");
-        total += weights[i];
+        if (!std::isfinite(weights[i]))
+            throw std::invalid_argument("the sum of the weights is not finite");
+        if (!params.exponent) total.add(weights[i]);
         ++sizes[codes[i] + 1];
     }
-    p.exponent = scale_exponent(total);
+    p.exponent = exponent_of(params, total);
     const ToInteger to_integer(p.exponent);
     for (int k = 0; k < n_classes; ++k) sizes[k + 1] += sizes[k];
     p.group_start = sizes;
@@ -65,8 +115,7 @@ Problem weighted_problem(const std::int32_t* codes, const double* weights, const
         p.weight[i] = std::max<std::int64_t>(1, to_integer(weights[i]));
         p.rows[sizes[codes[i]]++] = static_cast<std::uint32_t>(i);
     }
-    const double least = std::ceil(std::ldexp(params.min_weight_leaf, p.exponent));
-    p.min_weight = static_cast<std::int64_t>(std::min(std::max(least, 1.0), 0x1p52));
+    set_min_weight(p, params);
     return p;
 }
 
@@ -79,19 +128,14 @@ Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t 
     p.n_groups = 1;
     p.cost = p.counted = true;
     p.min_count = params.min_samples_leaf;
-    double total = 0;
+    ExactSum total;
     for (std::size_t i = 0; i < n; ++i) {
         if (rows && !rows[i]) continue;
-        double widest = 0;
-        for (int k = 1; k < n_classes; ++k) {
-            const double above = std::fabs(costs[i * n_classes + k] - costs[i * n_classes]);
-            if (!std::isfinite(above)) throw std::invalid_argument("costs must be finite numbers");
-            widest = std::max(widest, above);
-        }
-        total += widest;
+        const double widest = widest_cost(costs + i * n_classes, n_classes);
+        if (!params.exponent) total.add(widest);
         p.rows.push_back(static_cast<std::uint32_t>(i));
     }
-    p.exponent = scale_exponent(total);
+    p.exponent = exponent_of(params, total);
     const ToInteger to_integer(p.exponent);
     p.group_start = {0, p.rows.size()};
     p.weight.assign(n * p.n_sums, 0);

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace consilience {
@@ -24,6 +25,11 @@ struct TreeParams {
     std::size_t max_features = 0;  // of the features, at least 1
     bool random_splits = false;
     std::uint64_t seed = 0;
+    // of the rows of all blocks, if these are some of them: integers = round(weights * 2^exponent)
+    std::optional<int> exponent;
+    // a subtree: the key and the depth of its root
+    std::optional<std::uint64_t> key;
+    int depth = 0;
 };
 
 struct Problem {
@@ -42,9 +48,19 @@ struct Problem {
     int n_channels() const { return n_sums + (counted ? 1 : 0); }
 };
 
+// The number whose power of two brings weights, whose exact sum has this exponent, just below 2^50.
+int weight_exponent(int exponent_of_total);
+
+// How far the costs of a row (n_classes, in) lie apart from that of class 0; an error if not finite.
+double widest_cost(const double* costs, int n_classes);
+
 // codes, weights (n, in), rows (n flags or null, in); rows of zero weight take no part
 Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
                          std::size_t n, int n_classes, const TreeParams& params);
+
+// The same for a block of the rows: without lists of rows, which have a weight if they take part.
+Problem block_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                      std::size_t n, int n_classes, const TreeParams& params);
 
 // costs (n x n_classes, in)
 Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,

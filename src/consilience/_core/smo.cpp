@@ -25,6 +25,7 @@ struct Square {
     double room(std::size_t, double) const { return infinity; }
     // curvature that is left when two views exchange λ and μ stays
     double apart(std::size_t k) const { return 2 * own[k]; }
+    static constexpr bool constant_curvature = true;
     bool stiff() const { return shared[0] > 3 * own[0]; }
     // the pair's gain is a parabola: its top
     template <typename Derivative>
@@ -48,6 +49,7 @@ struct Logarithm {
         return (c * weight[k] - mu) * (1 - 1e-10);
     }
     double apart(std::size_t) const { return 0; }
+    static constexpr bool constant_curvature = false;
     bool stiff() const { return true; }
     // the zero of the derivative, which falls: Newton steps kept inside a bracket
     template <typename Derivative>
@@ -92,6 +94,11 @@ public:
         }
         for (std::size_t v = 0; v < V_; ++v) {
             for (std::size_t k = 0; k < n_; ++k) bound(v, k), weigh(v, k);
+            View& view = views_[v];
+            view.equal_diagonals =
+                Potential::constant_curvature &&
+                std::count(view.diagonal.begin(), view.diagonal.begin() + n_, view.diagonal[0]) ==
+                    static_cast<std::ptrdiff_t>(n_);
             look(v);
         }
         for (auto& array : apart_) array.resize(padded(n_));
@@ -150,6 +157,7 @@ private:
         const double* upper;
         std::vector<double> F;
         std::vector<float> up, low, diagonal;  // bounds 0 or inf; curvatures, to choose partners
+        bool equal_diagonals;
         Extremes ends;
     };
 
@@ -180,8 +188,9 @@ private:
 
     Partner find_partner(std::size_t v, std::size_t i, std::size_t batch) {
         const View& view = views_[v];
-        return second_order(view.F.data(), row(v, i, batch), view.diagonal.data(), view.low.data(),
-                            view.F[i], view.diagonal[i], n_);
+        const float* diagonal = view.equal_diagonals ? nullptr : view.diagonal.data();
+        return second_order(view.F.data(), row(v, i, batch), diagonal, view.low.data(), view.F[i],
+                            view.diagonal[i], n_);
     }
 
     bool step(std::size_t v, std::size_t batch) {

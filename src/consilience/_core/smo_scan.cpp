@@ -16,20 +16,17 @@ constexpr double infinity = HUGE_VAL;
 constexpr double flat = 1e-12;
 
 CONSILIENCE_INLINE Lanes load(const double* values) {
-    Lanes out;
-    std::memcpy(&out, values, sizeof out);
-    return out;
+    return load_lanes(values);
 }
 
 CONSILIENCE_INLINE Lanes load(const float* values) {
 #if defined(__GNUC__)
-    typedef float Singles __attribute__((vector_size(lanes * 4)));
-    Singles in;
-    std::memcpy(&in, values, sizeof in);
-    return __builtin_convertvector(in, Lanes);
+    // number by number: GCC makes one instruction of this, but many of __builtin_convertvector
+    return {Lanes::Quad{values[0], values[1], values[2], values[3]},
+            Lanes::Quad{values[4], values[5], values[6], values[7]}};
 #else
     Lanes out;
-    for (int j = 0; j < lanes; ++j) out[j] = values[j];
+    for (int j = 0; j < lanes; ++j) out.set(j, values[j]);
     return out;
 #endif
 }
@@ -43,86 +40,97 @@ CONSILIENCE_INLINE Lanes load_row(const T* row, std::size_t k, std::size_t n) {
     return load(rest);
 }
 
-CONSILIENCE_INLINE Lanes first_places() {
-    Lanes out = all_lanes(0.0);
-    for (int j = 0; j < lanes; ++j) out[j] = j;
-    return out;
+// Blocks of this many samples: where the largest value is, is looked up in its block only.
+constexpr std::size_t block_size = 64 * lanes;
+
+CONSILIENCE_INLINE double largest(Lanes x) {
+    double most = x[0];
+    for (int j = 1; j < lanes; ++j) most = x[j] > most ? x[j] : most;
+    return most;
 }
 
-// Largest value and its place by lanes; of equals the first.
+// The largest value so far and the start of its block; of equals the first.
 struct Largest {
-    Lanes value = all_lanes(-infinity), place = all_lanes(0.0);
+    double most = -infinity;
+    std::size_t block = 0;
 
-    CONSILIENCE_INLINE void see(Lanes candidate, Lanes where) {
-        place = if_not_less(value, candidate, place, where);
-        value = if_not_less(value, candidate, value, candidate);
+    CONSILIENCE_INLINE void see(Lanes of_block, std::size_t start) {
+        const double value = largest(of_block);
+        if (value > most) most = value, block = start;
     }
-    CONSILIENCE_INLINE std::size_t best(double& most) const {
-        int winner = 0;
-        for (int j = 1; j < lanes; ++j)
-            if (value[j] > value[winner] ||
-                (value[j] == value[winner] && place[j] < place[winner]))
-                winner = j;
-        most = value[winner];
-        return static_cast<std::size_t>(place[winner]);
+    // value(k) is what was seen of sample k
+    template <typename Value>
+    CONSILIENCE_INLINE std::size_t place(std::size_t n, Value value) const {
+        const std::size_t end = std::min(block + block_size, n);
+        for (std::size_t k = block; k < end; ++k)
+            if (value(k) == most) return k;
+        return 0;
     }
 };
 
 template <bool update, bool both, typename T, typename Bound>
 CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, double step,
                                      const Bound* up, const Bound* low, std::size_t n) {
-    const Lanes steps = all_lanes(step), eight = all_lanes(lanes);
-    Lanes place = first_places();
+    const Lanes steps = all_lanes(step);
     Largest rising, falling;
-    for (std::size_t k = 0; k < n; k += lanes) {
-        Lanes f = load(F + k);
-        if (update) {
-            f = f - steps * (load_row(row_i, k, n) - load_row(row_j, k, n));
-            store(f, F + k);
+    for (std::size_t start = 0; start < n; start += block_size) {
+        const std::size_t end = std::min(start + block_size, n);
+        Lanes most = all_lanes(-infinity), least = all_lanes(infinity);
+        for (std::size_t k = start; k < end; k += lanes) {
+            Lanes f = load(F + k);
+            if (update) {
+                f = f - steps * (load_row(row_i, k, n) - load_row(row_j, k, n));
+                store(f, F + k);
+            }
+            most = at_least(most, f + load(up + k));
+            if (both) least = at_most(least, f + load(low + k));
         }
-        rising.see(f + load(up + k), place);
-        if (both) falling.see(-(f + load(low + k)), place);
-        place = place + eight;
+        rising.see(most, start);
+        if (both) falling.see(-least, start);
     }
     Extremes out;
-    out.rising = rising.best(out.most);
-    out.falling = falling.best(out.least);
-    out.least = -out.least;
+    out.most = rising.most;
+    out.least = -falling.most;
+    out.rising = rising.place(n, [=](std::size_t k) { return F[k] + up[k]; });
+    out.falling = both ? falling.place(n, [=](std::size_t k) { return -(F[k] + low[k]); }) : 0;
     return out;
 }
 
-template <typename T, typename Bound>
-CONSILIENCE_INLINE Partner best_partner(const double* F, const T* row_i,
-                                            const Bound* diagonal, const Bound* low, double F_i,
-                                            double diagonal_i, std::size_t n) {
-    const Lanes top = all_lanes(F_i), first = all_lanes(diagonal_i), eight = all_lanes(lanes);
+template <bool equal_diagonals, typename T, typename Bound>
+CONSILIENCE_INLINE Partner best_partner(const double* F, const T* row_i, const Bound* diagonal,
+                                        const Bound* low, double F_i, double diagonal_i,
+                                        std::size_t n) {
+    const Lanes top = all_lanes(F_i), first = all_lanes(diagonal_i), twice = first + first;
     const Lanes none = all_lanes(0.0), two = all_lanes(2.0), least = all_lanes(flat);
-    Lanes place = first_places();
+    double start = 0;  // k; of the best ones, too: which lane they are in is known
     // the best as numerator and denominator: products cost less than quotients
-    Lanes best_gain = all_lanes(0.0), best_cost = all_lanes(1.0), best_place = all_lanes(-1.0);
+    Lanes best_gain = all_lanes(0.0), best_cost = all_lanes(1.0), best_start = all_lanes(-lanes);
     Lanes bottom = all_lanes(infinity);
     for (std::size_t k = 0; k < n; k += lanes) {
         // those that cannot fall have low = inf, hence a difference of −inf
-        const Lanes f = load(F + k) + load(low + k), difference = larger(top - f, none);
-        bottom = smaller(bottom, f);
-        const Lanes cost =
-            larger((first + load(diagonal + k)) - two * load_row(row_i, k, n), least);
+        const Lanes f = load(F + k) + load(low + k), difference = at_least(none, top - f);
+        bottom = at_most(bottom, f);
+        const Lanes both = equal_diagonals ? twice : first + load(diagonal + k);
+        // rows of missing samples may be NaN
+        const Lanes cost = at_least(least, both - two * load_row(row_i, k, n));
         const Lanes gain = difference * difference;
         const Lanes ours = gain * best_cost, theirs = best_gain * cost;
-        best_place = if_not_less(theirs, ours, best_place, place);
+        best_start = if_not_less(theirs, ours, best_start, all_lanes(start));
         best_gain = if_not_less(theirs, ours, best_gain, gain);
         best_cost = if_not_less(theirs, ours, best_cost, cost);
-        place = place + eight;
+        start += lanes;
     }
     int winner = 0;
     for (int j = 1; j < lanes; ++j) {
         const double ours = best_gain[j] * best_cost[winner];
         const double theirs = best_gain[winner] * best_cost[j];
-        if (ours > theirs || (ours == theirs && best_place[j] < best_place[winner])) winner = j;
+        // of equals the first; a lane that found nothing has -lanes
+        if (ours > theirs || (ours == theirs && best_start[j] < best_start[winner])) winner = j;
     }
     double lowest = bottom[0];
     for (int j = 1; j < lanes; ++j) lowest = std::min(lowest, bottom[j]);
-    return {static_cast<std::size_t>(best_place[winner] < 0 ? 0 : best_place[winner]), lowest};
+    const double place = best_start[winner] + winner;
+    return {static_cast<std::size_t>(place < 0 ? 0 : place), lowest};
 }
 
 const double* doubles(Row row) {
@@ -159,9 +167,13 @@ const float* singles(Row row) {
     CONSILIENCE_CLONES Partner second_order(const double* F, Row row_i, const Bound* diagonal,      \
                                             const Bound* low, double F_i, double diagonal_i,        \
                                             std::size_t n) {                                        \
+        if (diagonal == nullptr)                                                                    \
+            return row_i.single                                                                     \
+                       ? best_partner<true>(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)   \
+                       : best_partner<true>(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);  \
         return row_i.single                                                                         \
-                   ? best_partner(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)             \
-                   : best_partner(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);            \
+                   ? best_partner<false>(F, singles(row_i), diagonal, low, F_i, diagonal_i, n)      \
+                   : best_partner<false>(F, doubles(row_i), diagonal, low, F_i, diagonal_i, n);     \
     }
 CONSILIENCE_SCANS(float)
 CONSILIENCE_SCANS(double)

@@ -34,14 +34,14 @@ template <typename Bound>
 Extremes scan(const double* F, const Bound* up, const Bound* low, std::size_t n);
 
 // The partner j that gains most: (F_i − F_j)² / (diagonal_i + diagonal_j − 2 K_ij), F_j < F_i; and
-// the least F + low of all.
+// the least F + low of all. A diagonal that is null is diagonal_i everywhere.
 struct Partner {
     std::size_t j;
     double least;
 };
 template <typename Bound>
 Partner second_order(const double* F, Row row_i, const Bound* diagonal, const Bound* low,
-                         double F_i, double diagonal_i, std::size_t n);
+                     double F_i, double diagonal_i, std::size_t n);
 
 // k and up to batch − 1 other samples without a row that violate the conditions most: they will
 // be asked for next.

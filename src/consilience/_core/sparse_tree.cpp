@@ -28,7 +28,7 @@ public:
           features_(d) {}
 
     Tree grow() {
-        add_node(tree_, p_, 0, root_key(params_.seed), root_totals(p_).data());
+        add_root(tree_, p_, params_, root_totals(p_).data());
         std::int64_t floor = 0;
         for (const std::uint32_t row : p_.rows) floor += p_.cost ? p_.least_cost[row] : 0;
         join(0, floor);

@@ -47,6 +47,12 @@ std::int32_t add_node(Tree& tree, const Problem& problem, int depth, std::uint64
     return static_cast<std::int32_t>(tree.size()) - 1;
 }
 
+void add_root(Tree& tree, const Problem& problem, const TreeParams& params,
+              const std::int64_t* totals) {
+    const std::uint64_t key = params.key ? *params.key : root_key(params.seed);
+    add_node(tree, problem, params.depth, key, totals);
+}
+
 std::int32_t split_node(Tree& tree, const Problem& problem, std::int32_t node, const Split& split) {
     const std::vector<std::int64_t> total(tree.total(node), tree.total(node) + tree.n_channels);
     const int depth = tree.depth[node] + 1;

@@ -38,6 +38,10 @@ struct Tree {
 std::int32_t add_node(Tree& tree, const Problem& problem, int depth, std::uint64_t key,
                       const std::int64_t* totals);
 
+// The first node.
+void add_root(Tree& tree, const Problem& problem, const TreeParams& params,
+              const std::int64_t* totals);
+
 // Makes a leaf an inner node with two new leaves; returns the left one, the right one follows.
 std::int32_t split_node(Tree& tree, const Problem& problem, std::int32_t node, const Split& split);
 

@@ -12,7 +12,7 @@ pattern, and rows descend the forests past absent columns.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -32,6 +32,7 @@ from consilience._default._combine import (
 )
 from consilience._default._explain import Explanation, explain_views
 from consilience._default._forest import MANY_ROWS, N_FOLDS, count_folds
+from consilience._default._from_blocks import draw_training_rows
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._linear import fit_linear_member
 from consilience._default._pseudo_labels import (
@@ -54,10 +55,12 @@ from consilience._parameters import (
     Number,
     Scalar,
 )
-from consilience._training import UNLABELLED
+from consilience._training import UNLABELLED, naming_large_values
 from consilience._warnings import warn_of_unseen_views
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.views import MultiViewData
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import TableCodes, encode_tables, fit_table_codes
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -72,7 +75,7 @@ LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' s
 
 
 @model_type("ConsilienceClassifier")
-class ConsilienceClassifier(MultiViewClassifier):
+class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """The classifier to start with: it needs no tuning, and few labels are enough.
 
     Its members look at all views in different ways: kernel ridge regression on a kernel that
@@ -162,6 +165,11 @@ class ConsilienceClassifier(MultiViewClassifier):
     on predictions by other groups. Without groups, rows that are nearly copies of each other make
     all of these too optimistic, and give a warning.
 
+    From a ``BlockSequence`` or dask arrays of more than 200 000 rows, the members learn from a
+    sample of about so many, which is drawn by a hash of the row numbers, so that it does not depend
+    on the blocks; class shares are those of all rows. Rows of rare classes and views are drawn more
+    often and weigh less. ``out_of_fold_probabilities_`` are those of the sample.
+
     Unlabelled rows take part in a second fit with the class that the first one predicts, at no
     more than 0.3 of a label's weight. ``member_scores_`` and ``out_of_fold_score_`` are then those
     of the first fit.
@@ -177,6 +185,7 @@ class ConsilienceClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _uses_groups = True
 
     member_scores_: np.ndarray
     out_of_fold_score_: float
@@ -256,7 +265,24 @@ class ConsilienceClassifier(MultiViewClassifier):
         if reset:
             self._table_codes = fit_table_codes(data)
         data = encode_tables(data, self._table_codes)
-        return check_values(data, self._kinds, type(self).__name__, nan_views=data.view_names)
+        nan_views = self._nan_views(data.view_names)
+        return check_values(data, self._kinds, type(self).__name__, nan_views=nan_views)
+
+    def _nan_views(self, names: Sequence[str]) -> Sequence[str]:
+        return names
+
+    def _check_blockwise_parameters(self) -> None:
+        if self.unlabelled is not None:
+            raise TypeError(
+                "ConsilienceClassifier does not support unlabelled rows in blocks; leave them out, "
+                "or load the data into memory"
+            )
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        self._table_codes: dict[str, TableCodes] = {}  # blocks have numbers only
+        rows = draw_training_rows(training)
+        with naming_large_values(rows.data):
+            self._fit(rows.data, rows.codes, rows.weight)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         seen = [name for v, name in enumerate(data.view_names) if data.present[:, v].any()]
@@ -359,7 +385,7 @@ class ConsilienceClassifier(MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
-        columns, mapped = fit_columns(data, weight)
+        columns, mapped = fit_columns(data, weight, self._table_codes)
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._model_types import model_type
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
+from consilience.views._encode import TableCodes
 from consilience.views._maps import fit_view_map
 
 __all__ = ["Columns", "Mapped", "fit_columns"]
@@ -113,15 +115,23 @@ def _only_present(view: Any, is_present: np.ndarray) -> Any:
     return storage.fill_rows(view, ~is_present, np.zeros(view.shape[1]))
 
 
-def fit_columns(data: MultiViewData, weight: np.ndarray) -> tuple[Columns, Mapped]:
-    """Return maps fitted on the rows that have each view, and the mapped training rows."""
+def fit_columns(
+    data: MultiViewData, weight: np.ndarray, tables: Mapping[str, TableCodes] | None = None
+) -> tuple[Columns, Mapped]:
+    """Return maps fitted on the rows that have each view, and the mapped training rows.
+
+    ``tables`` are the codes of views that were tables with categories: if such a table has numeric
+    columns as well, it is no histogram, however many zeros its indicators have.
+    """
+    tables = tables or {}
     maps = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind == "features":
             rows = np.flatnonzero(data.present[:, v])
             view = data[name]
             view = sp.csr_array(view) if sp.issparse(view) else view
-            maps[name] = fit_view_map(view[rows], weight[rows])
+            is_mixed = name in tables and not tables[name].is_indicator.all()
+            maps[name] = fit_view_map(view[rows], weight[rows], may_be_histogram=not is_mixed)
     dtype = np.float64 if data.shape[0] * data.shape[1] <= FLOAT64_MAX_CELLS else np.float32
     columns = Columns(data.view_names, maps, dtype)
     return columns, columns.apply(data)

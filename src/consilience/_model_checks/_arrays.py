@@ -13,7 +13,6 @@ __all__ = [
     "check_random_state",
     "check_sparse",
     "require",
-    "tree_depth",
 ]
 
 # an array without elements takes no space in a file, whatever its shape
@@ -87,13 +86,3 @@ def check_binary_tree(left: np.ndarray, right: np.ndarray, is_split: np.ndarray)
     require(is_after.all(), "children in a tree must follow their parents")
     n_parents = np.bincount(children, minlength=n_nodes)
     require(len(children) == n_nodes - 1 and n_parents.max(initial=0) <= 1, "a tree is no tree")
-
-
-def tree_depth(left: np.ndarray, right: np.ndarray, is_split: np.ndarray) -> int:
-    """Depth of a tree that ``check_binary_tree`` accepts."""
-    depth, splits = 0, np.flatnonzero(is_split[:1])
-    while len(splits):
-        depth += 1
-        children = np.concatenate([left[splits], right[splits]])
-        splits = children[is_split[children]]
-    return depth

@@ -12,7 +12,7 @@ from consilience._model_checks._arrays import check_binary_tree, check_length, r
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 
 # attributes of our types in which NaN or infinity have a meaning; all others must be finite
-NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills"}
+NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills", "out_of_fold_probabilities_"}
 MAX_DIMENSIONS = 32
 KINDS = ("features", "kernel", "distance")
 
@@ -125,21 +125,31 @@ def check_boosted_member(member: Any) -> None:
 
 def check_table_view(view: Any) -> None:
     """Check the columns of a table."""
-    for name in ("columns", "text_columns", "date_columns", "left_out"):
+    for name in ("columns", "text_columns", "date_columns", "left_out", "month_first", "words"):
         columns = getattr(view, name)
         if columns is not None:
             is_list = isinstance(columns, (list, tuple))
             require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
     require(view.text_columns is not None, "text_columns must be names")
+    is_text = view.words is not None and view.columns is not None and len(view.columns) == 1
+    require(view.words == () or is_text, "words must be those of one column")
+    require(isinstance(view.source, str), "source must be the name of a view")
     require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
     require(type(view.sparse) is bool, "sparse must be True or False")
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
+
+
+def check_column_role(role: Any) -> None:
+    """Check the role of a column of a dataframe."""
+    values = (role.view, role.column, role.role, role.reason)
+    require(all(isinstance(value, str) for value in values), "roles of columns must be text")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
     "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
+    "consilience.tables.ColumnRole": check_column_role,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
 }

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._compat import compiled_tree_type, histogram_node_dtype
-from consilience._model_checks._arrays import check_binary_tree, check_length, require, tree_depth
+from consilience._model_checks._arrays import check_binary_tree, check_length, require
 
 __all__ = ["CHECKS", "SUPPORTED", "check_tree"]
 
@@ -55,7 +55,8 @@ def check_tree(tree: Any) -> None:
     require(
         ((feature >= 0) & (feature < tree.n_features)).all(), "a tree splits on unknown columns"
     )
-    require(tree.max_depth >= tree_depth(left, right, is_split), "a tree is deeper than it says")
+    depth = int(tree.compute_node_depths().max()) - 1  # a root alone has the depth 1 there
+    require(tree.max_depth >= depth, "a tree is deeper than it says")
     require(np.isfinite(tree.value).all(), "a tree has values that are not finite")
 
 

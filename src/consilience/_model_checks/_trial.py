@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._model_checks._walk import public_name_of
 from consilience.views import MultiViewData
 from consilience.views._layout import ViewLayout
 from consilience.views._pairwise import Reference
@@ -78,8 +79,13 @@ def _find_layout(model: Any) -> ViewLayout | None:
     """Layout of the views that a model, or the first step of a pipeline, was fitted on."""
     while isinstance(getattr(model, "steps", None), list):
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
-        model = steps[0]
+        model = next(step for step in steps if not _takes_any_columns(step))
     return getattr(model, "_layout", None)
+
+
+def _takes_any_columns(step: Any) -> bool:
+    """Whether a step only leaves columns of dataframes out, and so has no layout of its own."""
+    return public_name_of(type(step)) == "consilience.tables.FeatureSelector"
 
 
 def _values(n_columns: int) -> np.ndarray:
@@ -158,7 +164,7 @@ def _tables(views: dict[str, Any], trial: str) -> dict[str, Any]:
         if view.columns is None:
             tables[name] = values
             continue
-        columns: dict[str, Any] = dict(zip(view.columns, values.T, strict=True))
+        columns: dict[str, Any] = dict(zip(view.columns, values.T, strict=not view.words))
         columns.update(dict.fromkeys(view.text_columns, ["a"] * len(ROW_SCALES)))
         columns.update(dict.fromkeys(view.date_columns, ["2020-01-01"] * len(ROW_SCALES)))
         tables[name] = pa.table(columns)

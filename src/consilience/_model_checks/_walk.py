@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from consilience._model_checks._arrays import (
 )
 from consilience._model_types import import_path, public_name
 
-__all__ = ["check_model"]
+__all__ = ["check_model", "public_name_of"]
 
 PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes, slice)
 SEQUENCES = (list, tuple, set, frozenset)
@@ -62,10 +63,11 @@ def check_model(model: Any, foreign_types: Collection[str] = ()) -> None:
 
 
 def _is_table_model(model: Any) -> bool:
-    return _public_name(type(model)) == "consilience.tables.TableModel"
+    return public_name_of(type(model)) == "consilience.tables.TableModel"
 
 
-def _public_name(kind: type) -> str:
+def public_name_of(kind: type) -> str:
+    """Public name of a type of ours, empty for others."""
     try:
         return public_name(kind)
     except LookupError:
@@ -118,7 +120,7 @@ def _check_instance(value: Any, kind: type, foreign_types: Collection[str]) -> C
         require(is_known, f"the function {value.__name__} is not supported")
         return ()
     if package == "consilience":
-        return _check_own(value, _public_name(kind))
+        return _check_own(value, public_name_of(kind))
     if package == "sklearn":
         return _check_sklearn(value, kind)
     require(import_path(kind) in foreign_types, f"{import_path(kind)} is not supported")
@@ -130,6 +132,9 @@ def _check_own(value: Any, name: str) -> Children:
     for key, each in attributes.items():
         if key not in _own.NON_FINITE_ATTRIBUTES and not key.endswith("__"):
             _check_finite(key, each)
+    if is_dataclass(value):
+        missing = [field.name for field in fields(value) if not hasattr(value, field.name)]
+        require(not missing, f"{', '.join(missing)} is missing")
     if name in _own.CHECKS:
         _own.CHECKS[name](value)
     _check_parameters(attributes)

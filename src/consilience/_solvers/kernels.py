@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.utils.extmath import row_norms
 
 from consilience._core import rbf_epilogue
+from consilience._core.blas_threads import threads_for_product
 from consilience._model_types import model_type
 
 __all__ = [
@@ -149,8 +150,9 @@ class KernelAgainst:
             if sp.issparse(X):
                 out[:] = X @ self.Z_transposed
             else:
-                for part in chunks(len(X), self.n_references, LONG_PRODUCT_ENTRIES):
-                    np.matmul(X[part], self.Z_transposed, out=out[part])
+                with threads_for_product(len(X), *self.Z.shape):
+                    for part in chunks(len(X), self.n_references, LONG_PRODUCT_ENTRIES):
+                        np.matmul(X[part], self.Z_transposed, out=out[part])
             return
         # a few dense rows at a time are faster than the product of two sparse matrices
         for part in chunks(X.shape[0], X.shape[1] + self.n_references):

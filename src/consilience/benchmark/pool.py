@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from consilience.benchmark.memory import can_limit_memory
-from consilience.benchmark.problems import Problem, ProblemCache
+from consilience.benchmark.problems import Problem, ProblemCache, ProblemFiles
 from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome, execute
 from consilience.benchmark.worker import pack, read_frame, write_frame
@@ -39,7 +39,7 @@ STDERR_TAIL_BYTES = 20_000
 class WorkerSetup:
     """What every worker receives: own data and methods, limits, and a function to call first."""
 
-    problems: Mapping[str, Problem] = field(default_factory=dict)
+    problems: Mapping[str, Problem | ProblemFiles] = field(default_factory=dict)
     methods: Mapping[str, Method] = field(default_factory=dict)
     timeout: float | None = None
     memory: int | None = None

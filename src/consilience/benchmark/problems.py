@@ -6,6 +6,7 @@ A worker keeps the last problem it loaded, since tasks on the same data follow o
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,13 +18,14 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from consilience.datasets import DATASETS, make_multiview_classification
-from consilience.tables import parse_files, read_tables
+from consilience.tables import FileArgument, parse_files, read_tables
 from consilience.views import MultiViewData, as_multiview
 
 __all__ = [
     "GENERATORS",
     "Problem",
     "ProblemCache",
+    "ProblemFiles",
     "append_rows",
     "dataset_names",
     "load_source",
@@ -67,6 +69,30 @@ class Problem:
         if self.unlabelled is not None:
             content += (list(self.unlabelled.items()), self.unlabelled.present)
         return joblib.hash(content)
+
+
+@dataclass(frozen=True)
+class ProblemFiles:
+    """A problem that each worker reads from files, and the fingerprint that it must have."""
+
+    files: tuple[FileArgument, ...]
+    options: Mapping[str, Any]  # of ``read_tables``
+    fingerprint: str
+
+    def are_readable(self) -> bool:
+        """Whether all files can be read on this machine."""
+        return all(os.access(file.path, os.R_OK) for file in self.files)
+
+    def load(self) -> Problem:
+        """Read the files; an error if they differ from those that the study was planned on."""
+        joined = read_tables(list(self.files), **self.options)
+        problem = Problem(
+            joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
+        )
+        if problem.fingerprint() != self.fingerprint:
+            names = ", ".join(str(file.path) for file in self.files)
+            raise ValueError(f"the files on this worker are not those of the study: {names}")
+        return problem
 
 
 def append_rows(data: MultiViewData, more: MultiViewData) -> MultiViewData:
@@ -130,18 +156,21 @@ def dataset_names() -> list[str]:
 
 
 class ProblemCache:
-    """Problems by name and parameters: those in memory first, then the last one loaded."""
+    """Problems by name and parameters: those given by name first, then the last one loaded."""
 
-    def __init__(self, in_memory: Mapping[str, Problem] | None = None) -> None:
-        self.in_memory = dict(in_memory or {})
+    def __init__(self, given: Mapping[str, Problem | ProblemFiles] | None = None) -> None:
+        self.given = dict(given or {})
         self._last: tuple[Any, Problem] | None = None
 
     def get(
         self, name: str, parameters: Mapping[str, Any], source: Mapping[str, Any] | None = None
     ) -> Problem:
         """Return a problem, loading it unless it is in memory."""
-        if name in self.in_memory:
-            return self.in_memory[name]
+        if name in self.given:
+            problem = self.given[name]
+            if isinstance(problem, ProblemFiles):
+                self.given[name] = problem = problem.load()
+            return problem
         key = (name, sorted(parameters.items()), source)
         if self._last is None or self._last[0] != key:
             self._last = None  # never hold two large data sets at once

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from consilience.benchmark.tasks import Condition
 __all__ = ["csv_text", "raw_csv", "summary_csv", "write_results"]
 
 CONDITION_FIELDS = Condition.__struct_fields__
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_results(
@@ -106,10 +108,9 @@ def csv_text(header: list[str], rows: Iterable[list]) -> str:
 
 
 def _escape_formula(value: Any) -> Any:
-    """Mark as text what a spreadsheet would interpret as a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
+    """Mark as text what a spreadsheet would interpret as a formula; "-1" is a number."""
+    is_formula = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n")
+    return f"'{value}" if is_formula and not NUMBER.fullmatch(value) else value
 
 
 def _exact(value: float) -> str | float:

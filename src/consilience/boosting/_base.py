@@ -1,6 +1,6 @@
 """The training loop and the vote shared by all boosting methods.
 
-A method implements ``_start(problem)``, which returns the state before the first round, and
+A method implements ``_start(problem)``, which sets the state of the rows and returns its own, and
 ``_boost(problem, state)``, which returns the ``Round`` to add to the vote, or None to stop.
 
 Probabilities are softmax(2 · votes). Like those of other boosting methods they tend to be
@@ -9,8 +9,7 @@ overconfident; CalibratedClassifierCV can correct this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Real
 from typing import Any
 
@@ -35,61 +34,18 @@ from consilience._parameters import (
 )
 from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
+from consilience.boosting._problem import BlockProblem, BoostingProblem, Problem
 from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
+from consilience.distributed._binned_rows import bin_blocks
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.views import MultiViewData
-from consilience.views._params import PerViewParams, per_view
+from consilience.views._params import PerViewParams, per_view, per_view_values
 
-__all__ = ["BoostingClassifier", "BoostingProblem"]
-
-
-@dataclass(eq=False)
-class BoostingProblem:
-    """Training data and settings of a fit, passed to every round."""
-
-    codes: np.ndarray
-    n_classes: int
-    weight: np.ndarray
-    learners: list[Any]
-    n_rounds: int
-    random: np.random.RandomState
-    prior: np.ndarray
-    map_views: Callable[..., Iterable[Any]]
-
-    @property
-    def total(self) -> float:
-        """Sum of the sample weights."""
-        return self.weight.sum()
-
-    @property
-    def n(self) -> float:
-        """Effective number of rows: the sum of the weights, which count like repeated rows.
-
-        Weights with a sum below the number of rows (e.g. 1) are treated as shares of the rows.
-        """
-        return max(self.total, len(self.weight))
-
-    def fit_view(self, v: int, weight: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Fit a weak learner on one view; return it with its training predictions."""
-        return self.learners[v].fit(weight, self._seeds(1)[0])
-
-    def fit_views(
-        self, weights: Sequence[np.ndarray], costs: bool = False
-    ) -> tuple[tuple[Any, ...], np.ndarray]:
-        """Fit a weak learner on every view, with weights (or costs) per view; predictions V x n."""
-        tasks = zip(self.learners, weights, self._seeds(len(self.learners)), strict=True)
-
-        def fit(task: tuple[Any, np.ndarray, int]) -> tuple[Any, np.ndarray]:
-            learner, weight, seed = task
-            return learner.fit_costs(weight, seed) if costs else learner.fit(weight, seed)
-
-        hypotheses, predictions = zip(*self.map_views(fit, tasks), strict=True)
-        return hypotheses, np.stack(predictions)
-
-    def _seeds(self, size: int) -> list[int]:
-        return self.random.randint(np.iinfo(np.int32).max, size=size).tolist()
+__all__ = ["BoostingClassifier"]
 
 
-class BoostingClassifier(MultiViewClassifier, PerViewParams):
+class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
     """Base class of the boosting methods."""
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -139,11 +95,9 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         resumed = self._resume(codes, weight)
         if not resumed:
             self._rounds: list[Round] = []
-            self._state, self._stopped = None, False
+            self._state, self._row_state, self._stopped = None, None, False
             self._training_data = (self._layout, codes, weight)
-            self._random = np.random.RandomState(
-                check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            )
+            self._random = self._make_random()
         train, validation = self._split(codes, data)
         early_stopping = None
         if len(validation):
@@ -163,12 +117,57 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
                 prior=self.class_prior_,
                 map_views=map_views,
             )
+            if self._row_state is not None:
+                problem.resume(self._row_state)
             self._run_rounds(problem, early_stopping)
+            self._row_state = problem.rows.state
         if not self.warm_start:
-            del self._state, self._random, self._training_data
+            del self._state, self._row_state, self._random, self._training_data
         self._set_fitted_attributes()
 
-    def _run_rounds(self, problem: BoostingProblem, early_stopping: EarlyStopping | None) -> None:
+    def _make_random(self) -> np.random.RandomState:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return np.random.RandomState(seed)
+
+    # -- fit on blocks -------------------------------------------------------------------------
+
+    def _check_blockwise_parameters(self) -> None:
+        if self.resample or self.warm_start or self.n_iter_no_change is not None:
+            raise ValueError(
+                "data in blocks need resample=False, warm_start=False and n_iter_no_change=None; "
+                "choose the number of rounds with staged_predict on samples in memory"
+            )
+        for estimator in per_view_values(self.estimator):
+            if estimator is not None and not _is_plain_binned_tree(estimator):
+                raise TypeError(
+                    "data in blocks need BinnedTreeClassifier without class_weight, or None, as "
+                    f"estimator; got {type(estimator).__name__}"
+                )
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        trees = list(self._estimators(tuple(self.view_names_)).values())
+        problem = BlockProblem(
+            training=bin_blocks(training, [tree.max_bins for tree in trees]),
+            trees=trees,
+            n_classes=len(self.classes_),
+            n_rounds=self.n_estimators,
+            random=self._make_random(),
+            prior=self.class_prior_,
+        )
+        self._rounds = []
+        self._state, self._stopped = None, False
+        self._run_rounds(problem, None)
+        del self._state
+        self._set_fitted_attributes()
+
+    def _estimators(self, names: tuple[str, ...]) -> dict[str, Any]:
+        estimators = per_view(self.estimator, names, "estimator")
+        return {
+            name: BinnedTreeClassifier(self.max_depth) if estimator is None else estimator
+            for name, estimator in estimators.items()
+        }
+
+    def _run_rounds(self, problem: Problem, early_stopping: EarlyStopping | None) -> None:
         if self._state is None:
             self._state = self._start(problem)
         # a method that has stopped adds no rounds with warm_start either
@@ -231,13 +230,11 @@ class BoostingClassifier(MultiViewClassifier, PerViewParams):
         weight: np.ndarray,
         map_views: Callable[..., Iterable[Any]],
     ) -> list[TreeLearner | EstimatorLearner]:
-        estimators = per_view(self.estimator, data.view_names, "estimator")
+        estimators = self._estimators(data.view_names)
 
         def make(v: int) -> TreeLearner | EstimatorLearner:
             name, present = data.view_names[v], data.present[:, v]
             estimator = estimators[name]
-            if estimator is None:
-                estimator = BinnedTreeClassifier(self.max_depth)
             if not self.resample and _is_plain_binned_tree(estimator):
                 return TreeLearner(
                     estimator, data[name], present, codes, weight, len(self.classes_)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from consilience._core.binned import BinnedView, Tree
+from consilience._core.exact import exact_total
 from consilience._estimators import (
     check_classifier,
     fit_label_encoded,
@@ -20,7 +21,10 @@ from consilience._estimators import (
     with_seed,
 )
 
-__all__ = ["EstimatorLearner", "TreeLearner"]
+__all__ = ["DISTRIBUTION_EXPONENT", "EstimatorLearner", "TreeLearner", "tree_seed"]
+
+# weights with the sum 1, up to rounding, as the integers of trees: these sum to less than 2^50
+DISTRIBUTION_EXPONENT = 49
 
 
 class TreeLearner:
@@ -41,15 +45,18 @@ class TreeLearner:
         self.tree = tree
         rows = None if present.all() else present
         self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
+        self.params = tree.grow_params(self.binned.n_features, 0.0)
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Tree, np.ndarray]:
-        """Grow a tree for these weights; return it with its training predictions."""
+        """Grow a tree for these weights, whose sum is 1; return it with its predictions."""
+        share = self.tree.min_weight_fraction_leaf
         tree = self.binned.grow(
             self.codes,
             weight,
             n_classes=self.n_classes,
-            seed=self._seed(seed),
-            **self._params(weight[self.present].sum()),
+            seed=tree_seed(self.tree, seed),
+            exponent=DISTRIBUTION_EXPONENT,
+            **self._params(exact_total(weight[self.present]) if share else 0.0),
         )
         return self._with_predictions(tree)
 
@@ -57,22 +64,25 @@ class TreeLearner:
         """Grow a tree that minimises Σ costs[i, h(i)]."""
         params = self._params(0.0)
         del params["min_weight_leaf"]  # costs are not weights
-        return self._with_predictions(self.binned.grow_cost(costs, seed=self._seed(seed), **params))
-
-    def _seed(self, seed: int) -> int:
-        random_state = self.tree.random_state
-        if random_state is None:
-            return seed
-        return check_random_state(random_state).randint(2**31 - 1)
+        seed = tree_seed(self.tree, seed)
+        return self._with_predictions(self.binned.grow_cost(costs, seed=seed, **params))
 
     def _params(self, total_weight: float) -> dict[str, Any]:
-        return self.tree.grow_params(self.binned.n_features, total_weight)
+        least = self.tree.min_weight_fraction_leaf * total_weight
+        return {**self.params, "min_weight_leaf": least}
 
     def _with_predictions(self, tree: Tree) -> tuple[Tree, np.ndarray]:
         predictions = self.binned.predict(tree)
         if not self.present.all():
             predictions = np.where(self.present, predictions, -1)
         return tree, predictions
+
+
+def tree_seed(tree: Any, seed: int) -> int:
+    """The seed of a round, unless the tree has a random state of its own."""
+    if tree.random_state is None:
+        return seed
+    return check_random_state(tree.random_state).randint(2**31 - 1)
 
 
 class EstimatorLearner:

@@ -13,19 +13,23 @@ ECML PKDD 2011.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._core.exact import as_float, exact_sums
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import StrOptions
-from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._base import BoostingClassifier
 from consilience.boosting._bounds import loss_factor
 from consilience.boosting._entries import ENTRIES
-from consilience.boosting._rounds import Member, Round, first_largest
+from consilience.boosting._problem import Problem
+from consilience.boosting._rounds import Member, Round, RoundRows, first_largest
 
 __all__ = ["MuMBoClassifier"]
 
@@ -41,11 +45,17 @@ class CostMatrix:
 
     def __init__(self, codes: np.ndarray, n_classes: int, weight: np.ndarray) -> None:
         self.codes = codes
-        self.rows = np.arange(len(codes))
         self.scale = weight.astype(np.float64)
         self.base = np.ones((len(codes), n_classes))
-        self.base[self.rows, codes] = 0.0
+        self.base[np.arange(len(codes)), codes] = 0.0
         self.total = np.full(len(codes), n_classes - 1.0)
+
+    def copy(self) -> CostMatrix:
+        """A copy that can be updated."""
+        other = CostMatrix.__new__(CostMatrix)
+        other.codes, other.scale = self.codes, self.scale.copy()
+        other.base, other.total = self.base.copy(), self.total.copy()
+        return other
 
     def row_weights(self) -> np.ndarray:
         """−C(i, y_i), the weight of each row for the learner of the next round."""
@@ -54,34 +64,67 @@ class CostMatrix:
     def dense(self) -> np.ndarray:
         """C as an n x K matrix; its rows sum to 0."""
         C = self.scale[:, None] * self.base
-        C[self.rows, self.codes] = -self.row_weights()
+        C[np.arange(len(C)), self.codes] = -self.row_weights()
         return C
 
-    def edge(self, predictions: np.ndarray) -> float:
-        """δ = −Σ_i C(i, h(i)) / Σ_i Σ_{l≠y_i} C(i, l); abstentions contribute 0."""
-        weights = self.row_weights()
-        right = predictions == self.codes
-        wrong = np.flatnonzero(~right & (predictions >= 0))
-        loss = self.scale[wrong] @ self.base[wrong, predictions[wrong]]
-        total = weights.sum()
-        return (weights[right].sum() - loss) / total if total > 0 else 0.0
+    def sums(self, predictions: np.ndarray, mask: np.ndarray) -> list[int]:
+        """Exact sums for ``CostSums``."""
+        kinds = (predictions != self.codes).astype(np.int32)
+        wrong = np.flatnonzero(kinds & (predictions >= 0))
+        kinds[~mask] = 2
+        losses = self.scale[wrong] * self.base[wrong, predictions[wrong]]
+        weights = exact_sums(self.row_weights(), kinds, 3)
+        return [*weights, *exact_sums(losses, (~mask[wrong]).astype(np.int32), 2)]
 
-    def update(self, predictions: np.ndarray, alpha: float, mask: np.ndarray | bool) -> None:
+    def update(self, predictions: np.ndarray, alpha: float, mask: np.ndarray) -> None:
         """Update C for f(i, h(i)) += α in the rows of ``mask``."""
         right = (predictions == self.codes) & mask
         self.scale[right] *= np.exp(-alpha)
-        wrong = np.flatnonzero((predictions != self.codes) & (predictions >= 0) & mask)
+        wrong = np.flatnonzero((predictions != self.codes) & mask)
         predicted = predictions[wrong]
         added = self.base[wrong, predicted] * np.expm1(alpha)
         self.base[wrong, predicted] += added
         self.total[wrong] += added
-        if len(wrong) and self.total[wrong].max() > RESCALE_ABOVE:
-            self._rescale()
+        # row by row, so that a row does not depend on the others
+        large = wrong[self.total[wrong] > RESCALE_ABOVE]
+        if len(large):
+            self._rescale(large)
 
-    def _rescale(self) -> None:
-        self.base /= self.total[:, None]
-        self.scale *= self.total
-        self.total[:] = 1.0
+    def _rescale(self, rows: np.ndarray) -> None:
+        self.base[rows] /= self.total[rows, None]
+        self.scale[rows] *= self.total[rows]
+        self.total[rows] = 1.0
+
+
+@dataclass(frozen=True)
+class CostSums:
+    """What a round needs to know of a cost matrix and of predictions, with a mask of rows.
+
+    Weights −C(i, y_i) of the rows of the mask classified correctly and incorrectly, and of all
+    other rows; costs C(i, h(i)) of the rows classified incorrectly, in the mask and outside.
+    """
+
+    right: float
+    wrong: float
+    rest: float
+    loss: float
+    loss_outside: float
+
+    @property
+    def edge(self) -> float:
+        """δ = −Σ_i C(i, h(i)) / Σ_i Σ_{l≠y_i} C(i, l); abstentions contribute 0."""
+        total = self.right + self.wrong + self.rest
+        return (self.right - self.loss - self.loss_outside) / total if total > 0 else 0.0
+
+    def total_after(self, alpha: float) -> float:
+        """Sum of the weights after the update with α."""
+        return self.right * np.exp(-alpha) + self.wrong + self.loss * np.expm1(alpha) + self.rest
+
+
+def read_sums(sums: Sequence[int]) -> list[CostSums]:
+    """Exact sums of several cost matrices."""
+    values = [as_float(total) for total in sums]
+    return [CostSums(*values[k : k + 5]) for k in range(0, len(values), 5)]
 
 
 def edge_weight(edge: float, n: float) -> float:
@@ -94,6 +137,52 @@ def cooperation_mask(codes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """d(v, i): view v updates row i if it is right there, or if no view present in i is right."""
     right = predictions == codes
     return (right | ~right.any(axis=0)) & (predictions >= 0)
+
+
+def start_costs(
+    codes: np.ndarray, weight: np.ndarray, n_classes: int, n_views: int
+) -> dict[str, Any]:
+    """Cost matrices of the views, and the global one."""
+    costs = [CostMatrix(codes, n_classes, weight) for _ in range(n_views + 1)]
+    return {"views": costs[:-1], "global": costs[-1]}
+
+
+def cost_weights(state: dict[str, Any], v: int, totals: Sequence[float]) -> np.ndarray:
+    """Weights of the rows for the learner of view v, with the sum 1."""
+    weights = state["views"][v].row_weights()
+    return weights / totals[v] if totals[v] > 0 else weights
+
+
+def cost_matrix(state: dict[str, Any], v: int) -> np.ndarray:
+    """Costs for the learner of view v."""
+    return state["views"][v].dense()
+
+
+def update_mask(rows: RoundRows, cooperation: bool) -> np.ndarray:
+    """Rows (V x n) whose costs each view updates."""
+    predictions = np.stack(rows.predictions)
+    return cooperation_mask(rows.codes, predictions) if cooperation else predictions >= 0
+
+
+def round_sums(rows: RoundRows, cooperation: bool) -> list[int]:
+    """Sums of the views' own costs, then those of the global costs, for all views."""
+    mask = update_mask(rows, cooperation)
+    views = zip(rows.state["views"], rows.predictions, mask, strict=True)
+    own = [C.sums(h, d) for C, h, d in views]
+    together = [rows.state["global"].sums(h, h >= 0) for h in rows.predictions]
+    return [total for part in (*own, *together) for total in part]
+
+
+def update_costs(
+    rows: RoundRows, cooperation: bool, alphas: Sequence[float], chosen: int, alpha: float
+) -> None:
+    """Update the costs of all views, and the global costs with the chosen view."""
+    mask = update_mask(rows, cooperation)
+    views = zip(rows.state["views"], rows.predictions, alphas, mask, strict=True)
+    for C, h, own_alpha, d in views:
+        C.update(h, own_alpha, d)
+    h = rows.predictions[chosen]
+    rows.state["global"].update(h, alpha, h >= 0)
 
 
 @model_type("boosting.MuMBoClassifier")
@@ -193,41 +282,31 @@ class MuMBoClassifier(BoostingClassifier):
         self.cooperation = cooperation
         self.cost = cost
 
-    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+    def _start(self, problem: Problem) -> dict[str, Any]:
         names = ("edges", "view_edges", "view_factors", "bound")
         self._trace: dict[str, list[Any]] = {name: [] for name in names}
-        costs = [
-            CostMatrix(problem.codes, problem.n_classes, problem.weight)
-            for _ in range(len(problem.learners) + 1)
-        ]
-        return {"views": costs[:-1], "global": costs[-1]}
+        problem.start(start_costs, problem.n_classes, problem.n_views)
+        return {"totals": [problem.total * (problem.n_classes - 1)] * problem.n_views}
 
-    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
-        view_costs, global_costs = state["views"], state["global"]
-        exact = self.cost == "exact"
-        if exact:
-            weights = [C.dense() for C in view_costs]
+    def _boost(self, problem: Problem, state: dict[str, Any]) -> Round | None:
+        if self.cost == "exact":
+            hypotheses = problem.fit_views(cost_matrix, costs=True)
         else:
-            weights = [w / w.sum() if w.any() else w for w in (C.row_weights() for C in view_costs)]
-        hypotheses, predictions = problem.fit_views(weights, costs=exact)
-        edges = [C.edge(h) for C, h in zip(view_costs, predictions, strict=True)]
-        global_edges = [global_costs.edge(h) for h in predictions]
+            hypotheses = problem.fit_views(cost_weights, state["totals"])
+        sums = read_sums(problem.sum(round_sums, self.cooperation))
+        own, together = sums[: problem.n_views], sums[problem.n_views :]
+        edges, global_edges = ([s.edge for s in part] for part in (own, together))
         chosen = int(first_largest(global_edges))
         if not global_edges[chosen] > 1e-12:
             return None
-        mask = predictions >= 0
-        if self.cooperation:
-            mask = cooperation_mask(problem.codes, predictions)
-        weights_of_views = [self.learning_rate * edge_weight(edge, problem.n) for edge in edges]
-        for C, h, alpha, d in zip(view_costs, predictions, weights_of_views, mask, strict=True):
-            C.update(h, alpha, d)
+        alphas = [self.learning_rate * edge_weight(edge, problem.n) for edge in edges]
         alpha = self.learning_rate * edge_weight(global_edges[chosen], problem.n)
-        global_costs.update(predictions[chosen], alpha, True)
+        problem.update(update_costs, self.cooperation, alphas, chosen, alpha)
+        state["totals"] = [s.total_after(a) for s, a in zip(own, alphas, strict=True)]
         self._trace["edges"].append(global_edges[chosen])
         self._trace["view_edges"].append(edges)
-        factors = map(loss_factor, edges, weights_of_views)
-        self._trace["view_factors"].append(list(factors))
-        self._trace["bound"].append(global_costs.row_weights().sum() / problem.total)
+        self._trace["view_factors"].append(list(map(loss_factor, edges, alphas)))
+        self._trace["bound"].append(together[chosen].total_after(alpha) / problem.total)
         perfect = global_edges[chosen] >= 1 - 1e-12
         return Round(alpha, (Member(chosen, hypotheses[chosen]),), last=perfect)
 

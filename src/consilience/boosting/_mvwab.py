@@ -12,12 +12,37 @@ import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._base import BoostingClassifier
 from consilience.boosting._entries import ENTRIES
-from consilience.boosting._rounds import Member, Round, weighted_decision
-from consilience.boosting._samme import learner_weight, reweigh, vote_shares
+from consilience.boosting._problem import Problem
+from consilience.boosting._rounds import Member, Round, RoundRows, weighted_decision
+from consilience.boosting._samme import (
+    learner_weight,
+    reweigh,
+    shared_weights,
+    split_views,
+    start_weights,
+    sums_of_views,
+    update_factors,
+    vote_shares,
+    vote_sums,
+)
 
 __all__ = ["MVWABClassifier"]
+
+
+def sums_of_vote(rows: RoundRows, weights: np.ndarray, prior: np.ndarray) -> list[int]:
+    """``vote_sums`` of the weighted vote of all views."""
+    voted = weighted_decision(rows.predictions, weights, prior)
+    return vote_sums(rows.state["w"], rows.codes, voted)
+
+
+def reweigh_vote(
+    rows: RoundRows, weights: np.ndarray, prior: np.ndarray, factors: np.ndarray
+) -> None:
+    """Update the weights with the weighted vote of all views."""
+    voted = weighted_decision(rows.predictions, weights, prior)
+    rows.state["w"] = reweigh(rows.state["w"], rows.codes, voted, factors)
 
 
 @model_type("boosting.MVWABClassifier")
@@ -65,27 +90,29 @@ class MVWABClassifier(BoostingClassifier):
     0.8...
     """
 
-    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
-        return {"w": problem.weight / problem.total}
+    def _start(self, problem: Problem) -> dict[str, Any]:
+        problem.start(start_weights, problem.total)
+        return {}
 
-    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
-        w, K, n = state["w"], problem.n_classes, problem.n
-        hypotheses, predictions = problem.fit_views([w] * len(problem.learners))
-        shares = [vote_shares(w, problem.codes, h) for h in predictions]
-        weights = np.array([max(0.0, learner_weight(*share, K, n)[0]) for share in shares])
+    def _boost(self, problem: Problem, state: dict[str, Any]) -> Round | None:
+        K, n = problem.n_classes, problem.n
+        hypotheses = problem.fit_views(shared_weights)
+        shares = [vote_shares(part) for part in split_views(problem.sum(sums_of_views))]
+        weights = np.array([max(0.0, learner_weight(*s[:2], K, n)[0]) for s in shares])
         weights[weights <= 1e-12] = 0.0
-        voted = weighted_decision(predictions, weights, problem.prior)
-        alpha, _ = learner_weight(*vote_shares(w, problem.codes, voted), K, n)
+        sums = problem.sum(sums_of_vote, weights, problem.prior)
+        share = vote_shares(sums)
+        alpha, _ = learner_weight(*share[:2], K, n)
         if alpha <= 1e-12:
             return None
         alpha *= self.learning_rate
-        state["w"] = reweigh(w, problem.codes, voted, alpha, K)
+        problem.update(reweigh_vote, weights, problem.prior, update_factors(share, alpha, K))
         members = tuple(
             Member(v, h, weight)
             for v, (h, weight) in enumerate(zip(hypotheses, weights, strict=True))
             if weight > 0
         )
-        return Round(alpha, members, last=bool((voted == problem.codes).all()))
+        return Round(alpha, members, last=sums[-1] == 0)
 
     def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "EarlyStopping",
     "Member",
     "Round",
+    "RoundRows",
     "first_largest",
     "gather_views",
     "round_decision",
@@ -40,6 +42,19 @@ class Round:
     weight: float
     members: tuple[Member, ...]
     last: bool = False
+
+
+@dataclass(eq=False)
+class RoundRows:
+    """Training rows, or a block of them, during a round.
+
+    ``state`` is what a method keeps for the rows; ``predictions`` are those of the learners of all
+    views in this round, −1 where the view is missing, None for views without one.
+    """
+
+    codes: np.ndarray
+    state: dict[str, Any]
+    predictions: Sequence[Any] = ()
 
 
 def first_largest(values: Any, tolerance: float = 1e-12) -> Any:

@@ -21,11 +21,20 @@ from consilience._solvers.exp3p import (
     theorem_parameters,
     update_log_weights,
 )
-from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._base import BoostingClassifier
 from consilience.boosting._bounds import class_edges, error_factors
 from consilience.boosting._entries import ENTRIES
+from consilience.boosting._problem import Problem
 from consilience.boosting._rounds import Member, Round
-from consilience.boosting._samme import learner_weight, reweigh, vote_shares
+from consilience.boosting._samme import (
+    learner_weight,
+    reweigh_rows,
+    shared_weights,
+    start_weights,
+    sums_of_views,
+    update_factors,
+    vote_shares,
+)
 
 __all__ = ["RShareBoostClassifier"]
 
@@ -132,33 +141,34 @@ class RShareBoostClassifier(BoostingClassifier):
         self.gamma = gamma
         self.delta = delta
 
-    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+    def _start(self, problem: Problem) -> dict[str, Any]:
         self._probability_rounds: list[np.ndarray] = []
         self._round_shares: list[tuple[float, float, float]] = []
         self._rewards: list[float] = []
-        n_views = len(problem.learners)
+        n_views = problem.n_views
         a, gamma = theorem_parameters(n_views, problem.n_rounds, self.delta)
+        problem.start(start_weights, problem.total)
         return {
-            "w": problem.weight / problem.total,
             "log_d": np.zeros(n_views),
             "a": a if self.a == "theorem" else self.a,
             "gamma": gamma if self.gamma == "theorem" else self.gamma,
         }
 
-    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
-        w, a, gamma = state["w"], state["a"], state["gamma"]
+    def _boost(self, problem: Problem, state: dict[str, Any]) -> Round | None:
+        a, gamma, K = state["a"], state["gamma"], problem.n_classes
         p = arm_probabilities(state["log_d"], gamma)
         v = draw_arm(p, problem.random.random_sample())
-        hypothesis, predictions = problem.fit_view(v, w)
-        right, wrong = vote_shares(w, problem.codes, predictions)
-        reward = edge_reward(right, wrong, problem.n_classes)
+        hypothesis = problem.fit_view(v, shared_weights)
+        shares = vote_shares(problem.sum(sums_of_views))
+        right, wrong, _ = shares
+        reward = edge_reward(right, wrong, K)
         state["log_d"] = update_log_weights(
             state["log_d"], p, v, reward, problem.n_rounds, a, gamma
         )
-        alpha = self.learning_rate * learner_weight(right, wrong, problem.n_classes, problem.n)[0]
+        alpha = self.learning_rate * learner_weight(right, wrong, K, problem.n)[0]
         self._round_shares.append((right, wrong, alpha))
         self._rewards.append(reward)
-        state["w"] = reweigh(w, problem.codes, predictions, alpha, problem.n_classes)
+        problem.update(reweigh_rows, v, update_factors(shares, alpha, K))
         self._probability_rounds.append(p)
         return Round(alpha, (Member(v, hypothesis),))
 

@@ -18,20 +18,66 @@ whole distribution: a learner on less weight than one row in n has α = 0, whate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from consilience.boosting._rounds import first_largest
+from consilience._core.exact import as_float, exact_sums
+from consilience.boosting._rounds import RoundRows, first_largest
 
-__all__ = ["choose_view", "learner_weight", "normaliser", "reweigh", "vote_shares"]
+__all__ = [
+    "Shares",
+    "choose_view",
+    "learner_weight",
+    "normaliser",
+    "reweigh",
+    "reweigh_rows",
+    "shared_weights",
+    "split_views",
+    "start_weights",
+    "sums_of_views",
+    "update_factors",
+    "vote_shares",
+    "vote_sums",
+]
+
+Shares = tuple[float, float, float]
 
 
-def vote_shares(w: np.ndarray, codes: np.ndarray, predictions: np.ndarray) -> tuple[float, float]:
-    """W₊ and W₋ of one learner; the remaining weight is that of its abstentions."""
-    right = w[predictions == codes].sum()
-    wrong = w[(predictions != codes) & (predictions >= 0)].sum()
-    return right, wrong
+def start_weights(codes: np.ndarray, weight: np.ndarray, total: float) -> dict[str, Any]:
+    """The distribution over the rows before the first round."""
+    return {"w": weight / total}
+
+
+def shared_weights(state: dict[str, Any], v: int) -> np.ndarray:
+    """Weights of the learner of view v: the distribution that all views share."""
+    return state["w"]
+
+
+def vote_kinds(codes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """0, 1 or 2 for rows classified correctly, incorrectly, and not at all."""
+    kinds = (predictions != codes).astype(np.int32)
+    kinds[predictions < 0] = 2
+    return kinds
+
+
+def vote_sums(w: np.ndarray, codes: np.ndarray, predictions: np.ndarray) -> list[int]:
+    """W₊, W₋, W₀ of one learner as exact sums, and the number of rows not classified correctly."""
+    kinds = vote_kinds(codes, predictions)
+    return [*exact_sums(w, kinds, 3), int(np.count_nonzero(kinds))]
+
+
+def vote_shares(sums: Sequence[int]) -> Shares:
+    """W₊, W₋ and W₀ from exact sums."""
+    right, wrong, abstained = (as_float(total) for total in sums[:3])
+    return right, wrong, abstained
+
+
+def sums_of_views(rows: RoundRows) -> list[int]:
+    """``vote_sums`` of the learners of all views that were fitted, with the shared weights."""
+    sums = [vote_sums(rows.state["w"], rows.codes, h) for h in rows.predictions if h is not None]
+    return [total for part in sums for total in part]
 
 
 def learner_weight(right: float, wrong: float, n_classes: int, n: float) -> tuple[float, float]:
@@ -44,35 +90,51 @@ def learner_weight(right: float, wrong: float, n_classes: int, n: float) -> tupl
     return 0.5 * (np.log((1 - error) / error) + np.log(n_classes - 1)), error
 
 
-def normaliser(right: float, wrong: float, total: float, alpha: float, n_classes: int) -> float:
+def normaliser(shares: Shares, alpha: float, n_classes: int) -> float:
     """Z, the sum of the weights after the update."""
-    abstained = max(0.0, total - right - wrong)
-    shrink, grow = np.exp(-2 * alpha * (n_classes - 1) / n_classes), np.exp(2 * alpha / n_classes)
+    right, wrong, abstained = shares
+    shrink, grow = vote_factors(alpha, n_classes)
     return abstained + right * shrink + wrong * grow
 
 
+def vote_factors(alpha: float, n_classes: int) -> tuple[float, float]:
+    """Factors of the weights of rows classified correctly and incorrectly."""
+    return np.exp(-2 * alpha * (n_classes - 1) / n_classes), np.exp(2 * alpha / n_classes)
+
+
+def update_factors(shares: Shares, alpha: float, n_classes: int) -> np.ndarray:
+    """Factors of the weights by ``vote_kinds``, such that the updated weights sum to 1."""
+    return np.array([*vote_factors(alpha, n_classes), 1.0]) / normaliser(shares, alpha, n_classes)
+
+
 def reweigh(
-    w: np.ndarray, codes: np.ndarray, predictions: np.ndarray, alpha: float, n_classes: int
+    w: np.ndarray, codes: np.ndarray, predictions: np.ndarray, factors: np.ndarray
 ) -> np.ndarray:
-    """Return the distribution after a learner with weight α has been added."""
-    right = predictions == codes
-    exponent = np.where(right, -2 * alpha * (n_classes - 1) / n_classes, 2 * alpha / n_classes)
-    exponent[predictions < 0] = 0.0
-    w = w * np.exp(exponent)
-    return w / w.sum()
+    """Return the distribution after a learner has been added; see ``update_factors``."""
+    return w * factors[vote_kinds(codes, predictions)]
 
 
-def choose_view(ws: Any, predictions: np.ndarray, problem: Any) -> tuple[int | None, list[float]]:
+def reweigh_rows(rows: RoundRows, v: int, factors: np.ndarray) -> None:
+    """Update the shared weights with the learner of view v."""
+    rows.state["w"] = reweigh(rows.state["w"], rows.codes, rows.predictions[v], factors)
+
+
+def choose_view(
+    shares: Sequence[Shares], n_classes: int, n: float
+) -> tuple[int | None, list[float]]:
     """Return the view with the smallest Z among those better than chance, and α of every view.
 
-    ``ws`` contains a distribution for each view. The view is None if none is better than chance.
+    The view is None if none is better than chance.
     """
-    alphas, Zs = [], []
-    for w, h in zip(ws, predictions, strict=True):
-        right, wrong = vote_shares(w, problem.codes, h)
-        alpha, _ = learner_weight(right, wrong, problem.n_classes, problem.n)
-        alphas.append(alpha)
-        Z = normaliser(right, wrong, 1.0, alpha, problem.n_classes)
-        Zs.append(Z if alpha > 1e-12 else np.inf)
+    alphas = [learner_weight(right, wrong, n_classes, n)[0] for right, wrong, _ in shares]
+    Zs = [
+        normaliser(share, alpha, n_classes) if alpha > 1e-12 else np.inf
+        for share, alpha in zip(shares, alphas, strict=True)
+    ]
     v = int(first_largest(-np.array(Zs)))
     return (v if np.isfinite(Zs[v]) else None), alphas
+
+
+def split_views(sums: Sequence[int]) -> list[Sequence[int]]:
+    """The sums of all views, those of ``vote_sums`` of each view."""
+    return [sums[k : k + 4] for k in range(0, len(sums), 4)]

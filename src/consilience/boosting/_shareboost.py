@@ -12,11 +12,21 @@ import numpy as np
 
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
-from consilience.boosting._base import BoostingClassifier, BoostingProblem
+from consilience.boosting._base import BoostingClassifier
 from consilience.boosting._bounds import class_edges, error_factors
 from consilience.boosting._entries import ENTRIES
+from consilience.boosting._problem import Problem
 from consilience.boosting._rounds import Member, Round
-from consilience.boosting._samme import choose_view, reweigh, vote_shares
+from consilience.boosting._samme import (
+    choose_view,
+    reweigh_rows,
+    shared_weights,
+    split_views,
+    start_weights,
+    sums_of_views,
+    update_factors,
+    vote_shares,
+)
 
 __all__ = ["ShareBoostClassifier"]
 
@@ -69,21 +79,22 @@ class ShareBoostClassifier(BoostingClassifier):
     0.8...
     """
 
-    def _start(self, problem: BoostingProblem) -> dict[str, Any]:
+    def _start(self, problem: Problem) -> dict[str, Any]:
         self._round_shares: list[tuple[float, float, float]] = []
-        return {"w": problem.weight / problem.total}
+        problem.start(start_weights, problem.total)
+        return {}
 
-    def _boost(self, problem: BoostingProblem, state: dict[str, Any]) -> Round | None:
-        w, n_views = state["w"], len(problem.learners)
-        hypotheses, predictions = problem.fit_views([w] * n_views)
-        v, alphas = choose_view([w] * n_views, predictions, problem)
+    def _boost(self, problem: Problem, state: dict[str, Any]) -> Round | None:
+        hypotheses = problem.fit_views(shared_weights)
+        sums = split_views(problem.sum(sums_of_views))
+        shares = [vote_shares(part) for part in sums]
+        v, alphas = choose_view(shares, problem.n_classes, problem.n)
         if v is None:
             return None
         alpha = self.learning_rate * alphas[v]
-        self._round_shares.append((*vote_shares(w, problem.codes, predictions[v]), alpha))
-        state["w"] = reweigh(w, problem.codes, predictions[v], alpha, problem.n_classes)
-        perfect = bool((predictions[v] == problem.codes).all())
-        return Round(alpha, (Member(v, hypotheses[v]),), last=perfect)
+        self._round_shares.append((*shares[v][:2], alpha))
+        problem.update(reweigh_rows, v, update_factors(shares[v], alpha, problem.n_classes))
+        return Round(alpha, (Member(v, hypotheses[v]),), last=sums[v][-1] == 0)
 
     def _set_fitted_attributes(self) -> None:
         super()._set_fitted_attributes()

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from consilience.benchmark.cluster import ClusterLostError
 from consilience.benchmark.store import StoreError
 from consilience.datasets import DatasetError
 
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(1) from None
     except (ValueError, TypeError) as error:
         _fail(str(error))
-    except (DatasetError, StoreError) as error:
+    except (ClusterLostError, DatasetError, StoreError) as error:
         _fail(str(error), code=1)
     except OSError as error:
         if not str(error):

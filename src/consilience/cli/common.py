@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,18 +17,22 @@ from consilience.io import check_key
 
 __all__ = [
     "Quiet",
+    "Scheduler",
     "SigningKey",
     "check_positive",
     "check_seed_and_jobs",
+    "connect",
     "make_folder",
     "make_importable",
     "n_cores",
+    "parse_costs",
     "parse_list",
     "parse_seconds",
     "read_signing_key",
 ]
 
 MAX_JOBS = 4096
+CONNECTION_SECONDS = 10
 MAX_KEY_BYTES = 4096
 MAX_LIMIT = 1e9  # seconds or gigabytes
 
@@ -41,6 +48,36 @@ SigningKey = Annotated[
         "or in the environment variable NAME with env:NAME."
     ),
 ]
+
+
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
+]
+
+
+@contextlib.contextmanager
+def connect(scheduler_address: str | None) -> Iterator[Any]:
+    """Connect to a Dask scheduler; yield None without an address."""
+    if scheduler_address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("--scheduler needs Dask; pip install 'consilience[dask]'") from None
+    # a lost connection is reported in one sentence, and not by the log of Dask as well
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = Client(scheduler_address, timeout=CONNECTION_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"--scheduler {scheduler_address}: no Dask scheduler answers there "
+            f"({(str(error).splitlines() or [''])[0]})"
+        ) from None
+    with client:
+        if not client.nthreads():
+            raise ValueError(f"--scheduler {scheduler_address}: the cluster has no workers")
+        yield client
 
 
 def check_seed_and_jobs(seed: int, jobs: int) -> None:
@@ -88,6 +125,22 @@ def parse_seconds(text: str | None, option: str = "--time-budget") -> float | No
     if not 0 < seconds < float("inf"):
         raise ValueError(f"{option} must be positive, got {text!r}")
     return seconds
+
+
+def parse_costs(text: str | None) -> dict[str, float] | None:
+    """Convert ``rna=300,protein=900`` to numbers by view."""
+    if text is None:
+        return None
+    costs = {}
+    for part in parse_list(text):
+        view, _, number = part.rpartition("=")
+        try:
+            costs[view] = float(number)
+        except ValueError:
+            view = ""
+        if not view:
+            raise ValueError(f"--costs must be like rna=300,protein=900, got {text!r}")
+    return costs
 
 
 def read_signing_key(source: str | None) -> bytes | None:

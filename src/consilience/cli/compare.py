@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -13,16 +15,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience.benchmark.cluster import n_threads
 from consilience.benchmark.console import run_with_progress
 from consilience.benchmark.metrics import find_metric, metric_names
 from consilience.benchmark.store import StoreError
 from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
+    Scheduler,
     SigningKey,
     check_seed_and_jobs,
+    connect,
     make_importable,
     n_cores,
+    parse_costs,
     parse_list,
     parse_seconds,
     read_signing_key,
@@ -48,18 +54,21 @@ from consilience.comparison._compare import (
 )
 from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
+from consilience.comparison.features import FEATURES_FILE_NAME
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
 from consilience.comparison.model_card import CARD_FILE_NAME
 from consilience.comparison.ranking import format_p_value, ranking
-from consilience.comparison.record import Options, Run
+from consilience.comparison.record import DataSummary, Options, Run
 from consilience.comparison.study import StudyResults, failures
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
 from consilience.tables._suggest import suggest
+from consilience.trust._next_view import read_costs
 
 __all__ = ["compare"]
 
+MAX_NAMED_CLASSES = 8
 # options of the terminal by the names of the arguments they become
 OPTION_NAMES = {
     "drop_rare": "drop-rare",
@@ -97,9 +106,13 @@ def compare(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column to use although it looks like an identifier, a date or free text; "
-            "repeatable, or separated by commas."
+            help="Column to use although it looks like an identifier or a date; repeatable, or "
+            "separated by commas."
         ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to leave out; repeatable, or separated by commas."),
     ] = None,
     key: Keys = None,
     normalise_keys: NormaliseKeys = False,
@@ -140,6 +153,12 @@ def compare(
         typer.Option(help="Positive one of two classes for f1 and others; the second by default."),
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features", help="Also rank all features for the best method: report, features.csv."
+        ),
+    ] = False,
     time_budget: Annotated[
         str | None,
         typer.Option(
@@ -158,10 +177,26 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Set another study in the --out folder aside.")
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Fit the best method once more without a third of the samples, so that 'predict' "
+            "can add prediction sets, conflicts between views and advice.",
+        ),
+    ] = False,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            help="Costs of measuring views, such as rna=300,protein=900: accuracy against cost in "
+            "the report; implies --calibrate."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of folds and methods.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Number of worker processes; one per core by default.")
     ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare methods on your tables or a data set: ranking, importance of views, report, model."""
@@ -184,21 +219,41 @@ def compare(
         "target": target, "on": on, "views": views, "groups": groups, "drop_rare": drop_rare,
         "unlabelled": unlabelled,
         "categorical": parse_list(categorical), "keep": parse_list(",".join(keep or [])),
+        "drop": parse_list(",".join(drop or [])),
         **reading,
     }  # fmt: skip
     external = ExternalFiles(parse_files(test), reading) if test else None
     if external is not None and out is None:
         raise ValueError("--test needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
-    plan = plan_comparison(_read_inputs(inputs, table_options), chosen, options, command)
+    data = _read_inputs(inputs, table_options)
+    prices = parse_costs(costs)
+    if prices is not None:
+        read_costs(prices, list(data.problem.data.view_names))
+    plan = plan_comparison(data, chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
     execution = Execution(
-        out, jobs, budget, fit_limit, started, tuple(trust or ()), force, follow, secret
+        out=out,
+        jobs=jobs,
+        time_budget=budget,
+        timeout=fit_limit,
+        started=started,
+        trusted=tuple(trust or ()),
+        force=force,
+        follow=follow,
+        signing_key=secret,
+        external=external,
+        calibrate=calibrate or prices is not None,
+        costs=prices,
+        features=features,
     )
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
-    result = _run(plan, execution)
+    with connect(scheduler) as client:
+        if client is not None:
+            execution = replace(execution, client=client, jobs=n_threads(client))
+        result = _run(plan, execution)
     _print_result(console, result, out)
     if result.best_method_ is None:
         raise typer.Exit(1)
@@ -237,22 +292,39 @@ def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
     return read_files(parse_files(inputs, DATASETS), **options)
 
 
+def _say(console: Console, message: str) -> None:
+    """Print a message: in lines that fit a terminal, in one line of a log."""
+    if console.is_terminal:
+        message = fill(message, console.width, subsequent_indent="  ", break_on_hyphens=False)
+    console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+
+def _describe_samples(data: DataSummary) -> str:
+    classes = [f"{name} {count}" for name, count in zip(data.classes, data.counts, strict=True)]
+    if len(classes) > MAX_NAMED_CLASSES:
+        classes = [*classes[:MAX_NAMED_CLASSES], "…"]
+    views = "1 view" if len(data.views) == 1 else f"{len(data.views)} views"
+    return f"{data.samples} samples, {views}, {len(data.classes)} classes ({', '.join(classes)})"
+
+
 def _print_plan(console: Console, plan: Plan) -> None:
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(repr(plan.data.problem.data))
+    say = partial(_say, console)
+    say(_describe_samples(plan.run.data))
     for warning in plan.run.warnings:
         say(f"warning: {warning}")
     for note in plan.run.data.notes:
         say(f"note: {note}")
+    missing = {view.name: view.missing_rows for view in plan.run.data.views}
     for view, columns in plan.run.data.describe_columns().items():
-        say(f"{view}: {columns}")
+        lacking = f"; missing for {missing[view]} samples" if missing.get(view) else ""
+        say(f"{view}: {columns}{lacking}")
     for reason, excluded in plan.run.methods_by_reason().items():
         say(f"not applicable: {', '.join(excluded)}, because {reason}")
 
 
 def _print_result(console: Console, result: ComparisonResult, out: Path | None) -> None:
     run, results = result._run, result._results
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say = partial(_say, console)
     if results.n_splits:
         console.print(_ranking_table(run, results))
     for name, own in run.own_methods.items():
@@ -263,6 +335,13 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         )
     for sentence in result.verdict_:
         say(sentence)
+    if result.features_ is not None and run.features is not None:
+        summary = run.features
+        say(
+            f"{summary.n_selected} of {summary.n_features} features at a false discovery rate of "
+            f"{summary.fdr:g}; the most important for {results.best}:"
+        )
+        say(str(result.features_))
     for note in run.notes:
         say(note)
     if not results.is_complete and out is not None:
@@ -271,6 +350,8 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         say("nothing was written; use --out FOLDER to get a report and a model")
         return
     say(f"report: {out / REPORT_FILE_NAME}")
+    if result.features_ is not None:
+        say(f"features: {out / FEATURES_FILE_NAME}")
     if run.external is not None:
         name, value = run.options.metric, run.external.metrics.get(run.options.metric)
         score = "" if value is None else f"{name} {value:.4f} "

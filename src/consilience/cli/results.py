@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +14,13 @@ import typer
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
-from consilience.cli.common import SigningKey, make_folder, make_importable, read_signing_key
+from consilience.cli.common import (
+    SigningKey,
+    make_folder,
+    make_importable,
+    parse_costs,
+    read_signing_key,
+)
 from consilience.cli.reading import (
     Comment,
     Decimal,
@@ -36,12 +43,14 @@ from consilience.comparison.prediction import (
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.study import collect_study
+from consilience.comparison.trust_columns import TrustColumns
 from consilience.tables import parse_files
 from consilience.tables._suggest import suggest
 
 __all__ = ["explain", "predict", "rebuild_report"]
 
 MAX_EXPLAINED = 10
+LINE_WIDTH = 80
 
 
 @app.command()
@@ -68,12 +77,31 @@ def predict(
         typer.Option(help="Module whose classes the model may contain; repeatable."),
     ] = None,
     signing_key: SigningKey = None,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            help="Add the set of classes that misses the right one with this probability, such as "
+            "0.1; needs a model of 'compare --calibrate', as the next three options do."
+        ),
+    ] = None,
+    conflict: Annotated[
+        bool, typer.Option("--conflict", help="Add the view that contradicts the others most.")
+    ] = False,
+    advice: Annotated[
+        bool, typer.Option("--advice", help="Add the missing view to measure next.")
+    ] = False,
+    costs: Annotated[
+        str | None, typer.Option(help="Costs of views for --advice, such as rna=300,protein=900.")
+    ] = None,
 ) -> None:
     """Predict the labels of new samples; views without a file are missing."""
     if out is not None and out.is_dir():
         raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
     if out is not None and out.exists() and not out.is_file():
         raise ValueError(f"--out {out} cannot be written: it is not a regular file")
+    if costs and not advice:
+        raise ValueError("--costs needs --advice")
+    wanted = TrustColumns(sets, conflict, advice, parse_costs(costs))
     if trust:
         make_importable(".")
     fitted = load_model(model, trusted=trust or (), key=read_signing_key(signing_key))
@@ -82,7 +110,7 @@ def predict(
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        predictions = predict_files(fitted, parse_files(files), on=on, **options)
+        predictions = predict_files(fitted, parse_files(files), on=on, trust=wanted, **options)
     for note in predictions.notes:
         print(f"note: {note}", file=sys.stderr)
     for line in _describe_scores(predictions):
@@ -148,9 +176,10 @@ def _describe_scores(predictions: PredictionTable) -> list[str]:
     scores = predictions.scores
     if scores is None:
         return []
-    listed = [f"{name} {value:.4f}" for name, value in scores.metrics.items()]
+    listed = ", ".join(f"{name}\xa0{value:.4f}" for name, value in scores.metrics.items())
+    text = f"scored on {scores.samples} samples with a label: {listed}"
     return [
-        f"scored on {scores.samples} samples with a label: {', '.join(listed)}",
+        *(line.replace("\xa0", " ") for line in wrap(text, LINE_WIDTH, subsequent_indent="  ")),
         "(these are scores of new samples only if the comparison had no part of them)",
     ]
 

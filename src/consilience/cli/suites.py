@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from consilience._atomic_write import write_atomically
+from consilience.benchmark.cluster import n_threads
 from consilience.benchmark.console import print_failures, run_with_progress
 from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import first_splits, plan, select_tasks
@@ -27,8 +26,10 @@ from consilience.benchmark.suite import Suite, load_suite, suite_names
 from consilience.cli.app import app
 from consilience.cli.common import (
     Quiet,
+    Scheduler,
     check_positive,
     check_seed_and_jobs,
+    connect,
     make_folder,
     make_importable,
 )
@@ -61,9 +62,7 @@ def bench(
     memory: Annotated[
         float | None, typer.Option(help="Gigabytes that a fit may use beyond its data.")
     ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
-    ] = None,
+    scheduler: Scheduler = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -83,10 +82,10 @@ def bench(
     for folder in filter(None, (out, results)):
         make_folder(folder)
     limit = None if memory is None else int(memory * 2**30)
-    with Store(out / "results.sqlite") as store, _cluster(scheduler) as client:
+    with Store(out / "results.sqlite") as store, connect(scheduler) as client:
         pending = list(pending_tasks(tasks, store, retry=retry).values())
         records = run_tasks(pending, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
-        threads = jobs if client is None else sum(client.nthreads().values())
+        threads = jobs if client is None else n_threads(client)
         try:
             run_with_progress(records, pending, threads, quiet, n_done=len(tasks) - len(pending))
         except KeyboardInterrupt:
@@ -131,20 +130,6 @@ def _options(only: list[str], splits: int | None) -> str:
     parts = [f"--only {shlex.quote(part)}" for part in only]
     parts += [] if splits is None else [f"--splits {splits}"]
     return "".join(f" {part}" for part in parts)
-
-
-@contextlib.contextmanager
-def _cluster(scheduler_address: str | None) -> Iterator[Any]:
-    """Connect to a Dask scheduler; yield None without an address."""
-    if scheduler_address is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("--scheduler needs Dask; pip install 'consilience[dask]'") from None
-    with Client(scheduler_address) as client:
-        yield client
 
 
 def _suite_table(study: Suite, collected: Results, dataset: str) -> Table:

@@ -21,9 +21,11 @@ from sklearn.base import BaseEstimator
 
 from consilience import io
 from consilience._atomic_write import write_atomically
+from consilience.benchmark.cluster import DaskPool, n_threads
 from consilience.benchmark.console import is_interactive, run_silently, run_with_progress
 from consilience.benchmark.metrics import find_metric
-from consilience.benchmark.pool import ProcessPool, WorkerSetup
+from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -33,11 +35,18 @@ from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison._splits import read_cv
 from consilience.comparison.budget import TimeBudget
+from consilience.comparison.features import rank_features, summarise_features, write_features
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
 from consilience.comparison.inputs import ComparisonInput, read_views
 from consilience.comparison.model_card import CARD_FILE_NAME, model_card
 from consilience.comparison.prediction import predict_files
-from consilience.comparison.record import ExternalScores, Options, OwnMethod, Run, SampleMap
+from consilience.comparison.record import (
+    ExternalScores,
+    Options,
+    OwnMethod,
+    Run,
+    SampleMap,
+)
 from consilience.comparison.report import write_report
 from consilience.comparison.report.verdict import imbalance_warning
 from consilience.comparison.study import (
@@ -49,6 +58,8 @@ from consilience.comparison.study import (
     refit_task,
     run_study,
 )
+from consilience.comparison.trust import calibrate_best, find_suspects
+from consilience.inspection import FeatureImportance
 from consilience.inspection._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.io import check_key
 from consilience.methods import (
@@ -59,6 +70,8 @@ from consilience.methods import (
 )
 from consilience.tables import FileArgument, TableModel
 from consilience.tables._frames import take_all_columns
+from consilience.trust._next_view import read_costs
+from consilience.trust._reference import ReferenceTable
 
 __all__ = [
     "Execution",
@@ -89,12 +102,16 @@ def compare(
     random_state: int = 0,
     time_budget: float | None = None,
     timeout: float | None = None,
+    features: bool = False,
     n_jobs: int | None = None,
+    client: Any = None,
     allow_partial: bool = False,
     out: str | os.PathLike | None = None,
     force: bool = False,
     trusted: Iterable[str] = (),
     signing_key: bytes | None = None,
+    calibrate: bool = False,
+    costs: Mapping[str, float] | None = None,
     verbose: bool | None = None,
 ) -> ComparisonResult:
     """Compare methods on multi-view data by cross-validation.
@@ -115,8 +132,8 @@ def compare(
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples in fits and scores.
     keep : list of str
-        Columns of dataframes to use although they look like identifiers, dates or free text,
-        which are left out, with a note, otherwise.
+        Columns of dataframes to use although they look like identifiers or dates, which are left
+        out, with a note, otherwise. Free text becomes a view of its words.
     methods : "all", list or dict, optional
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
@@ -141,10 +158,17 @@ def compare(
         the end are stopped, and splits that are not complete by then do not count.
     timeout : float, optional
         Seconds that a single fit may take; a method that takes longer on any split has no score.
+    features : bool, default=False
+        Whether the importance of all features for the best method is computed at the end, by
+        ``consilience.inspection.feature_importance``: ``features_`` of the result, a section of the
+        report, and ``features.csv`` in the folder. It takes five more fits of the best method.
     allow_partial : bool, default=False
         Whether a best method is chosen even if the time budget ended before all splits.
     n_jobs : int, optional
         Number of worker processes: 1 by default, -1 for one per core.
+    client : distributed.Client, optional
+        Dask cluster to run the fits on instead; the data are sent to every worker once. The fit on
+        all samples runs here.
     out : path, optional
         Folder for ``report.html``, ``results.csv``, the model and the stored fits; a comparison
         that was interrupted continues there. A folder with another study is an error.
@@ -154,6 +178,13 @@ def compare(
         Modules whose classes may be saved in the model, if a method of your own is the best.
     signing_key : bytes, optional
         Secret key with which the saved model is signed, as in ``consilience.io.save``.
+    calibrate : bool, default=False
+        Whether to fit the best method once more without a third of the samples, so that the model
+        in ``out`` can predict sets of classes, conflicts between views and which view to measure
+        next, and the report says how reliable it is for each pattern of views.
+    costs : dict of view -> float, optional
+        Cost of measuring each view: the report then has a curve of accuracy against cost. Implies
+        ``calibrate``; for data with up to five views.
     verbose : bool, optional
         Whether to show progress; by default, in terminals and notebooks only.
 
@@ -197,9 +228,11 @@ def compare(
         ),
     )
     show_progress = is_interactive() if verbose is None else verbose
+    if costs is not None:
+        read_costs(costs, list(comparison_input.problem.data.view_names))
     execution = Execution(
         out=None if out is None else Path(out),
-        jobs=effective_n_jobs(n_jobs),
+        jobs=effective_n_jobs(n_jobs) if client is None else n_threads(client),
         time_budget=time_budget,
         timeout=timeout,
         started=started,
@@ -207,6 +240,10 @@ def compare(
         force=force,
         follow=run_with_progress if show_progress else run_silently,
         signing_key=signing_key,
+        calibrate=bool(calibrate) or costs is not None,
+        costs=None if costs is None else dict(costs),
+        client=client,
+        features=bool(features),
     )
     plan = plan_comparison(comparison_input, chosen, options)
     if execution.out is not None and execution.out.is_file():
@@ -255,6 +292,10 @@ class Execution:
     follow: Callable[..., None] = run_silently  # runs tasks and shows how far they are
     signing_key: bytes | None = field(default=None, repr=False)  # signs the model
     external: ExternalFiles | None = None  # files that the model is scored on at the end
+    calibrate: bool = False  # whether left-out samples show how far the model can be trusted
+    costs: dict[str, float] | None = None  # of measuring each view
+    client: Any = None  # of a Dask cluster that runs the fits
+    features: bool = False  # whether the importance of features is computed at the end
 
     @property
     def budget(self) -> TimeBudget | None:
@@ -332,7 +373,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run, data = plan.run, plan.data
     own = {CHANCE.name: CHANCE, **plan.own_methods}
     budget, out = execution.budget, execution.out
-    problems = {run.data.name: data.problem}
+    problems = {run.data.name: _problem_for_workers(data, execution.client)}
     in_workers = {name: method for name, method in own.items() if not is_from_main(method)}
     # a fit that was too slow gets another chance, perhaps with a longer limit
     store.delete([key for key, status in store.statuses().items() if status == "timeout"])
@@ -348,7 +389,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         records = run_tasks(
             pending,
             store,
-            problems=problems,
+            problems={run.data.name: data.problem},
             methods=own,
             budget=None if until is None else max(0.0, until - time.monotonic()),
             hard=True,
@@ -362,7 +403,9 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
 
     # workers that have been started serve all batches
     setup = WorkerSetup(problems, in_workers, timeout=execution.timeout)
-    with closing(ProcessPool(execution.jobs, setup)) as pool:
+    client = execution.client
+    new_pool = ProcessPool(execution.jobs, setup) if client is None else DaskPool(client, setup)
+    with closing(new_pool) as pool:
         results = run_study(run, store, run_batch, budget, execution.jobs)
         fitted = None
         if results.best is not None:
@@ -372,13 +415,22 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     run.notes += [f"left out: {name}, {reason}" for name, reason in run.left_out.items()]
     if fitted is not None and (budget is None or time.monotonic() < budget.refit_end):
         run.sample_map = _map_samples(data)
+        run.trust = find_suspects(data.problem, results, store)
+    reference = None
+    if fitted is not None and results.best is not None and execution.calibrate:
+        until = None if budget is None else budget.refit_end
+        reference = calibrate_best(run, data.problem, results.best, own, execution.costs, until)
+    features = None
+    if execution.features and fitted is not None:
+        features = _rank_features(run, data, fitted, budget)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
     if out is not None:
+        write_features(out, features)
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            model = _table_model(run, data, results.best, fitted, note)
+            model = _table_model(run, data, results.best, fitted, note, reference)
             run.external = _score_external(run, model, execution.external)
             _save_model(run, model, execution)
             write_atomically(out / CARD_FILE_NAME, model_card(run, results, store))
@@ -388,7 +440,34 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         run.write(out)
         write_report(run, results, store, out)
     best = None if fitted is None else take_all_columns(fitted, data.roles)
-    return ComparisonResult(run, data, results, store, best)
+    return ComparisonResult(run, data, results, store, best, features)
+
+
+def _rank_features(
+    run: Run, data: ComparisonInput, fitted: Any, budget: TimeBudget | None
+) -> FeatureImportance | None:
+    """Importance of the features for the best method; a note says why there is none."""
+    if budget is not None and time.monotonic() >= budget.refit_end:
+        run.notes.append("no importance of features: the time budget is used up")
+        return None
+    features, reason = rank_features(data, fitted, run.options.seed)
+    if features is None:
+        run.notes.append(f"no importance of features: {reason}")
+        return None
+    run.features = summarise_features(features)
+    return features
+
+
+def _problem_for_workers(data: ComparisonInput, client: Any) -> Problem | ProblemFiles:
+    """The data, or the files if all workers of a cluster can read them."""
+    if client is not None and data.source is not None:
+        try:
+            readable = client.run(data.source.are_readable)
+        except OSError:
+            return data.problem  # the pool will say that the cluster is gone
+        if readable and all(readable.values()):
+            return data.source
+    return data.problem
 
 
 def _describe_partial(results: StudyResults) -> str:
@@ -403,7 +482,7 @@ def _refit(
     data: ComparisonInput,
     best: str,
     own: Mapping[str, Method],
-    pool: ProcessPool | None,
+    pool: Pool | None,
     until: float | None,
 ) -> Any:
     """Fit the best method to all samples, in a pool until a time or in this process.
@@ -425,7 +504,7 @@ def _refit(
     return None
 
 
-def _run_until(pool: ProcessPool, task: Task, until: float) -> Outcome:
+def _run_until(pool: Pool, task: Task, until: float) -> Outcome:
     """Run a task and return its outcome; it is stopped at a time on the monotonic clock."""
     pool.submit(task)
     while time.monotonic() < until:
@@ -452,7 +531,12 @@ def _map_samples(data: ComparisonInput) -> SampleMap | None:
 
 
 def _table_model(
-    run: Run, data: ComparisonInput, best: str, fitted: BaseEstimator, note: str
+    run: Run,
+    data: ComparisonInput,
+    best: str,
+    fitted: BaseEstimator,
+    note: str,
+    reference: ReferenceTable | None,
 ) -> TableModel:
     return TableModel(
         fitted,
@@ -463,6 +547,9 @@ def _table_model(
         run.on,
         fingerprint=run.fingerprint,
         note=note,
+        transposed=data.transposed,
+        normalised_keys=data.normalised_keys,
+        reference=reference,
     )
 
 

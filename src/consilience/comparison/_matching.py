@@ -27,7 +27,8 @@ def match_files(
     """Tables by view; files that were given for the same view are stacked."""
     parts: dict[str, list[tuple[str, Table]]] = {}
     for file in files:
-        for view, table in _match_views(model, file, reading, transpose, key).items():
+        matched = _match_views(model, file, reading, transpose, key)
+        for view, table in (matched | _text_views(model, matched)).items():
             if view in parts and (file.view is None or view == LABEL_FILE):
                 other = parts[view][0][1].path
                 what = "labels" if view == LABEL_FILE else f"view {view!r}"
@@ -50,7 +51,7 @@ def _match_views(
     known = model.views.get(name)
     width = known.width if known is not None and known.columns is None else None
     tables = read_file(file.path, part=file.part, options=reading, n_features=width)
-    if ALL_VIEWS in transpose or name in transpose:
+    if ALL_VIEWS in transpose or name in transpose or _is_transposed(model, name, tables):
         tables = {array: transpose_table(table, key) for array, table in tables.items()}
     if len(tables) > 1:
         prefix = "" if file.view is None else f"{file.view}."
@@ -76,6 +77,8 @@ def _match_views(
         for name, view in model.views.items()
         if view.columns is not None and columns >= set(view.columns)
     ]
+    if not model.single_file:  # free text goes with the view whose table it is in
+        matching = [name for name in matching if model.views[name].source not in matching]
     if len(matching) == 1 or (matching and model.single_file):
         return dict.fromkeys(matching, table)
     if matching:
@@ -89,6 +92,23 @@ def _match_views(
         f"{file.path} is none of the views {format_list(model.views)}"
         f"{_closest_view_hint(model, columns)}"
     )
+
+
+def _is_transposed(model: TableModel, name: str, tables: dict[str, Table]) -> bool:
+    """Whether a file has a column for each sample, as the one of the comparison had."""
+    if name not in model.transposed or len(tables) > 1:
+        return False
+    (table,) = tables.values()
+    return not set(table.columns) & set(model.views[name].columns or [])
+
+
+def _text_views(model: TableModel, matched: dict[str, Table]) -> dict[str, Table]:
+    """Views of the free text in the tables of other views."""
+    return {
+        name: matched[view.source]
+        for name, view in model.views.items()
+        if name not in matched and view.source in matched
+    }
 
 
 def _shares_columns(model: TableModel, columns: set[str]) -> bool:

@@ -23,6 +23,7 @@ from consilience.comparison.report import summaries
 from consilience.comparison.report.page import build_page
 from consilience.comparison.report.verdict import verdict
 from consilience.comparison.study import StudyResults, failures
+from consilience.inspection import FeatureImportance
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
@@ -46,6 +47,8 @@ class ComparisonResult:
         were run within ``time_budget`` (unless ``allow_partial``).
     best_estimator_ : estimator or None
         The best method, with its preparation of the views, fitted on all samples.
+    features_ : FeatureImportance or None
+        Importance of the features for the best method, if ``features=True``.
     notes_ : list of str
         What the reader of the ranking should know.
 
@@ -66,6 +69,7 @@ class ComparisonResult:
         results: StudyResults,
         store: Store,
         best_estimator: Any,
+        features: FeatureImportance | None = None,
     ) -> None:
         self._run = run
         self._results = results
@@ -75,6 +79,7 @@ class ComparisonResult:
         self.target: np.ndarray = comparison_input.problem.target
         self.best_method_ = results.best
         self.best_estimator_ = best_estimator
+        self.features_ = features
         self.notes_ = [*run.warnings, *run.data.notes, *_describe_exclusions(run), *run.notes]
 
     @property

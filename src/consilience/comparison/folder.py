@@ -39,7 +39,10 @@ def claim_folder(folder: Path, run: Run, *, force: bool = False) -> Path | None:
     except OSError as error:
         raise ValueError(f"the folder {folder} cannot be created: {error.strerror}") from None
     if not holds_study(folder):
-        run.write(folder)  # first of all, so that whatever follows has an owner
+        try:
+            run.write(folder, replace=False)  # first, so that whatever follows has an owner
+        except FileExistsError:  # another process was faster
+            return claim_folder(folder, run)
     return old
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
-from consilience.benchmark.problems import Problem
+from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -25,7 +25,8 @@ from consilience.comparison.record import (
 )
 from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
-from consilience.tables._frames import frame_roles, select_frame_features
+from consilience.tables._arguments import ALL_VIEWS
+from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
@@ -36,7 +37,16 @@ __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
 MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
-ROLES = ("number", "category", "date", "key", "target", "groups", "left out")  # in this order
+ROLES = (
+    "number",
+    "category",
+    "date",
+    "text",
+    "key",
+    "target",
+    "groups",
+    "left out",
+)  # in this order
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,10 @@ class ComparisonInput:
     target: str = ""
     key: str = ""  # column on which files were joined
     single_file: bool = False
+    transposed: tuple[str, ...] = ()  # views whose files have a column for each sample
+    normalised_keys: bool = False
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
+    source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
 
 def read_views(
@@ -72,7 +85,13 @@ def read_views(
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
-    leaks = leakage_notes(_with_groups(data, groups), target)
+    texts = _text_roles(roles)
+    notes += [
+        f"{role.column!r} is free text; its {len(role.words)} words are a view"
+        for role in texts.values()
+    ]
+    names = {name: role.words for name, role in texts.items()}
+    leaks = leakage_notes(_with_groups(data, groups), target, names)
     for leak in filter(is_grave, leaks):
         warn_user(leak)
     return _from_problem("data", problem, roles, [*notes, *leaks])
@@ -105,7 +124,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
     problem = Problem(
         joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
     )
-    names = {name: view.columns for name, view in joined.views.items()}
+    names = {name: view.feature_names for name, view in joined.views.items()}
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
@@ -116,15 +135,23 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         ],
         roles=joined.roles,
     )
+    absolute = tuple(replace(file, path=file.path.absolute()) for file in files)
     return ComparisonInput(
         problem,
         joined.views,
         summary,
         [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        source=ProblemFiles(absolute, options, summary.data_hash),
         target=options["target"],
         key=joined.key,
         single_file=options.get("views") is not None,
+        transposed=_transposed_views(joined.views, options.get("transpose", ())),
+        normalised_keys=options.get("normalised_keys", False),
     )
+
+
+def _transposed_views(views: dict[str, TableView], names: Collection[str]) -> tuple[str, ...]:
+    return tuple(view for view in views if view in names or ALL_VIEWS in names)
 
 
 def read_dataset(name: str) -> ComparisonInput:
@@ -145,6 +172,10 @@ def _from_problem(
 
 def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole]) -> TableView:
     view, width = data[name], data.widths[name]
+    text = _text_roles(roles).get(name)
+    if text is not None:
+        column = [text.column]
+        return TableView(column, column, width, True, words=text.words, source=text.view)
     text_columns = _text_columns(view) if storage.is_dataframe(view) else []
     columns = storage.column_names(view) if data.kinds[name] == "features" else None
     columns = None if columns is None else [str(column) for column in columns]
@@ -158,6 +189,12 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
     )
+
+
+def _text_roles(roles: Sequence[ColumnRole]) -> dict[str, ColumnRole]:
+    """Roles of the columns of free text in dataframes, by the names of their views."""
+    by_column = {(role.view, role.column): role for role in roles}
+    return {title: by_column[key] for key, title in text_view_names(roles).items()}
 
 
 def _sha256(path: Path) -> str:
@@ -180,9 +217,9 @@ def _summary(
             name=view,
             columns=data.widths[view],
             content=_describe_content(views[view]),
-            text_columns=len(views[view].text_columns),
+            text_columns=0 if views[view].words else len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
-            missing_cells=round(_share_of_empty_cells(data, v), 6),
+            missing_cells=round(float(_share_of_empty_cells(data, v)), 6),
             kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)
@@ -237,9 +274,8 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
     if storage.is_dataframe(view):
         rows = storage.take_rows(view, np.flatnonzero(is_present))
         frame = nw.from_native(rows, eager_only=True)
-        return sum(column.null_count() for column in frame.iter_columns()) / (
-            frame.shape[0] * frame.shape[1]
-        )
+        n_empty = sum(int(column.null_count()) for column in frame.iter_columns())
+        return n_empty / (frame.shape[0] * frame.shape[1])
     values = view if is_present.all() else view[is_present]
     return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
 
@@ -247,6 +283,8 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
 def _describe_content(view: TableView) -> str:
     if view.kind != "features":
         return f"{view.kind} matrix"
+    if view.words:
+        return "words of a text"
     if view.text_columns:
         return "text" if len(view.text_columns) == view.width else "numbers and text"
     return "sparse numbers" if view.sparse else "numbers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from consilience.benchmark.publish import csv_text
 from consilience.comparison._matching import match_files
 from consilience.comparison.folder import MODEL_FILE_NAME
 from consilience.comparison.record import RUN_FILE_NAME, read_run
+from consilience.comparison.trust_columns import TrustColumns, trust_columns
 from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
-from consilience.tables._model import align_rows
+from consilience.tables._table import text_column
 from consilience.views import MultiViewData
-from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -54,6 +54,7 @@ class PredictionTable:
     notes: list[str]
     y_true: list[str | None] | None = None  # labels, if the files have them
     scores: PredictionScores | None = None
+    more: dict[str, list[str]] = field(default_factory=dict)  # further columns, by title
 
     def to_csv(self) -> str:
         """Format as csv, one row for each sample."""
@@ -69,6 +70,10 @@ class PredictionTable:
             header += [f"p({name})" for name in self.classes]
             for row, probabilities in zip(rows, self.probabilities, strict=True):
                 row += [f"{p:.6g}" for p in probabilities]
+        for title, cells in self.more.items():
+            header.append(title)
+            for row, cell in zip(rows, cells, strict=True):
+                row.append(cell)
         return csv_text(header, rows)
 
 
@@ -139,16 +144,16 @@ def read_samples(
     on = _key_column(model, tables) if on is None else on
     if on is None:
         check_order(tables, {model.target})
-    elif normalised_keys:
+    elif normalised_keys or model.normalised_keys:
         tables, key_notes = normalise_keys(tables, on)
         notes += key_notes
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
+    _note_separate_files(tables, rows, on, notes)
     views, given = {}, {name: table for name, table in tables.items() if name in model.views}
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):
-        views[name] = align_rows(_values(model, name, table), rows[name])
-        present[:, v] = (rows[name] >= 0) & ~storage.missing_rows(views[name])
+        views[name], present[:, v] = _align(model, name, table, rows[name])
     absent = [name for name in model.views if name not in given]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
@@ -168,11 +173,16 @@ def read_samples(
 
 
 def predict_files(
-    model: TableModel, files: Sequence[FileArgument], **options: Any
+    model: TableModel,
+    files: Sequence[FileArgument],
+    *,
+    trust: TrustColumns | None = None,
+    **options: Any,
 ) -> PredictionTable:
     """Predict the labels of the samples in the files; the options are those of ``read_samples``.
 
-    If the files have the labels, the predictions are scored as well.
+    If the files have the labels, the predictions are scored as well. ``trust`` asks for columns
+    with prediction sets, conflicts and advice.
     """
     samples = read_samples(model, files, **options)
     probabilities = model.predict_proba(samples.data) if model.has_probabilities else None
@@ -189,6 +199,7 @@ def predict_files(
         samples.notes,
         samples.labels,
         scores,
+        {} if trust is None else trust_columns(model, samples.data, trust),
     )
 
 
@@ -227,11 +238,23 @@ def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
     return model.key
 
 
-def _values(model: TableModel, name: str, table: Table) -> Any:
+def _align(model: TableModel, name: str, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     try:
-        return model.views[name].values(table)
+        return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
+
+
+def _note_separate_files(
+    tables: dict[str, Table], rows: dict[str, np.ndarray], on: str | None, notes: list[str]
+) -> None:
+    """Name a file none of whose samples is in another one, which is hardly ever meant."""
+    for name, table in tables.items():
+        others = [rows[n] >= 0 for n, other in tables.items() if other.path != table.path]
+        if others and not ((rows[name] >= 0) & np.any(others, axis=0)).any():
+            first = text_column(table, on or "")[0]
+            note = f"no {on!r} of {table.path} is in another file; its first is {first!r}"
+            notes += [note] if note not in notes else []
 
 
 def _note_unknown_columns(

@@ -25,13 +25,19 @@ from consilience.methods import METHODS
 
 __all__ = [
     "ColumnGroup",
+    "ConflictingSample",
+    "CostCurve",
     "DataSummary",
     "ExternalScores",
     "InputFile",
+    "LabelSuspect",
+    "MixUp",
     "Options",
     "OwnMethod",
+    "PatternReliability",
     "Run",
     "SampleMap",
+    "TrustSummary",
     "ViewPattern",
     "ViewSummary",
     "read_run",
@@ -90,9 +96,12 @@ class DataSummary(Struct, forbid_unknown_fields=True):
         """One line for each view, such as "12 numbers; left out, date: visit"."""
         lines: dict[str, list[str]] = {view.name: [] for view in self.views}
         for view in self.views:
-            if not any(g.view == view.name and g.role in FEATURE_ROLES for g in self.columns):
+            roles = {group.role for group in self.columns if group.view == view.name}
+            if "text" in roles:
+                lines[view.name].append(f"{view.columns} words of a text")
+            elif not roles & set(FEATURE_ROLES):
                 lines[view.name].append(f"{view.columns} columns, {view.content}")
-        for group in self.columns:
+        for group in (group for group in self.columns if group.role != "text"):
             lines.setdefault(group.view, []).append(_describe_group(group))
         return {name: "; ".join(parts) for name, parts in lines.items()}
 
@@ -134,6 +143,92 @@ class ExternalScores(Struct, forbid_unknown_fields=True):
     files: list[str]
     samples: int
     metrics: dict[str, float]
+
+
+class MixUp(Struct, forbid_unknown_fields=True):
+    """A sample one of whose views probably belongs to another one."""
+
+    row: int
+    q_value: float
+    view: str = ""  # empty if there are two, as it cannot be told which is wrong
+    partner: int = -1  # row whose view fits best in its place
+
+
+class LabelSuspect(Struct, forbid_unknown_fields=True):
+    """A sample whose label is probably wrong."""
+
+    row: int
+    label: int  # numbers of the classes
+    predicted: int
+    probability: float  # of all classes but the label
+
+
+class PatternReliability(Struct, forbid_unknown_fields=True):
+    """How confident and how often right the model is for left-out samples with these views."""
+
+    views: list[str]
+    samples: int
+    confidence: float
+    accuracy: float
+
+
+class ConflictingSample(Struct, forbid_unknown_fields=True):
+    """A left-out sample whose views contradict each other."""
+
+    row: int
+    view: str  # in the strongest conflict with the others
+    conflict: float
+    p_value: float
+
+
+class CostCurve(Struct, forbid_unknown_fields=True):
+    """Accuracy against the cost of views: chosen for each sample, and in a fixed order."""
+
+    costs: dict[str, float]
+    cost: list[float]
+    accuracy: list[float]
+    area: float
+    fixed_order: list[str]
+    fixed_cost: list[float]
+    fixed_accuracy: list[float]
+    fixed_area: float
+    needs_all_views: bool
+    samples: int
+
+
+class TrustSummary(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Samples to look at, and how far predictions of left-out samples can be trusted."""
+
+    mix_ups: list[MixUp] = []
+    mix_up_areas: dict[str, float] = {}  # by view, of right against wrong pairs
+    label_suspects: list[LabelSuspect] = []
+    n_label_suspects: int = 0  # of which the first are listed
+    reference_rows: int = 0  # left-out samples that the rest is based on
+    reliability: list[PatternReliability] = []
+    conflicts: list[ConflictingSample] = []
+    cost_curve: CostCurve | None = None
+
+
+class FeatureRow(Struct, forbid_unknown_fields=True):
+    """One of the most important features of a view for the best method."""
+
+    view: str
+    feature: str
+    importance: float
+    std: float
+    frequency: float
+    q_value: float
+    higher_in: str
+    partner: str = ""
+
+
+class FeatureSummary(Struct, forbid_unknown_fields=True):
+    """The most important features, and how many are selected at a false discovery rate."""
+
+    n_features: int
+    n_selected: int
+    fdr: float
+    rows: list[FeatureRow]
 
 
 class InputFile(Struct, forbid_unknown_fields=True):
@@ -202,6 +297,8 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     notes: list[str] = []
     sample_map: SampleMap | None = None
     external: ExternalScores | None = None
+    trust: TrustSummary | None = None
+    features: FeatureSummary | None = None
     fingerprint: str = ""  # of what determines the results, also in the model and the report
 
     @property
@@ -236,10 +333,10 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
             methods.setdefault(reason, []).append(method)
         return methods
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, replace: bool = True) -> None:
         """Write ``run.toml`` completely or not at all."""
-        text = msgspec.toml.encode(self).decode()
-        write_atomically(folder / RUN_FILE_NAME, f"# written by consilience compare\n{text}")
+        text = f"# written by consilience compare\n{msgspec.toml.encode(self).decode()}"
+        write_atomically(folder / RUN_FILE_NAME, text, replace=replace)
 
 
 def read_run(folder: Path) -> Run:
@@ -259,6 +356,7 @@ def read_run(folder: Path) -> Run:
         _check_options(run)
         _check_summary(run.data)
         _check_map(run)
+        _check_trust(run)
         _check_fingerprint(run)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
@@ -330,3 +428,27 @@ def _check_map(run: Run) -> None:
         check_bounds("sample_map.classes", label, 0, len(run.data.classes) - 1)
     for value in (*content.x, *content.y):
         check_bounds("sample_map", value, -MAX_COORDINATE, MAX_COORDINATE)
+
+
+def _check_trust(run: Run) -> None:
+    """Check the numbers of samples and classes, and the lengths of curves."""
+    content, last = run.trust, run.data.samples - 1
+    if content is None:
+        return
+    for sample in (*content.mix_ups, *content.label_suspects, *content.conflicts):
+        check_bounds("trust: row", sample.row, 0, last)
+    for suspect in content.mix_ups:
+        check_bounds("trust.mix_ups: partner", suspect.partner, -1, last)
+    for suspect in content.label_suspects:
+        for label in (suspect.label, suspect.predicted):
+            check_bounds("trust.label_suspects", label, 0, len(run.data.classes) - 1)
+    curve = content.cost_curve
+    if curve is not None:
+        for cost, accuracy in (
+            (curve.cost, curve.accuracy),
+            (curve.fixed_cost, curve.fixed_accuracy),
+        ):
+            if len(cost) != len(accuracy) or len(cost) < 2:
+                raise ValueError("trust.cost_curve must have an accuracy for each cost")
+            for value in (*cost, *accuracy):
+                check_bounds("trust.cost_curve", value, 0, MAX_COORDINATE)

@@ -17,6 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from consilience._targets import check_labels, check_weights
 from consilience._training import (
     LabelledRows,
+    TrainingClasses,
     TrainingRows,
     encode_rows,
     label_totals,
@@ -57,6 +58,10 @@ class BlockTraining:
         Total weight of each class.
     widths : tuple of int
         Number of columns of each view.
+    class_counts : int array of shape (n_classes,)
+        Number of rows of each class.
+    n_values : int
+        Number of values in all views, of sparse ones of those that are stored.
     """
 
     blocks: Any
@@ -64,15 +69,22 @@ class BlockTraining:
     present: np.ndarray
     totals: np.ndarray
     widths: tuple[int, ...]
+    class_counts: np.ndarray
+    n_values: int
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return int(self.sizes.sum())
 
-    def map_and_release(self, function: Callable, *state: Any) -> Driver:
+    @property
+    def starts(self) -> list[int]:
+        """Number of the first row of each block."""
+        return (np.cumsum(self.sizes) - self.sizes).tolist()
+
+    def map_and_release(self, function: Callable, *state: Any, each: list | None = None) -> Driver:
         """Apply a function to the blocks and release the original rows."""
-        blocks, self.blocks = self.blocks.map(function, *state), None
+        blocks, self.blocks = self.blocks.map(function, *state, each=each), None
         return blocks
 
     def sample(self, size: int, rng: np.random.RandomState) -> TrainingRows:
@@ -156,6 +168,7 @@ class BlockReader:
     read: Callable[[Any], MultiViewData]
     kinds: tuple[str, ...]
     method: str
+    nan_views: tuple[str, ...] = ()
 
     def validate(self, block: tuple) -> LabelledRows:
         """Validate a block in the same way as data in memory."""
@@ -166,7 +179,7 @@ class BlockReader:
         return self._naming_block(block, self._convert)
 
     def _validate(self, X: Any, y: Any, weight: Any) -> LabelledRows:
-        data = check_values(self.read(X), self.kinds, self.method)
+        data = check_values(self.read(X), self.kinds, self.method, nan_views=self.nan_views)
         check_aligned(data, y=y, sample_weight=weight)
         y = check_labels(y, len(data), self.method)
         # all weights of a block may be zero, as long as others have positive weights
@@ -192,19 +205,44 @@ class BlockReader:
             raise type(error)(f"block {number}: {error}") from error
 
 
-def read_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> BlockTraining:
+def read_blocks(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any = None
+) -> BlockTraining:
     """Validate all blocks; set the layout, classes and class prior of the estimator."""
     if isinstance(X, BlockSequence):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "y and sample_weight must not be passed with a BlockSequence, which contains them"
-            )
+        check_sequence_alone(y, sample_weight, groups)
         raw, reader = _open_sequence(estimator, X)
     else:
-        raw, reader = _open_dask(estimator, X, y, sample_weight)
+        raw, reader = _open_dask(estimator, X, y, sample_weight, groups)
+    return validate_blocks(raw, reader, estimator._set_classes, estimator._layout.widths)
+
+
+def check_sequence_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
+    """Raise an error for labels, weights or groups beside a BlockSequence."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "y and sample_weight must not be passed with a BlockSequence, which contains them"
+        )
+    if groups is not None:
+        raise ValueError(
+            "groups must not be passed with a BlockSequence; set them in the MultiViewData of "
+            "its blocks"
+        )
+
+
+def validate_blocks(
+    raw: Any,
+    reader: BlockReader,
+    set_classes: Callable[[list], TrainingClasses],
+    widths: tuple[int, ...],
+) -> BlockTraining:
+    """Validate all blocks; ``set_classes`` gets the label totals of all of them."""
     validated = raw.map(reader.validate)
-    sizes, present, totals = zip(*validated.collect(summarise), strict=True)
-    classes = estimator._set_classes(list(totals))
+    sizes, present, totals, counts, n_values = zip(*validated.collect(summarise), strict=True)
+    classes = set_classes(list(totals))
+    class_counts = np.zeros(len(classes.classes), dtype=np.int64)
+    for (labels, _), count in zip(totals, counts, strict=True):
+        class_counts[np.searchsorted(classes.classes, labels)] += count
     # blocks on workers are stored validated; a stream is read again, without a second validation
     rows = raw.map(reader.convert) if isinstance(raw, Stream) else validated
     if isinstance(raw, Stream):
@@ -214,13 +252,21 @@ def read_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> BlockTrai
         np.array(sizes),
         np.array(present),
         classes.totals,
-        estimator._layout.widths,
+        widths,
+        class_counts,
+        sum(n_values),
     )
 
 
-def summarise(rows: LabelledRows) -> tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Number of rows, of rows that have each view, and the totals of the labels."""
-    return len(rows.y), rows.data.present.sum(axis=0), label_totals(rows)
+def summarise(
+    rows: LabelledRows,
+) -> tuple[int, np.ndarray, tuple[np.ndarray, list[int]], np.ndarray, int]:
+    """Numbers of rows and of rows that have each view; totals and counts of labels; of values."""
+    labels, totals = label_totals(rows)
+    known = rows.y[rows.weight > 0]
+    counts = np.bincount(np.searchsorted(labels, known), minlength=len(labels))
+    n_values = sum(X.nnz if sp.issparse(X) else X.size for _, X in rows.data.items())
+    return len(rows.y), rows.data.present.sum(axis=0), (labels, totals), counts, n_values
 
 
 def _open_sequence(estimator: Any, X: BlockSequence) -> tuple[Stream, BlockReader]:
@@ -232,11 +278,17 @@ def _open_sequence(estimator: Any, X: BlockSequence) -> tuple[Stream, BlockReade
     def read(views: Any) -> MultiViewData:
         return read_input(estimator, views, reset=False)
 
-    reader = BlockReader(read, ("features",), type(estimator).__name__)
-    return Stream(X.open, estimator.n_jobs), reader
+    return Stream(X.open, getattr(estimator, "n_jobs", None)), _make_reader(estimator, read)
 
 
-def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, BlockReader]:
+def _make_reader(estimator: Any, read: Callable[[Any], MultiViewData]) -> BlockReader:
+    nan_views = tuple(estimator._nan_views(estimator.view_names_))
+    return BlockReader(read, ("features",), type(estimator).__name__, nan_views)
+
+
+def _open_dask(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any
+) -> tuple[Any, BlockReader]:
     from consilience.distributed._dask import lazy_blocks
 
     if y is None:
@@ -247,5 +299,7 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     layout = ViewLayout.from_data(data)
     set_layout(estimator, data, layout)
     set_n_features(estimator, data)
-    reader = BlockReader(layout.align, ("features",), type(estimator).__name__)
-    return lazy_blocks(data, y, sample_weight, estimator.n_jobs), reader
+    groups = data.groups if groups is None else groups
+    n_jobs = getattr(estimator, "n_jobs", None)
+    blocks = lazy_blocks(data, y, sample_weight, n_jobs, groups)
+    return blocks, _make_reader(estimator, layout.align)

@@ -44,9 +44,11 @@ class DaskBlocks:
         """Number of blocks."""
         return len(self.futures)
 
-    def map(self, function: Callable, *state: Any) -> DaskBlocks:
+    def map(self, function: Callable, *state: Any, each: list | None = None) -> DaskBlocks:
         """Apply a function to every block; the results stay on the workers."""
-        return DaskBlocks(self.client, self._submit(function, state, self.futures, run=_run_sized))
+        values = [] if each is None else [each]
+        futures = self._submit(function, state, self.futures, *values, run=_run_sized)
+        return DaskBlocks(self.client, futures)
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree.
@@ -70,6 +72,19 @@ class DaskBlocks:
         futures, values = [self.futures[k] for k in selected], [each[k] for k in selected]
         return self.client.gather(self._submit(function, state, futures, values))
 
+    def fold(self, function: Callable, states: list) -> list:
+        """Carry states through the blocks, in order: ``state = function(block, state)``.
+
+        Each state goes its own way from worker to worker, so that they move at the same time.
+        """
+        ends = []
+        for state in states:
+            carried = self.client.submit(_itself, state, pure=False)
+            for block in self.futures:
+                carried = self.client.submit(_carry, function, block, carried, pure=False)
+            ends.append(carried)
+        return self.client.gather(ends)
+
     def _submit(
         self,
         function: Callable,
@@ -79,7 +94,7 @@ class DaskBlocks:
         run: Callable | None = None,
     ) -> list[Any]:
         # as a separate task, the state is sent only once, and again if its worker is lost
-        state = self.client.submit(_same, state, pure=False)
+        state = self.client.submit(_itself, state, pure=False)
         name, task = f"consilience-{_name(function)}", partial(run or _run, function)
         return self.client.map(task, futures, [state] * len(futures), *each, pure=False, key=name)
 
@@ -88,16 +103,20 @@ def _name(function: Callable) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _same(state: tuple) -> tuple:
+def _itself(state: Any) -> Any:
     return state
+
+
+def _carry(function: Callable, block: SizedBlock, state: Any) -> Any:
+    return function(block.value, state)
 
 
 def _run(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> Any:
     return function(block.value, *state, *each)
 
 
-def _run_sized(function: Callable, block: SizedBlock, state: tuple) -> SizedBlock:
-    return SizedBlock(function(block.value, *state))
+def _run_sized(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> SizedBlock:
+    return SizedBlock(function(block.value, *state, *each))
 
 
 class SizedBlock:
@@ -113,7 +132,9 @@ class SizedBlock:
         return self.nbytes
 
 
-def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) -> Any:
+def lazy_blocks(
+    data: MultiViewData, y: Any, weight: Any, n_jobs: int | None, groups: Any = None
+) -> Any:
     """Driver of blocks (number, container, y, weight) of lazy views, on the client if there is one.
 
     Without a client, the blocks are computed sequentially on this machine in every pass.
@@ -121,12 +142,15 @@ def lazy_blocks(data: MultiViewData, y: Any, weight: Any, n_jobs: int | None) ->
     chunks = row_chunks(data)
     views = {name: _pieces(view, chunks, name) for name, view in data.items()}
     present, y = _pieces(data.present, chunks, "present"), _pieces(y, chunks, "y")
-    weight = [None] * len(chunks) if weight is None else _pieces(weight, chunks, "sample_weight")
+    weight, groups = (
+        [None] * len(chunks) if values is None else _pieces(values, chunks, name)
+        for values, name in ((weight, "sample_weight"), (groups, "groups"))
+    )
     client = _client()
     make = dask.delayed(_make_block if client is None else _make_sized_block, pure=False)
     blocks = [
-        make(k, {name: piece[k] for name, piece in views.items()}, present[k], y[k], weight[k])
-        for k in range(len(chunks))
+        make(k, {name: piece[k] for name, piece in views.items()}, present[k], *rest)
+        for k, rest in enumerate(zip(y, weight, groups, strict=True))
     ]
     if client is not None:
         return DaskBlocks(client, client.compute(blocks))
@@ -160,9 +184,9 @@ def _pieces(values: Any, chunks: tuple[int, ...], name: str) -> list[Any]:
 
 
 def _make_block(
-    number: int, views: dict[str, Any], present: np.ndarray, y: np.ndarray, weight: Any
+    number: int, views: dict[str, Any], present: np.ndarray, y: np.ndarray, weight: Any, groups: Any
 ) -> tuple:
-    return number, MultiViewData(views, present=present), y, weight
+    return number, MultiViewData(views, present=present, groups=groups), y, weight
 
 
 def _make_sized_block(*parts: Any) -> SizedBlock:

@@ -18,8 +18,11 @@ Arrays = tuple[np.ndarray, ...]
 class Driver(Protocol):
     """Blocks in any location; solvers only use ``sum``."""
 
-    def map(self, function: Callable, *state: Any) -> Driver:
-        """Apply a function to every block; the blocks stay where they are."""
+    def map(self, function: Callable, *state: Any, each: list | None = None) -> Driver:
+        """Apply a function to every block; the blocks stay where they are.
+
+        With ``each``, a list over the blocks, ``function(block, *state, value)``.
+        """
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)`` over the blocks."""
@@ -28,6 +31,12 @@ class Driver(Protocol):
         """List of the results ``function(block, *state)``.
 
         With ``each``, ``function(block, *state, value)`` for the blocks whose value is not None.
+        """
+
+    def fold(self, function: Callable, states: list) -> list:
+        """Carry states through the blocks, in order: ``state = function(block, state)``.
+
+        The states do not see each other; ``function`` must not change its arguments.
         """
 
 
@@ -60,14 +69,14 @@ class Stream:
         self,
         open: Callable[[], Iterator],
         n_jobs: int | None = None,
-        stages: tuple[tuple[Callable, tuple], ...] = (),
+        stages: tuple[tuple[Callable, tuple, list | None], ...] = (),
     ) -> None:
         self.open, self.n_jobs, self.stages = open, n_jobs, stages
         self.n_blocks: int | None = None
 
-    def map(self, function: Callable, *state: Any) -> Stream:
+    def map(self, function: Callable, *state: Any, each: list | None = None) -> Stream:
         """Apply a function to every block, each time it is read."""
-        changed = Stream(self.open, self.n_jobs, (*self.stages, (function, state)))
+        changed = Stream(self.open, self.n_jobs, (*self.stages, (function, state, each)))
         changed.n_blocks = self.n_blocks
         return changed
 
@@ -82,27 +91,38 @@ class Stream:
         """
         return list(self._results(function, state, each))
 
+    def each(self) -> Iterator:
+        """Iterate over the blocks."""
+        return self._results(_itself, (), None)
+
+    def fold(self, function: Callable, states: list) -> list:
+        """Carry states through the blocks, in order: ``state = function(block, state)``."""
+        for number, block, _ in self._inputs(None):
+            rows = self._run(number, block, _itself, ())
+            states = [function(rows, state) for state in states]
+        return states
+
     def _results(self, function: Callable, state: tuple, each: list | None) -> Iterator:
         if self.n_jobs in (None, 1):
-            for block, value in self._inputs(each):
-                yield self._run(block, function, (*state, *value))
+            for number, block, value in self._inputs(each):
+                yield self._run(number, block, function, (*state, *value))
             return
         run = Parallel(
             self.n_jobs, require="sharedmem", return_as="generator", pre_dispatch="n_jobs"
         )
         with stopping_threads() as call:
             yield from run(
-                delayed(call)(self._run, block, function, (*state, *value))
-                for block, value in self._inputs(each)
+                delayed(call)(self._run, number, block, function, (*state, *value))
+                for number, block, value in self._inputs(each)
             )
 
-    def _inputs(self, each: list | None) -> Iterator[tuple[Any, tuple]]:
+    def _inputs(self, each: list | None) -> Iterator[tuple[int, Any, tuple]]:
         number = -1
         for number, block in enumerate(self.open()):
             if each is None:
-                yield block, ()
+                yield number, block, ()
             elif number < len(each) and each[number] is not None:
-                yield block, (each[number],)
+                yield number, block, (each[number],)
         if self.n_blocks is not None and number + 1 != self.n_blocks:
             raise ValueError(
                 f"every pass over the data must yield the same blocks, but the first had "
@@ -110,7 +130,11 @@ class Stream:
             )
         self.n_blocks = number + 1
 
-    def _run(self, block: Any, function: Callable, state: tuple) -> Any:
-        for process, settings in self.stages:
-            block = process(block, *settings)
+    def _run(self, number: int, block: Any, function: Callable, state: tuple) -> Any:
+        for process, settings, each in self.stages:
+            block = process(block, *settings, *(() if each is None else (each[number],)))
         return function(block, *state)
+
+
+def _itself(block: Any) -> Any:
+    return block

@@ -20,6 +20,18 @@ from consilience._parameters import (
     RANDOM_STATE,
     VIEWS,
 )
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
+from consilience.fusion._block_learners import (
+    check_members_learn_from_blocks,
+    look_at_views,
+    number_rows,
+)
+from consilience.fusion._from_blocks import (
+    count_correct,
+    fit_members_from_blocks,
+    folds_from_cv,
+)
 from consilience.fusion._members import ViewMember, best_method, fit_member
 from consilience.fusion._out_of_fold import Split, are_splits, make_splits, out_of_fold
 from consilience.views import MultiViewData
@@ -44,7 +56,7 @@ def view_accuracy(
 
 
 @model_type("fusion.BestViewClassifier")
-class BestViewClassifier(MultiViewClassifier, PerViewParams):
+class BestViewClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
     """The classifier of the one view with the best cross-validated accuracy.
 
     A classifier is fitted on every view; each row is classified by the best of its views.
@@ -102,6 +114,7 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
     """
 
     _kinds = KINDS
+    _uses_groups = True
 
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
@@ -164,6 +177,33 @@ class BestViewClassifier(MultiViewClassifier, PerViewParams):
                 for parts in per_view_outputs
             ]
         )
+        self._set_members(names, members)
+
+    def _check_blockwise_parameters(self) -> None:
+        folds_from_cv(self.cv, type(self).__name__)
+        check_members_learn_from_blocks(self.estimator, type(self).__name__)
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        names, n_rows, starts = tuple(self.view_names_), training.n, training.starts
+        estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
+        folds = folds_from_cv(self.cv, type(self).__name__) if len(names) > 1 else []
+        blocks = training.map_and_release(number_rows, each=starts)
+        overview = look_at_views(blocks, names, len(self.classes_))
+        with Progress(self, n_tasks=0):
+            fitted = fit_members_from_blocks(
+                blocks, n_rows, estimators, overview, self.classes_, [*folds, None]
+            )
+        self.view_scores_ = np.full(len(names), np.nan)
+        if folds and any(member is not None for member in fitted[-1]):
+            by_fold = list(zip(folds, fitted[:-1], strict=True))
+            correct, total = blocks.sum(count_correct, by_fold, self.class_prior_)
+            has_member = [member is not None for member in fitted[-1]]
+            self.view_scores_[:] = self.class_prior_.max()
+            self.view_scores_[has_member] = correct / total
+        self._set_members(names, fitted[-1])
+
+    def _set_members(self, names: tuple[str, ...], members: list[ViewMember | None]) -> None:
+        """Rank the members of all views (None where there is none) by ``view_scores_``."""
         self._members = {member.name: member for member in members if member is not None}
         if not self._members:
             raise ValueError("no view has training rows of at least two classes")

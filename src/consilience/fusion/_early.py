@@ -13,6 +13,14 @@ from consilience._compat import Progress
 from consilience._estimators import check_classifier, fit_weighted, with_seeds
 from consilience._model_types import model_type
 from consilience._parameters import CLASS_WEIGHT, RANDOM_STATE, VIEWS, HasMethods
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
+from consilience.fusion._block_learners import (
+    check_learns_from_blocks,
+    look_at_views,
+    number_rows,
+)
+from consilience.fusion._from_blocks import all_columns, example_of, fit_on_all_columns
 from consilience.fusion._members import (
     best_method,
     block_shares,
@@ -74,7 +82,7 @@ def concatenates_sparse(data: MultiViewData, estimator: Any) -> bool:
 
 
 @model_type("fusion.EarlyFusionClassifier")
-class EarlyFusionClassifier(MultiViewClassifier):
+class EarlyFusionClassifier(BlockwiseFitMixin, MultiViewClassifier):
     """One classifier on the concatenation of all views.
 
     Missing views are imputed with their training means, or left as NaN if the classifier supports
@@ -158,6 +166,21 @@ class EarlyFusionClassifier(MultiViewClassifier):
         X = concatenate(data, self._fill, self._sparse)
         with Progress(self, n_tasks=0):
             self.estimator_ = fit_weighted(estimator, X, self.classes_[codes], weight, "all views")
+
+    def _check_blockwise_parameters(self) -> None:
+        check_learns_from_blocks(self.estimator, type(self).__name__, "all views")
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        n_rows, starts = training.n, training.starts
+        blocks = training.map_and_release(number_rows, each=starts)
+        overview = look_at_views(blocks, self.view_names_, len(self.classes_))
+        columns = all_columns(self.estimator, overview, SPARSE_BELOW)
+        assert columns.fills is not None
+        self._sparse, self._fill = columns.sparse, columns.fills
+        estimator = use_default(self.estimator, example_of(columns.sparse))
+        estimator = with_seeds({"": estimator}, self.random_state)[""]
+        with Progress(self, n_tasks=0):
+            self.estimator_ = fit_on_all_columns(blocks, n_rows, estimator, columns, self.classes_)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         return self._output(data, best_method(self.estimator_))

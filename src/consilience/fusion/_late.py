@@ -21,6 +21,14 @@ from consilience._parameters import (
     PerView,
     StrOptions,
 )
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
+from consilience.fusion._block_learners import (
+    check_members_learn_from_blocks,
+    look_at_views,
+    number_rows,
+)
+from consilience.fusion._from_blocks import fit_members_from_blocks
 from consilience.fusion._members import ViewMember, fit_member
 from consilience.fusion._ties import TIE_RULES, break_ties
 from consilience.views import MultiViewData
@@ -47,7 +55,7 @@ def average_present(outputs: np.ndarray, weights: Any) -> tuple[np.ndarray, np.n
 
 
 @model_type("fusion.LateFusionClassifier")
-class LateFusionClassifier(MultiViewClassifier, PerViewParams):
+class LateFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
     """A vote of one classifier per view.
 
     Each classifier is fitted on the rows that have its view; at prediction the votes are averaged
@@ -154,6 +162,25 @@ class LateFusionClassifier(MultiViewClassifier, PerViewParams):
 
         with Progress(self, n_tasks=data.n_views) as progress:
             members = progress.map(fit, data.view_names, "fit view")
+        self._set_members(members, votes)
+
+    def _check_blockwise_parameters(self) -> None:
+        check_members_learn_from_blocks(self.estimator, type(self).__name__)
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        names, n_rows, starts = tuple(self.view_names_), training.n, training.starts
+        estimators = with_seeds(per_view(self.estimator, names, "estimator"), self.random_state)
+        votes = self._vote_weights(names)
+        blocks = training.map_and_release(number_rows, each=starts)
+        overview = look_at_views(blocks, names, len(self.classes_))
+        with Progress(self, n_tasks=0):
+            (members,) = fit_members_from_blocks(
+                blocks, n_rows, estimators, overview, self.classes_
+            )
+        self._set_members(members, votes)
+
+    def _set_members(self, members: list[ViewMember | None], votes: np.ndarray) -> None:
+        """Set the fitted attributes from the members of all views, None where there is none."""
         self._members = [member for member in members if member is not None]
         self.estimators_ = {member.name: member.estimator for member in self._members}
         votes = votes * [member is not None for member in members]

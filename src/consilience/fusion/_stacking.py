@@ -21,6 +21,18 @@ from consilience._parameters import (
     VIEWS,
     HasMethods,
 )
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
+from consilience.fusion._block_learners import (
+    check_members_learn_from_blocks,
+    look_at_views,
+    number_rows,
+)
+from consilience.fusion._from_blocks import (
+    collect_left_out,
+    fit_members_from_blocks,
+    folds_from_cv,
+)
 from consilience.fusion._members import (
     ViewMember,
     best_method,
@@ -40,6 +52,8 @@ from consilience.views._pairwise import KINDS
 from consilience.views._params import PerViewParams, per_view
 
 __all__ = ["StackingFusionClassifier"]
+
+MAX_FINAL_ROWS = 100_000  # of data in blocks that the final classifier is fitted on
 
 
 def stack_outputs(outputs: np.ndarray, fills: Any) -> np.ndarray:
@@ -66,7 +80,7 @@ def missing_outputs(
 
 
 @model_type("fusion.StackingFusionClassifier")
-class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
+class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
     """One classifier per view, and a final one fitted on their out-of-fold outputs.
 
     Parameters
@@ -130,6 +144,7 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
     """
 
     _kinds = KINDS
+    _uses_groups = True
 
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": ESTIMATOR,
@@ -165,13 +180,17 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         # splits given as row indices must stay valid
         return not are_splits(self.cv)
 
-    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
-        names = data.view_names
+    def _seeded_estimators(self, names: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
+        """Classifiers of the views, and the final one."""
         estimators = per_view(self.estimator, names, "estimator")
         final = self.final_estimator
         final = LogisticRegression(max_iter=1000) if final is None else final
         *members, final = with_seeds({**estimators, "": final}, self.random_state).values()
-        estimators = dict(zip(names, members, strict=True))
+        return dict(zip(names, members, strict=True)), final
+
+    def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
+        names = data.view_names
+        estimators, final = self._seeded_estimators(names)
         splits = make_splits(self.cv, codes, weight, self.random_state, data, self.classes_)
         holdout = is_test_size(self.cv)
         base_rows = splits[0][0] if holdout else np.arange(len(data))
@@ -199,13 +218,45 @@ class StackingFusionClassifier(MultiViewClassifier, PerViewParams):
         else:
             rows = np.concatenate([test for _, test in splits])
             outputs = np.concatenate(fold_outputs).reshape(len(voting), len(rows), -1)
+        self._fit_final(final, outputs, codes[rows], weight[rows])
+
+    def _check_blockwise_parameters(self) -> None:
+        folds_from_cv(self.cv, type(self).__name__)
+        check_members_learn_from_blocks(self.estimator, type(self).__name__)
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        names, n_rows, starts = tuple(self.view_names_), training.n, training.starts
+        estimators, final = self._seeded_estimators(names)
+        folds = folds_from_cv(self.cv, type(self).__name__)
+        blocks = training.map_and_release(number_rows, each=starts)
+        overview = look_at_views(blocks, names, len(self.classes_))
+        # with a hold-out set, its members are those that predict
+        left_out = folds if is_test_size(self.cv) else [*folds, None]
+        with Progress(self, n_tasks=0):
+            fitted = fit_members_from_blocks(
+                blocks, n_rows, estimators, overview, self.classes_, left_out
+            )
+        self._members = [member for member in fitted[-1] if member is not None]
+        if not self._members:
+            raise ValueError("no view has training rows of at least two classes")
+        n_left_out = n_rows * sum(end - start for start, end in folds)
+        share = min(1.0, MAX_FINAL_ROWS / n_left_out)
+        by_fold = list(zip(folds, fitted, strict=False))
+        self._fit_final(final, *collect_left_out(blocks, by_fold, share))
+
+    def _fit_final(
+        self, final: Any, outputs: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> None:
+        """Fit the final classifier on outputs (V x n x K) for rows left out."""
         self._fills = missing_outputs(self._members, outputs, self.class_prior_)
         X = stack_outputs(outputs, self._fills)
-        has_weight = weight[rows] > 0
-        rows, X = rows[has_weight], X[has_weight]
-        y = self.classes_[codes[rows]]
+        rows = np.flatnonzero(weight > 0)
         self.final_estimator_ = fit_weighted(
-            final, X, y, weight[rows], "the outputs of the views (final_estimator)"
+            final,
+            X[rows],
+            self.classes_[codes[rows]],
+            weight[rows],
+            "the outputs of the views (final_estimator)",
         )
         self.estimators_ = {member.name: member.estimator for member in self._members}
 

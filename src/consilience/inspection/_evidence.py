@@ -27,8 +27,16 @@ from consilience.inspection._family_members import (
 )
 from consilience.inspection._group_permutation import GroupPermutation
 from consilience.inspection._pipeline_steps import BackgroundNeeded, PipelineEvidence
+from consilience.inspection._sparse_members import (
+    block_spls_parts,
+    penalised_parts,
+    stacked_parts,
+)
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin._base import MarginClassifier
+from consilience.sparse import StackedPenalisedClassifier
+from consilience.sparse._block_splsda import BlockSPLSDABase
+from consilience.sparse._penalised import PenalisedClassifier
 from consilience.views import MultiViewData
 from consilience.vote import MwMvC2Classifier
 
@@ -44,6 +52,9 @@ FAMILIES = {
     MVLSVMClassifier: landmark_parts,
     LateFusionClassifier: late_fusion_parts,
     EarlyFusionClassifier: early_fusion_parts,
+    PenalisedClassifier: penalised_parts,
+    BlockSPLSDABase: block_spls_parts,
+    StackedPenalisedClassifier: stacked_parts,
 }
 
 

@@ -31,12 +31,16 @@ from consilience.views import MultiViewData
 from consilience.vote._voters import CutVoters, TreeVoters
 
 __all__ = [
+    "ViewPart",
     "ViewParts",
     "boosting_parts",
     "early_fusion_parts",
     "landmark_parts",
     "late_fusion_parts",
+    "linear_part",
+    "logistic_part",
     "margin_parts",
+    "present_shares",
     "vote_parts",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,12 +89,23 @@ def check_all_labelled(estimator: Any, y: Any, caller: str) -> None:
         )
 
 
-def feature_names(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
+def feature_names(
+    data: MultiViewData, given: Mapping[str, Any] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """View and name of every column; columns without names appear by number."""
+    given = {} if given is None else given
+    for view, own_names in given.items():
+        if view not in data.view_names:
+            raise ValueError(f"feature_names has names for {view!r}, which is none of the views")
+        if len(own_names) != data.widths[view]:
+            raise ValueError(
+                f"feature_names has {len(own_names)} names for view {view!r}, which has "
+                f"{data.widths[view]} columns"
+            )
     views: list[str] = []
     names: list[Any] = []
     for view in data.view_names:
-        columns = storage.column_names(data[view])
+        columns = given[view] if view in given else storage.column_names(data[view])
         own = list(range(data.widths[view])) if columns is None else list(columns)
         views += [view] * len(own)
         names += own

@@ -1,4 +1,4 @@
-"""Importance of features: how well their contributions agree with labels of rows left out.
+"""Importance of features: how well they agree with the labels, in the model, alone and in pairs.
 
 A model's score of class k for row i is a sum of contributions c_ijk of the features j. With
 T_ik = 1[y_i = k] − (share of class k), the agreement of feature j with the label of row i is
@@ -8,46 +8,54 @@ T_ik = 1[y_i = k] − (share of class k), the agreement of feature j with the la
 Its mean over rows that the model has not learned from is the covariance of the feature's
 contributions with the labels; over all features it adds up to the covariance of the score with the
 labels. For a forest it is the impurity decrease without its bias (X. Li, Y. Wang, S. Basu, K.
-Kumbier, B. Yu, "A debiased MDI feature importance measure for random forests", NeurIPS 2019). The
-importance is the same without the size of the contributions, which a model that has to estimate
-many of them knows badly: the mean over the folds of Σ_i e_ij / √(n Σ_i e_ij²), between −1 and 1; if
-the model has members, of their mean by the members' weights.
+Kumbier, B. Yu, "A debiased MDI feature importance measure for random forests", NeurIPS 2019). What
+counts here is the same without the size of the contributions, which a model that has to estimate
+many of them knows badly: z = Σ_i e_ij / √Σ_i e_ij² in each fold; if the model has members, their
+mean by the members' weights.
 
 A feature that has nothing to do with the class has contributions that agree and disagree equally
-often, whatever the model has made of it, so that z = Σ_i e_ij / √Σ_i e_ij² has mean 0 and variance
-1 in each fold. The sum of z over F folds, divided by √F, has at most the tail of the length of a
-normal vector with K − 1 coordinates: which of the K classes a feature speaks for is learned in the
-other folds, and if the sum is large they all have learned the same. This gives p-values;
-docs/results/features.md shows how they behave.
+often, whatever the model has made of it, so that z has mean 0 and variance 1 in each fold. The sum
+of z over F folds, divided by √F, has at most the tail of the length of a normal vector with K − 1
+coordinates: which of the K classes a feature speaks for is learned in the other folds, and if the
+sum is large they all have learned the same. This gives p-values; docs/results/features.md shows how
+they behave.
+
+A model divides its credit among features that say the same, and cannot estimate many weak effects
+from few rows. So z is averaged with that of the feature by itself, and a feature with a partner
+that makes it informative is found by a test of pairs (``_association``, ``_combined_evidence``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._folds import encode_groups, split_rows
+from consilience.inspection._association import (
+    Association,
+    alone_association,
+    pair_association,
+    score_columns,
+)
+from consilience.inspection._combined_evidence import combine_evidence, largest_log_p, mean_z
 from consilience.inspection._evidence import find_evidence, member_evidence
 from consilience.inspection._feature_data import (
     FeatureData,
     class_effects,
-    feature_names,
     read_features,
 )
+from consilience.inspection._feature_data import feature_names as name_features
 from consilience.inspection._feature_table import FeatureImportance
 from consilience.inspection._training_rows import check_no_training_rows
 from consilience.views import MultiViewData
 
 __all__ = ["feature_importance"]
 
-# the normal tail of a sum over few, skewed rows is right to about this factor, and selection from
-# labels that say nothing should be empty more often than promised, not just as often
-TAIL_FACTOR = 1.5
 FOLD_Z = 1.645  # z at which a feature is significant in a fold: one-sided, at a level of 5 %
 
 
@@ -94,15 +102,12 @@ def agreement_z(E: np.ndarray) -> np.ndarray:
     return np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0)
 
 
-def total_z(folds: list[FoldEvidence]) -> np.ndarray:
-    """Σ_f z_f / √F, of variance 1 or less for features without a relation to the class."""
-    return np.sum([fold.z for fold in folds], axis=0) / np.sqrt(len(folds))
+def total_z(fold_z: np.ndarray, coverage: float) -> np.ndarray:
+    """Σ_f z_f / √F, of variance 1 or less for features without a relation to the class.
 
-
-def agreement_p_values(z: np.ndarray, n_classes: int) -> np.ndarray:
-    """p-values of positive agreement; 1 for features whose contributions disagree."""
-    tail = TAIL_FACTOR * chi2.sf(z**2, n_classes - 1)
-    return np.where(z > 0, np.minimum(tail, 1.0), 1.0)
+    Rows that are in several test sets (``coverage`` on average) count once.
+    """
+    return np.asarray(fold_z.sum(axis=0) / np.sqrt(len(fold_z) * coverage))
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
@@ -122,20 +127,25 @@ def feature_importance(
     cv: Any = 5,
     groups: Any = None,
     sample_weight: Any = None,
+    feature_names: Mapping[str, Any] | None = None,
     random_state: int = 0,
 ) -> FeatureImportance:
-    """Measure how much each feature of each view contributes to correct predictions.
+    """Measure what each feature of each view says about the class.
 
     Clones of the estimator are fitted on folds, and the contributions of each feature to the
-    scores of the rows left out are compared with their labels. ``importance`` says how well they
-    agree (from −1 to 1, around 0 for a feature of no use), ``contribution`` how much of the score's
-    covariance with the labels is due to the feature. Contributions are conditional on the other
-    features: what two features, in the same or in different views, say equally well is credited to
-    both in parts.
+    scores of the rows left out are compared with their labels. ``in_model`` says how well they
+    agree, from −1 to 1, and ``contribution`` how much of the score's covariance with the labels is
+    due to the feature. Contributions are conditional on the other features: what two features, in
+    the same or in different views, say equally well is credited to both in parts.
+
+    ``alone`` is the agreement of the feature by itself, whatever the model makes of it, and
+    ``importance`` the mean of the two: around 0 for a feature of no use. A feature that
+    informs about the class only together with another one is found by a test of all pairs, and its
+    importance is that of the pair if this is larger.
 
     The contributions are those of the model itself for ``ConsilienceClassifier``, the boosting,
-    margin, vote and landmark methods and the fusion of linear classifiers. For all others, groups
-    of correlated features are permuted and share the loss equally.
+    margin, vote, landmark and sparse methods and the fusion of linear classifiers. For all others,
+    groups of correlated features are permuted and share the loss equally.
 
     Parameters
     ----------
@@ -154,6 +164,8 @@ def feature_importance(
         default the groups of a MultiViewData.
     sample_weight : array of shape (n_samples,), optional
         Weights of the rows, in fit and in the importance.
+    feature_names : dict of view -> list, optional
+        Names of the columns of views that have none of their own.
     random_state : int, default=0
         Seed of the permutations, where they are needed.
 
@@ -172,6 +184,9 @@ def feature_importance(
     together with the other features. A feature that is only correlated with an informative one
     is not independent of the class, and may be selected for good reason.
 
+    Pairs are examined if rows · columns² · classes is at most 2 · 10¹¹ (300 rows with 25 000
+    columns). Columns of categories have the model's evidence only.
+
     Examples
     --------
     >>> from consilience import ConsilienceClassifier
@@ -185,14 +200,15 @@ def feature_importance(
     True
     """
     read = read_features(estimator, X, y, groups, sample_weight, "feature_importance")
+    names = name_features(read.data, feature_names)
     if isinstance(cv, str) and cv == "prefit":
+        tests = [np.arange(len(read.codes))]
         folds = [_prefit_evidence(estimator, read, random_state)]
     else:
-        folds = [
-            _split_evidence(estimator, read, train, test, random_state)
-            for train, test in split_rows(cv, read.codes, read.data, read.classes)
-        ]
-    return summarise_folds(folds, read)
+        splits = list(split_rows(cv, read.codes, read.data, read.classes))
+        tests = [test for _, test in splits]
+        folds = [_split_evidence(estimator, read, *split, random_state) for split in splits]
+    return summarise_folds(folds, tests, read, names)
 
 
 def _split_evidence(
@@ -243,24 +259,58 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
     return fold_evidence(model, read.data, read.data, codes, read.weight, prior, seed)
 
 
-def summarise_folds(folds: list[FoldEvidence], read: FeatureData) -> FeatureImportance:
+def summarise_folds(
+    folds: list[FoldEvidence],
+    tests: list[np.ndarray],
+    read: FeatureData,
+    names: tuple[np.ndarray, np.ndarray],
+) -> FeatureImportance:
     """Importances, their spread over folds, q-values and effects."""
-    by_fold = np.array([fold.z / np.sqrt(max(fold.n_units, 1)) for fold in folds])
+    units = None if read.data.groups is None else encode_groups(read.data.groups)
+    columns = score_columns(read, units, tests)
+    alone, pair = alone_association(columns), pair_association(columns)
+    has_numbers = columns.S.any(axis=0)
+    model_z = np.array([fold.z for fold in folds])
+    tested = np.concatenate(tests)
+    tested = tested[read.weight[tested] > 0]
+    coverage = len(tested) / max(len(np.unique(tested)), 1)
     n_classes = len(read.classes)
-    p = agreement_p_values(total_z(folds), n_classes)
-    is_selected = [fold.z > FOLD_Z for fold in folds]
-    views, features = feature_names(read.data)
+    in_model = total_z(model_z, coverage)
+    single = np.where(has_numbers, mean_z(in_model, alone.z), in_model)
+    pair_log_p = None if pair is None else largest_log_p(pair.z, pair.n_choices)
+    p, z, is_pair = combine_evidence(single, pair_log_p, n_classes)
+    fold_z = np.where(has_numbers, mean_z(model_z, alone.fold_z), model_z)
+    if pair is not None:
+        fold_z = np.where(is_pair, pair.fold_z, fold_z)
+    sizes = np.sqrt([max(fold.n_units, 1) for fold in folds])[:, None]
+    root_n = np.sqrt(max(sum(fold.n_units for fold in folds) / coverage, 1))
+    views, features = names
     return FeatureImportance(
         view=views,
         feature=features,
-        importance=by_fold.mean(axis=0),
-        std=by_fold.std(axis=0),
+        importance=z / root_n,
+        std=(fold_z / sizes).std(axis=0),
+        in_model=in_model / root_n,
+        alone=np.where(has_numbers, alone.z / root_n, np.nan),
+        partner=_partner_names(views, features, pair, is_pair),
         contribution=np.sum([fold.sums for fold in folds], axis=0)
         / sum(fold.mass for fold in folds),
-        frequency=np.mean(is_selected, axis=0),
+        frequency=(fold_z > FOLD_Z).mean(axis=0),
         p_value=p,
         q_value=q_values(p),
         class_effect=class_effects(read.data, read.codes, read.weight, n_classes),
         classes=read.classes,
         n_folds=len(folds),
     )
+
+
+def _partner_names(
+    views: np.ndarray, features: np.ndarray, pair: Association | None, is_pair: np.ndarray
+) -> np.ndarray:
+    """View and name of the partner of features that are important in a pair, else empty."""
+    out = np.full(len(views), "", dtype=object)
+    if pair is not None and pair.partner is not None:
+        for j in np.flatnonzero(is_pair):
+            other = pair.partner[j]
+            out[j] = f"{views[other]}: {features[other]}"
+    return out

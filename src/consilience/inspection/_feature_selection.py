@@ -15,7 +15,8 @@ look at stability selection", Journal of the Royal Statistical Society B 75, 201
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -24,6 +25,7 @@ import scipy.sparse as sp
 
 from consilience._folds import encode_groups
 from consilience.inspection._feature_data import FeatureData, read_features
+from consilience.inspection._feature_data import feature_names as name_features
 from consilience.inspection._feature_importance import (
     feature_importance,
     fit_clone,
@@ -129,6 +131,7 @@ def select_features(
     n_pairs: int = 10,
     groups: Any = None,
     sample_weight: Any = None,
+    feature_names: Mapping[str, Any] | None = None,
     random_state: int = 0,
 ) -> FeatureSelection:
     """Select features of all views at a false discovery rate.
@@ -156,6 +159,8 @@ def select_features(
         Groups of rows that are kept together.
     sample_weight : array of shape (n_samples,), optional
         Weights of the rows.
+    feature_names : dict of view -> list, optional
+        Names of the columns of views that have none of their own.
     random_state : int, default=0
         Seed of the halves and copies.
 
@@ -185,12 +190,16 @@ def select_features(
     if not isinstance(n_pairs, int) or n_pairs < 0:
         raise ValueError(f"n_pairs must be an integer >= 0, got {n_pairs!r}")
     read = read_features(estimator, X, y, groups, sample_weight, "select_features")
+    views, features = name_features(read.data, feature_names)
     options = {"cv": cv, "sample_weight": sample_weight, "random_state": random_state}
     if method == "agreement":
-        importance = feature_importance(estimator, read.data, read.y, **options)
+        importance = feature_importance(
+            estimator, read.data, read.y, feature_names=feature_names, **options
+        )
         mask = importance.q_value <= fdr
     else:
         importance, mask = _contest(estimator, read, fdr, options, random_state)
+    importance = replace(importance, view=views, feature=features)
     frequency, n_strongest, bound = None, 0, None
     if n_pairs:
         n_strongest = max(1, int(np.sqrt(len(mask) / 2)))

@@ -25,10 +25,18 @@ class FeatureImportance:
     feature : ndarray of shape (n_features,)
         Name of the column, or its number in views without names.
     importance : ndarray of shape (n_features,)
-        How well the feature's contributions to the scores agree with the labels of rows left out:
-        mean over the folds, from −1 to 1, around 0 for a feature of no use.
+        How well the feature agrees with the labels, from −1 to 1, around 0 for a feature of no use:
+        mean of ``in_model`` and ``alone``, or that of a pair if it is larger.
     std : ndarray of shape (n_features,)
         Standard deviation of the importance over the folds.
+    in_model : ndarray of shape (n_features,)
+        How well the feature's contributions to the model's scores agree with the labels of rows
+        left out, from −1 to 1.
+    alone : ndarray of shape (n_features,)
+        How well the feature by itself agrees with the labels, from 0 to 1; NaN for columns of
+        categories.
+    partner : ndarray of shape (n_features,)
+        ``"view: feature"`` of the partner if the importance is that of a pair, else empty.
     contribution : ndarray of shape (n_features,)
         Covariance of the feature's contributions with the labels of rows left out; the sum over the
         features is that of the score. Features that say the same share it.
@@ -61,6 +69,9 @@ class FeatureImportance:
     feature: np.ndarray
     importance: np.ndarray
     std: np.ndarray
+    in_model: np.ndarray
+    alone: np.ndarray
+    partner: np.ndarray
     contribution: np.ndarray
     frequency: np.ndarray
     p_value: np.ndarray
@@ -131,11 +142,23 @@ class FeatureImportance:
         DataFrame
             One row for each feature; the effects are in columns ``effect_<class>``.
         """
+        return to_table(self.to_columns())
+
+    def to_columns(self) -> dict[str, np.ndarray]:
+        """Return the columns of ``to_frame`` by name.
+
+        Returns
+        -------
+        dict of str -> ndarray of shape (n_features,)
+        """
         columns = {
             "view": self.view,
             "feature": self.feature,
             "importance": self.importance,
             "std": self.std,
+            "in_model": self.in_model,
+            "alone": self.alone,
+            "partner": self.partner,
             "contribution": self.contribution,
             "frequency": self.frequency,
             "p_value": self.p_value,
@@ -144,7 +167,7 @@ class FeatureImportance:
         }
         for k, label in enumerate(self.classes):
             columns[f"effect_{label}"] = self.class_effect[:, k]
-        return to_table(columns)
+        return columns
 
     def plot(self, k: int = 10, *, ax: Any = None, **style: Any) -> Any:
         """Draw the most important features of each view as bars.
@@ -168,14 +191,17 @@ class FeatureImportance:
 
     def __str__(self) -> str:
         best = self.top(SHOWN_FEATURES)
-        rows = [("view", "feature", "importance", "contribution", "frequency", "q", "higher in")]
+        rows = [
+            ("view", "feature", "importance", "in model", "alone", "frequency", "q", "higher in")
+        ]
         for j in range(len(best)):
             rows.append(
                 (
                     str(best.view[j]),
                     str(best.feature[j]),
                     f"{best.importance[j]:.3f} ± {best.std[j]:.3f}",
-                    f"{best.contribution[j]:.4f}",
+                    f"{best.in_model[j]:.3f}",
+                    f"{best.alone[j]:.3f}",
                     f"{best.frequency[j]:.2f}",
                     f"{best.q_value[j]:.3f}",
                     str(best.higher_in[j]),

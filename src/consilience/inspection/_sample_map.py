@@ -24,9 +24,10 @@ def kernel_matrix(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
         raise ValueError(f"a map has at most {MAX_MAP_ROWS} samples, got {len(data)}")
     weight = np.ones(len(codes))
     prior = np.bincount(codes) / len(codes)
-    data = encode_tables(data, fit_table_codes(data))
+    tables = fit_table_codes(data)
+    data = encode_tables(data, tables)
     data = check_values(data, KINDS, "a map of samples", nan_views=data.view_names)
-    _, mapped = fit_columns(data, weight)
+    _, mapped = fit_columns(data, weight, tables)
     member, _, _ = fit_kernel_member(data, mapped.filled, codes, weight, prior)
     used = np.flatnonzero(member.view_weights).tolist()
     reference_set = member.reference_set

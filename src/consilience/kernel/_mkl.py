@@ -139,6 +139,7 @@ class MKLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _reason_against_blocks = "its kernels compare all rows with each other"
     _parameter_constraints: dict[str, list[Any]] = {
         "norm": [Number(Real, 1, np.inf, closed="left"), StrOptions({"mean"})],
         "C": [POSITIVE_FACTOR],

@@ -141,6 +141,7 @@ class MVMLClassifier(MultiViewClassifier):
     """
 
     _kinds = KINDS
+    _reason_against_blocks = "its kernels compare all rows with each other"
     _parameter_constraints: dict[str, list[Any]] = {
         "metric": [StrOptions({"dense", "sparse", "covariance", "identity"})],
         "reg": [POSITIVE_FACTOR],

@@ -203,6 +203,7 @@ def read_tables(
     categorical: Collection[str] = (),
     delimiter: str | None = None,
     keep: Collection[str] = (),
+    drop: Collection[str] = (),
     reading: ReadOptions | None = None,
     keys: Mapping[str, str] | None = None,
     transpose: Collection[str] = (),
@@ -254,6 +255,7 @@ def read_tables(
         views=view_columns,
         categorical=categorical,
         keep=keep,
+        drop=drop,
         drop_rare=drop_rare,
         unlabelled=unlabelled,
     )

@@ -13,25 +13,31 @@ from consilience.tables._table import Table, TableError, import_pyarrow
 
 __all__ = [
     "date_column",
+    "date_formats",
     "is_compact_date",
-    "is_date_text",
     "is_epoch_time",
+    "is_month_first",
     "to_days",
     "to_timestamps",
 ]
 
 MICROSECONDS_PER_DAY = 86_400e6
 DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
-DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%y")
+CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?.*")
+MONTH_FIRST = ("%m/%d/%Y", "%m/%d/%y")
+DATE_FORMATS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y",
+    *MONTH_FIRST,
+)  # fmt: skip
 # 2000-01-01 to 2050-01-01 in seconds; times are also counted in milli-, micro- and nanoseconds
 EPOCH_SECONDS = 946_684_800, 2_524_608_000
 MAX_EPOCH_RATIO = 1.2  # about ten years; measurements of this size vary more
 EPOCH_UNITS = 1, 10**3, 10**6, 10**9
 
 
-def date_column(table: Table, name: str) -> np.ndarray:
+def date_column(table: Table, name: str, month_first: bool = False) -> np.ndarray:
     """Dates as days since 1970-01-01, NaN where missing."""
-    days = to_days(table.frame[name])
+    days = to_days(table.frame[name], month_first)
     if days is None:
         raise TableError(
             f"{table.path}: column {name!r} must contain dates written like 2024-12-31 or "
@@ -40,14 +46,30 @@ def date_column(table: Table, name: str) -> np.ndarray:
     return days
 
 
-def to_days(column: Any) -> np.ndarray | None:
+def to_days(column: Any, month_first: bool = False) -> np.ndarray | None:
     """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others."""
     timestamps = None if column is None else to_timestamps(column)
-    if timestamps is None:
+    if timestamps is not None:
+        microseconds = timestamps.cast(import_pyarrow().int64()).to_pylist()
+        days = np.array([np.nan if v is None else v for v in microseconds], dtype=np.float64)
+        return days / MICROSECONDS_PER_DAY
+    if column is None or str(column.type) not in ("string", "large_string"):
         return None
-    microseconds = timestamps.cast(import_pyarrow().int64()).to_pylist()
-    days = np.array([np.nan if v is None else v for v in microseconds], dtype=np.float64)
-    return days / MICROSECONDS_PER_DAY
+    cells = [cell.strip() if cell else None for cell in column.to_pylist()]
+    known = [cell for cell in cells if cell]
+    formats = [f for f in date_formats(known) if (f in MONTH_FIRST) == month_first]
+    return np.array([_days(cell, formats[0]) for cell in cells]) if formats else None
+
+
+def _days(cell: str | None, pattern: str) -> float:
+    if not cell:
+        return np.nan
+    day, _, clock = cell.replace("T", " ").partition(" ")
+    parsed = datetime.strptime(day, pattern)
+    hours = CLOCK.fullmatch(clock)
+    parts = [int(part or 0) for part in hours.groups()] if hours else [0, 0, 0]
+    seconds = 3600 * parts[0] + 60 * parts[1] + parts[2]
+    return (parsed - datetime(1970, 1, 1)).days + seconds / 86_400
 
 
 def to_timestamps(column: Any) -> Any | None:
@@ -70,12 +92,21 @@ def to_timestamps(column: Any) -> Any | None:
     return None
 
 
-def is_date_text(cells: Sequence[str]) -> bool:
-    """Whether all cells are dates in one of the usual formats."""
+def date_formats(cells: Sequence[str]) -> list[str]:
+    """The usual formats of dates that all cells have; none if there are no cells."""
     if not cells or not all(DATE_TEXT.fullmatch(cell) for cell in cells):
-        return False
-    days = [re.split("[ T]", cell)[0] for cell in cells]
-    return any(all(_parses(day, pattern) for day in days) for pattern in DATE_FORMATS)
+        return []
+    days = {re.split("[ T]", cell)[0] for cell in cells}
+    return [pattern for pattern in DATE_FORMATS if all(_parses(day, pattern) for day in days)]
+
+
+def is_month_first(cells: Sequence[str]) -> bool | None:
+    """Whether dates such as 12/31/2024 have the month first; None if they may have either."""
+    formats = date_formats(cells)
+    has_month_first = any(pattern in MONTH_FIRST for pattern in formats)
+    if has_month_first and len(formats) > 1:
+        return None
+    return has_month_first
 
 
 def _parses(text: str, pattern: str) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from copy import copy
 from datetime import date, datetime, time, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
@@ -76,17 +78,29 @@ def _check_size(path: Path) -> None:
     if not zipfile.is_zipfile(path):  # an old .xls file has at most 65 536 rows
         return
     with zipfile.ZipFile(path) as archive:
-        check_memory(path, CELL_BYTES // 8 * sum(m.file_size for m in archive.infolist()))
-        for member in archive.infolist():
-            if member.filename.startswith("xl/worksheets/") and not member.is_dir():
-                with archive.open(member) as file:
-                    check_memory(path, CELL_BYTES * _count_cells(path, file))
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        check_memory(path, CELL_BYTES // 8 * sum(member.file_size for member in members))
+        for member in members:
+            check_memory(path, CELL_BYTES * _count_cells(path, archive, member))
 
 
-def _count_cells(path: Path, file: IO[bytes]) -> int:
-    """Number of rows times number of columns up to the last cell of a sheet."""
+def _read_blocks(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The content of a member, which must be as long as the archive says."""
+    claimed = copy(member)
+    claimed.file_size += 1  # no more bytes than this are read
+    n_bytes = 0
+    with archive.open(claimed) as file:
+        while block := file.read(XML_BLOCK_BYTES):
+            n_bytes += len(block)
+            yield block
+    if n_bytes != member.file_size:
+        raise TableError(f"{path} cannot be read: {member.filename} is longer than it says")
+
+
+def _count_cells(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Number of rows times number of columns up to the last cell of a sheet; 1 for others."""
     n_rows, n_columns, rest = 1, 1, b""
-    while block := file.read(XML_BLOCK_BYTES):
+    for block in _read_blocks(path, archive, member):
         content = rest + block
         rest = content[-MAX_TAG_BYTES:]  # a tag may continue in the next block
         positions = set(CELL_POSITION.findall(content))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -14,10 +15,17 @@ from consilience._model_types import model_type
 from consilience.tables._dates import to_days
 from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role, inspect_column
 from consilience.tables._table import import_pyarrow
+from consilience.tables._words import count_words, find_words, name_text_views
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 
-__all__ = ["FeatureSelector", "frame_roles", "select_frame_features", "take_all_columns"]
+__all__ = [
+    "FeatureSelector",
+    "frame_roles",
+    "select_frame_features",
+    "take_all_columns",
+    "text_view_names",
+]
 
 
 def frame_roles(data: MultiViewData, keep: Collection[str] = ()) -> list[ColumnRole]:
@@ -43,7 +51,12 @@ def _frame_role(view: str, column: nw.Series, keep: Collection[str]) -> ColumnRo
         content = NUMBER if is_number else CATEGORY
     else:
         content = inspect_column(cells, name, text_as_numbers=False)
-    return assign_role(view, name, content, keep)
+    role = assign_role(view, name, content, keep)
+    return replace(role, words=find_words(_cells(column))) if role.role == "text" else role
+
+
+def _cells(column: nw.Series) -> list[str | None]:
+    return [cell.strip() if isinstance(cell, str) else None for cell in column.to_list()]
 
 
 def _to_arrow(column: nw.Series) -> Any:
@@ -56,25 +69,40 @@ def _to_arrow(column: nw.Series) -> Any:
 
 
 def select_frame_features(data: MultiViewData, roles: Sequence[ColumnRole]) -> MultiViewData:
-    """Leave out the columns that are no features, and convert dates to days."""
+    """Leave out the columns that are no features; convert dates to days, free text to words."""
     left_out = {(role.view, role.column) for role in roles if role.reason}
     dates = {(role.view, role.column) for role in roles if role.role == "date"}
-    if not left_out and not dates:
+    texts = {(role.view, role.column): role.words for role in roles if role.role == "text"}
+    if not left_out and not dates and not texts:
         return data
-    views = {}
-    for name, content in data.items():
-        if data.kinds[name] == "features" and storage.is_dataframe(content):
-            frame = _select(nw.from_native(content, eager_only=True), name, left_out, dates)
-            if frame.shape[1]:
-                views[name] = frame.to_native()
-        else:
-            views[name] = data._views[name]
+    views, masks = {}, {}
+    titles = text_view_names(roles)
+    for v, (name, content) in enumerate(data.items()):
+        is_present = data.present[:, v]
+        if data.kinds[name] != "features" or not storage.is_dataframe(content):
+            views[name], masks[name] = data._views[name], is_present
+            continue
+        whole = nw.from_native(content, eager_only=True)
+        frame = _select(whole, name, left_out | set(texts), dates)
+        if frame.shape[1]:
+            views[name], masks[name] = frame.to_native(), is_present
+        for (view, column), words in texts.items():
+            if view == name and column in whole.columns:
+                cells, title = _cells(whole[column]), titles[view, column]
+                views[title] = count_words(cells, words)
+                masks[title] = is_present & np.array([bool(cell) for cell in cells])
     if not views:
         view, column = min(left_out)
         raise ValueError(f"no view has a feature: column {column!r} of {view!r} is left out")
-    selected = data.select(list(views))  # a new container of the same samples
-    selected._views = views
-    return selected
+    kinds = {name: data.kinds.get(name, "features") for name in views}
+    return data._replace(views, kinds, np.column_stack([masks[name] for name in views]))
+
+
+def text_view_names(roles: Sequence[ColumnRole]) -> dict[tuple[str, str], str]:
+    """Names of the views that columns of free text become, by view and column."""
+    texts = [(role.view, role.column) for role in roles if role.role == "text"]
+    others = [role for role in roles if role.role != "text" and not role.reason]
+    return name_text_views(texts, {role.view: [] for role in others})
 
 
 def _select(
@@ -96,7 +124,7 @@ def _select(
 
 def take_all_columns(estimator: BaseEstimator, roles: Sequence[ColumnRole]) -> BaseEstimator:
     """Let a fitted estimator take dataframes with the columns that were left out."""
-    if not any(role.reason or role.role == "date" for role in roles):
+    if not any(role.reason or role.role in ("date", "text") for role in roles):
         return estimator
     return make_pipeline(FeatureSelector(roles), estimator)
 

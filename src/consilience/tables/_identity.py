@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from consilience.tables._roles import (
+    CATEGORY,
     NUMBER,
     ColumnContent,
     ColumnRole,
@@ -16,6 +18,7 @@ from consilience.tables._roles import (
     measured_columns,
 )
 from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
+from consilience.tables._words import name_text_views
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -137,21 +140,36 @@ def _is_running(cells: list[str | None]) -> bool:
 
 
 def select_features(
-    sources: ViewSources, contents: TableContents, keep: Collection[str]
-) -> tuple[ViewSources, list[ColumnRole]]:
-    """The columns of each view that are features, and the roles of all its columns."""
-    features: ViewSources = {}
+    sources: ViewSources,
+    contents: TableContents,
+    keep: Collection[str],
+    categorical: Collection[str] = (),
+) -> tuple[ViewSources, dict[str, str], list[ColumnRole]]:
+    """The columns of each view that are features, and the roles of all columns.
+
+    A column of free text becomes a view; the second result names the view that it was part of.
+    """
+    numbers: ViewSources = {}
     roles: list[ColumnRole] = []
     for view, (name, columns) in sources.items():
         if columns is None:
-            features[view] = name, None
+            numbers[view] = name, None
             continue
-        of_view = [assign_role(view, column, contents[name][column], keep) for column in columns]
+        given = {c: CATEGORY if c in categorical else contents[name][c] for c in columns}
+        of_view = [assign_role(view, column, content, keep) for column, content in given.items()]
         roles += of_view
-        used = [role.column for role in of_view if not role.reason]
+        used = [r.column for r in of_view if not r.reason and r.role != "text"]
         if used:
-            features[view] = name, used
-    return features, roles
+            numbers[view] = name, used
+    texts = name_text_views([(r.view, r.column) for r in roles if r.role == "text"], numbers)
+    features: ViewSources = {}
+    for view, (name, _) in sources.items():
+        features |= {view: numbers[view]} if view in numbers else {}
+        own = {title: column for (source, column), title in texts.items() if source == view}
+        features |= {title: (name, [column]) for title, column in own.items()}
+    named = {(r.view, r.column): texts.get((r.view, r.column), r.view) for r in roles}
+    roles = [replace(role, view=named[role.view, role.column]) for role in roles]
+    return features, {title: view for (view, _), title in texts.items()}, roles
 
 
 def other_roles(

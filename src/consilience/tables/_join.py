@@ -19,17 +19,17 @@ from consilience.tables._identity import (
 from consilience.tables._keys import normalise_key
 from consilience.tables._labels import convert_labels, drop_rare_classes, merge_column
 from consilience.tables._leakage import names_groups
-from consilience.tables._model import TableView, align_rows
+from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
 from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, text_column
 from consilience.tables._views import (
     check_not_constant,
+    read_text_view,
     read_view,
     view_sources,
 )
 from consilience.views import MultiViewData
-from consilience.views import _storage as storage
 from consilience.views._join import check_keys, outer_join
 from consilience.views._storage import format_list
 
@@ -73,10 +73,13 @@ def join_tables(
     views: Mapping[str, Sequence[str]] | None = None,
     categorical: Collection[str] = (),
     keep: Collection[str] = (),
+    drop: Collection[str] = (),
     drop_rare: int = 0,
     unlabelled: str = "drop",
 ) -> JoinedTables:
     """Join tables into views with labels.
+
+    A column of free text becomes a view of its own, of the counts of its words.
 
     Parameters
     ----------
@@ -94,7 +97,9 @@ def join_tables(
     categorical : collection of str
         Columns whose numbers are categories.
     keep : collection of str
-        Columns to use as features although they look like identifiers, dates or free text.
+        Columns to use as features although they look like identifiers or dates.
+    drop : collection of str
+        Columns that are no features.
     drop_rare : int
         Leave out classes with fewer samples than this.
     unlabelled : {"drop", "use"}
@@ -123,14 +128,17 @@ def join_tables(
     if unlabelled == "use" and groups is not None:
         raise TableError("--unlabelled use cannot be combined with --groups")
     special = {name for name in (on, target, groups) if name is not None}
-    _check_names(tables, special, [*categorical, *keep])
+    _check_names(tables, special, [*categorical, *keep, *drop])
     if target in (on, groups):
         raise TableError(f"--target {target} cannot be the key or the groups as well")
     if special & set(keep):
         raise TableError(
             f"--keep {min(special & set(keep))}: the key, the target and the groups are no features"
         )
-    sources = view_sources(tables, special, views, notes)
+    if set(drop) & {*keep, *categorical}:
+        both = min(set(drop) & {*keep, *categorical})
+        raise TableError(f"--drop {both}: the column is also one to use")
+    sources = view_sources(tables, special | set(drop), views, notes)
     if on is None:
         check_order(tables, special)
         contents = inspect_tables(tables, sources, special, {})
@@ -143,7 +151,7 @@ def join_tables(
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
     others = other_roles(tables, sources, on, target, groups)
-    features, roles = select_features(sources, contents, keep)
+    features, text_sources, roles = select_features(sources, contents, keep, categorical)
     _check_features(sources, features, roles, is_divided=views is not None)
     sources = features
     if on is not None:
@@ -152,11 +160,15 @@ def join_tables(
     values, present = {}, np.zeros((len(ids), len(sources)), dtype=bool)
     for v, (name, (source, columns)) in enumerate(sources.items()):
         table = tables[source]
-        dates = [r.column for r in roles if (r.view, r.role) == (name, "date")]
-        view_content, table_views[name] = read_view(table, columns, categorical, dates)
-        check_not_constant(view_content, name, table)
-        values[name] = align_rows(view_content, rows[source])
-        present[:, v] = (rows[source] >= 0) & ~storage.missing_rows(values[name])
+        if name in text_sources and columns is not None:
+            content, view = read_text_view(table, columns[0], text_sources[name])
+            notes.append(f"{columns[0]!r} is free text; its {len(view.words)} words are a view")
+        else:
+            dates = [r.column for r in roles if (r.view, r.role) == (name, "date")]
+            content, view = read_view(table, columns, categorical, dates)
+            check_not_constant(content, name, table)
+        table_views[name] = view
+        values[name], present[:, v] = align_view(content, rows[source], view.empty_texts(table))
     common = drop_rare_classes(labels, drop_rare, target, notes)
     is_rare = np.array([old is not new for old, new in zip(labels, common, strict=True)])
     kept, others_kept = _usable_samples(ids, present, common, members, on, notes, unlabelled)
@@ -248,7 +260,9 @@ def _with_categories(
     """Roles in which the columns that were read as text are categories."""
     text = {(name, column) for name, view in views.items() for column in view.text_columns}
     return [
-        replace(role, role="category") if (role.view, role.column) in text else role
+        replace(role, role="category")
+        if (role.view, role.column) in text and role.role != "text"
+        else role
         for role in roles
     ]
 

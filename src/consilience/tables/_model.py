@@ -19,17 +19,20 @@ from consilience.tables._table import (
     number_column,
     text_column,
 )
+from consilience.tables._words import count_words
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._index import find_labels
 
-__all__ = ["TableModel", "TableView", "align_rows", "view_values"]
+__all__ = ["TableModel", "TableView", "align_rows", "align_view", "view_values"]
 
 
 @model_type("tables.TableView")
 @dataclass(frozen=True)
 class TableView:
     """Columns of a view: names (None for a matrix), which are text or dates, width and storage.
+
+    A column of free text is a view of its own, of the counts of its words.
 
     Examples
     --------
@@ -45,6 +48,14 @@ class TableView:
     kind: str = "features"
     date_columns: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # columns of the table that are no features
+    month_first: tuple[str, ...] = ()  # columns of dates such as 12/31/2024
+    words: tuple[str, ...] = ()  # of the only column, if it is free text
+    source: str = ""  # view whose table has the column, if it is another one
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features: columns, or words."""
+        return list(self.words) if self.words else self.columns
 
     def values(self, table: Table) -> Any:
         """Extract the view from a table; columns are selected by name, others are ignored."""
@@ -75,7 +86,20 @@ class TableView:
             raise TableError(f"{table.path} lacks the columns {storage.format_list(lacking)}")
         if table.matrix_columns is not None:
             return _select_columns(table, self.columns)
-        return view_values(table, self.columns, set(self.text_columns), self.date_columns)[0]
+        if self.words:
+            return count_words(text_column(table, self.columns[0]), self.words)
+        dates = {name: name in self.month_first for name in self.date_columns}
+        return view_values(table, self.columns, set(self.text_columns), dates)[0]
+
+    def align(self, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Extract the view, with row ``rows[i]`` of the table as row i, and which rows have it."""
+        return align_view(self.values(table), rows, self.empty_texts(table))
+
+    def empty_texts(self, table: Table) -> np.ndarray | None:
+        """Mask of the rows without a text; None if the view is not the words of one."""
+        if not self.words or self.columns is None:
+            return None
+        return np.array([not cell for cell in text_column(table, self.columns[0])], dtype=bool)
 
 
 def _select_columns(table: Table, columns: list[str]) -> Any:
@@ -90,17 +114,19 @@ def view_values(
     table: Table,
     columns: list[str],
     text_columns: set[str] | None,
-    date_columns: Collection[str] = (),
+    dates: Mapping[str, bool] | None = None,
 ) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
-    ``text_columns`` are the columns to read as text; None detects them. Dates become days.
+    ``text_columns`` are the columns to read as text; None detects them. ``dates`` are columns of
+    dates, which become days, and whether 1/2/2024 is a day in January.
     """
     pa = import_pyarrow()
     numbers: dict[str, np.ndarray | None] = {}
+    dates = dates or {}
     for name in columns:
-        if name in date_columns:
-            numbers[name] = date_column(table, name)
+        if name in dates:
+            numbers[name] = date_column(table, name, dates[name])
         elif text_columns is not None:
             text = name in text_columns
             numbers[name] = None if text else number_column(table, name, required=True)
@@ -116,6 +142,18 @@ def view_values(
         for name, values in numbers.items()
     }
     return pa.table(cells), text_names
+
+
+def align_view(
+    values: Any, rows: np.ndarray, is_empty: np.ndarray | None = None
+) -> tuple[Any, np.ndarray]:
+    """Align rows as ``align_rows`` does; also return which rows are present.
+
+    ``is_empty`` are rows of ``values`` that are missing although no value of theirs is.
+    """
+    aligned = align_rows(values, rows)
+    is_present = (rows >= 0) & ~storage.missing_rows(aligned)
+    return aligned, is_present if is_empty is None else is_present & ~is_empty[rows]
 
 
 def align_rows(values: Any, rows: np.ndarray) -> Any:
@@ -159,6 +197,13 @@ class TableModel:
         Fingerprint of the comparison that chose the method, as in its ``run.toml``.
     note : str, default=""
         What the user of the model should know about its choice.
+    transposed : collection of str
+        Views whose files had a column for each sample.
+    normalised_keys : bool, default=False
+        Whether case, blanks and leading zeros of the keys were ignored.
+    reference : ReferenceTable, optional
+        What the method predicts for left-out samples from subsets of their views; see
+        ``consilience.trust``.
 
     Examples
     --------
@@ -188,6 +233,9 @@ class TableModel:
         key: str = "",
         fingerprint: str = "",
         note: str = "",
+        transposed: Collection[str] = (),
+        normalised_keys: bool = False,
+        reference: Any = None,
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -197,6 +245,9 @@ class TableModel:
         self.key = key
         self.fingerprint = fingerprint
         self.note = note
+        self.transposed = tuple(transposed)
+        self.normalised_keys = normalised_keys
+        self.reference = reference
 
     @property
     def classes_(self) -> np.ndarray:
@@ -263,8 +314,15 @@ class TableModel:
                 f"unknown views {storage.format_list(unknown)}; "
                 f"the model has {storage.format_list(self.views)}"
             )
+        tables = {name: _to_table(name, X[name]) for name in X}
+        views = {name: self.views[name].values(table) for name, table in tables.items()}
+        absent = [
+            np.zeros(table.n_rows, dtype=bool) if empty is None else empty
+            for table, empty in ((t, self.views[name].empty_texts(t)) for name, t in tables.items())
+        ]
         return MultiViewData(
-            {name: self.views[name].values(_to_table(name, X[name])) for name in X},
+            views,
+            present=~np.column_stack(absent) if any(mask.any() for mask in absent) else None,
             sample_ids=find_labels(X),
         )
 

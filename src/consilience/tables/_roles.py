@@ -17,12 +17,13 @@ import numpy as np
 
 from consilience._model_types import model_type
 from consilience.tables._dates import (
+    date_formats,
     is_compact_date,
-    is_date_text,
     is_epoch_time,
     to_timestamps,
 )
 from consilience.tables._table import import_pyarrow
+from consilience.tables._words import find_words
 
 __all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column", "measured_columns"]
 
@@ -38,6 +39,7 @@ MIN_TEXT_ROWS = 5  # in fewer rows, categories may be all different
 MIN_DISTINCT_SHARE = 0.9  # of text that is not a category
 MIN_SENTENCE_WORDS = 3.0  # mean number of words of free text
 MIN_DISTINCT_SENTENCES = 0.5
+MIN_PHRASE_WORDS = 1.5  # mean number of words of names, titles and the like
 MAX_EXACT_INTEGER = 2.0**53
 MIN_DATE_NUMBER = 19_000_000  # smaller numbers are neither days nor seconds since 1970
 COLUMNS_AT_ONCE = 2000
@@ -47,7 +49,7 @@ COLUMNS_AT_ONCE = 2000
 class ColumnContent:
     """What a column contains, and why it is no feature (empty if it is one)."""
 
-    kind: str  # "number", "category" or "date"
+    kind: str  # "number", "category", "date" or "text"
     reason: str = ""
 
     @property
@@ -59,7 +61,7 @@ class ColumnContent:
 @model_type("tables.ColumnRole")
 @dataclass(frozen=True)
 class ColumnRole:
-    """Role of a column of a view: number, category, date, key, target, groups or left out.
+    """Role of a column of a view: number, category, date, text, key, target, groups or left out.
 
     Examples
     --------
@@ -72,9 +74,10 @@ class ColumnRole:
     column: str
     role: str
     reason: str = ""  # why it is left out
+    words: tuple[str, ...] = ()  # of free text in a dataframe
 
 
-NUMBER, CATEGORY = ColumnContent("number"), ColumnContent("category")
+NUMBER, CATEGORY, TEXT = (ColumnContent(kind) for kind in ("number", "category", "text"))
 LONG_CODES = ColumnContent("number", "identifier: codes of many digits")
 
 
@@ -241,19 +244,21 @@ def _log_chance(values: np.ndarray) -> float:
 def _inspect_text(cells: list[str], name: str, text_as_numbers: bool) -> ColumnContent:
     if not cells:
         return CATEGORY
-    if is_date_text(cells):
-        return ColumnContent("category", "date")
+    if date_formats(cells):
+        return ColumnContent("date", "date")
     if text_as_numbers and 2 * sum(map(_is_number, cells)) >= len(cells):
         return CATEGORY  # numbers with a typo, an error of its own
     share = len(set(cells)) / len(cells)
     n_words = sum(len(cell.split()) for cell in cells) / len(cells)
     if n_words >= MIN_SENTENCE_WORDS and share >= MIN_DISTINCT_SENTENCES:
-        return ColumnContent("category", "text: it needs a vectoriser, in Python")
+        has_words = bool(find_words(cells))
+        return TEXT if has_words else ColumnContent("text", "text: no word occurs in two rows")
     enough_rows = len(cells) >= (2 if ID_NAME.fullmatch(name) else MIN_TEXT_ROWS)
+    kind = "text" if n_words >= MIN_PHRASE_WORDS else "category"  # if it is used nevertheless
     if enough_rows and share == 1:
-        return ColumnContent("category", "identifier: every value is different")
+        return ColumnContent(kind, "identifier: every value is different")
     if enough_rows and share > MIN_DISTINCT_SHARE:
-        return ColumnContent("category", "identifier: nearly every value is different")
+        return ColumnContent(kind, "identifier: nearly every value is different")
     return CATEGORY
 
 

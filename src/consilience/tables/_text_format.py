@@ -152,18 +152,23 @@ def _sniff_comment(lines: list[str]) -> str:
 
 
 def _sniff_delimiter(lines: list[str], default: str) -> str:
-    """The delimiter that divides most lines into the same number of cells, of at least two."""
+    """The delimiter that divides most lines into the same number of cells, of at least two.
+
+    If several do, one that divides the first line as well: decimal commas may divide the others.
+    """
     candidates = dict.fromkeys([default, ",", ";", "\t", "|", " "])
-    best, best_score = default, (0.0, 0)
+    best, best_score = default, (0.0, False, 0)
     for delimiter in candidates:
         rows = _parse(lines, delimiter)
-        rows = rows[_count_title_lines(rows) :]
+        n_titles = _count_title_lines(rows)
+        rows = rows[n_titles:]
         if not rows or len(rows[0]) < 2:
             continue
         expected = len(rows[1]) if _has_row_names(rows) else len(rows[0])
         share = sum(len(row) == expected for row in rows[1:]) / max(1, len(rows) - 1)
         weight = 0.5 if delimiter == " " else 1.0  # blanks also occur within cells
-        score = (round(weight * share, 2), expected if delimiter != default else 10**9)
+        width = expected if delimiter != default else 10**9
+        score = (round(weight * share, 2), n_titles == 0, width)
         if share > 0.5 and score > best_score:
             best, best_score = delimiter, score
     return best

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.tables._dates import is_month_first, to_timestamps
 from consilience.tables._model import TableView, view_values
-from consilience.tables._table import LABEL, QUERY, Table, TableError
+from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
+from consilience.tables._words import count_words, find_words
 from consilience.views import _storage as storage
 from consilience.views._storage import format_list
 
-__all__ = ["check_not_constant", "read_view", "view_sources"]
+__all__ = ["check_not_constant", "read_text_view", "read_view", "view_sources"]
 
 
 def view_sources(
@@ -77,7 +79,7 @@ def read_view(
     columns: list[str] | None,
     categorical: Collection[str],
     dates: Collection[str] = (),
-) -> tuple[object, TableView]:
+) -> tuple[Any, TableView]:
     """Read the matrix or the columns of a table; ``dates`` are columns to convert to days."""
     if columns is None:
         matrix = table.matrix
@@ -87,16 +89,49 @@ def read_view(
         names = table.matrix_columns
         return matrix, TableView(names, [], matrix.shape[1], sp.issparse(matrix))
     forced = [column for column in columns if column in set(categorical)]
-    dates = tuple(column for column in columns if column in set(dates))
+    month_first = {name: _is_month_first(table, name) for name in columns if name in set(dates)}
     if not forced:
-        values, text_columns = view_values(table, columns, None, dates)
+        values, text_columns = view_values(table, columns, None, month_first)
     else:
         # first determine which of the other columns are text
         rest = [column for column in columns if column not in forced]
-        text_columns = view_values(table, rest, None, dates)[1] if rest else []
+        text_columns = view_values(table, rest, None, month_first)[1] if rest else []
         text_columns = [column for column in columns if column in forced or column in text_columns]
-        values, text_columns = view_values(table, columns, set(text_columns), dates)
-    return values, TableView(columns, text_columns, len(columns), date_columns=dates)
+        values, text_columns = view_values(table, columns, set(text_columns), month_first)
+    return values, TableView(
+        columns,
+        text_columns,
+        len(columns),
+        date_columns=tuple(month_first),
+        month_first=tuple(name for name, is_first in month_first.items() if is_first),
+    )
+
+
+def _is_month_first(table: Table, name: str) -> bool:
+    """Whether a column of dates has the month before the day, as 12/31/2024 has."""
+    column = table.frame[name]
+    if to_timestamps(column) is not None:
+        return False
+    is_first = is_month_first([cell for cell in text_column(table, name) if cell])
+    if is_first is None:
+        raise TableError(
+            f"{table.path}: the dates of column {name!r} may have the day or the month first; "
+            "write them like 2024-12-31"
+        )
+    return is_first
+
+
+def read_text_view(table: Table, column: str, source: str) -> tuple[Any, TableView]:
+    """Counts of the words of a column of free text, which belongs to the table of ``source``."""
+    cells = text_column(table, column)
+    words = find_words(cells)
+    if not words:
+        raise TableError(
+            f"{table.path}: no word of column {column!r} occurs in two rows; leave the column out "
+            f"with --drop {column}"
+        )
+    view = TableView([column], [column], len(words), True, words=words, source=source)
+    return count_words(cells, words), view
 
 
 def check_not_constant(content: Any, name: str, table: Table) -> None:

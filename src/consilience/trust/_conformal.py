@@ -8,6 +8,7 @@ import numpy as np
 
 from consilience._default._rows import group_by_pattern
 from consilience._docstring import fill_docstring
+from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import FRACTION, StrOptions
 from consilience.trust._conformal_steps import aps_scores, lac_scores, p_values
@@ -149,7 +150,7 @@ class ConformalClassifier(LeftOutClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
         self.n_calibration_rows_ = len(self._left_out)
 
     def predict_set(self, X: Any, *, alpha: float | None = None) -> np.ndarray:

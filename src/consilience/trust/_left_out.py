@@ -147,7 +147,7 @@ class LeftOutClassifier(MultiViewClassifier):
         """Kinds of views that the classifier supports."""
         return getattr(self.estimator, "_kinds", KINDS)
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
         """Learn from ``_left_out`` whatever the subclass is for."""
         raise NotImplementedError
 
@@ -184,7 +184,7 @@ class LeftOutClassifier(MultiViewClassifier):
         else:
             folds = estimators[: len(splits)]
             self._left_out = left_out_rows(folds, splits, data, codes, weight, self.classes_)
-        self._calibrate()
+        self._calibrate(data, splits)
 
     @property
     def _drops_zero_weights(self) -> bool:

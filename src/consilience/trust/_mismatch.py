@@ -27,6 +27,8 @@ from consilience.trust._mismatch_steps import (
     standard_scores,
 )
 from consilience.views import MultiViewData, as_multiview
+from consilience.views import _storage as storage
+from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import has_dask_views
 
 __all__ = ["find_mismatched_samples"]
@@ -114,7 +116,10 @@ def _read_views(X: Any) -> MultiViewData:
         raise ValueError(
             f"find_mismatched_samples takes {MIN_SAMPLES} to {MAX_SAMPLES} samples, got {len(data)}"
         )
-    return data
+    data = encode_tables(data, fit_table_codes(data))
+    return data._replace(
+        {name: storage.to_numeric(view, name) for name, view in data._views.items()}
+    )
 
 
 def _one_hot(y: np.ndarray) -> np.ndarray:

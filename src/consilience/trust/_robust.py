@@ -16,10 +16,12 @@ from consilience.trust._cross_view import CrossViewModel, check_feature_views, f
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._robust_steps import (
+    Detector,
     NeighbourDistances,
     draw_donors,
+    even_detector,
     evidence_of_p_value,
-    fit_log_odds,
+    fit_detector,
     fit_neighbour_distances,
     pool,
 )
@@ -28,6 +30,13 @@ from consilience.views import MultiViewData
 __all__ = ["RobustPoolingClassifier"]
 
 MIN_CALIBRATION_ROWS = 10
+N_EXCHANGES = 6  # copies of the calibration rows with one view exchanged, at least one per view
+MAX_LOG_ODDS = 50.0
+
+
+def _folds_of(fold: np.ndarray) -> list[np.ndarray]:
+    """Numbers of the left-out rows of each fold."""
+    return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
 
 
 @fill_docstring(**LEFT_OUT_ENTRIES)
@@ -95,7 +104,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     _cross_views: CrossViewModel
     _neighbours: list[NeighbourDistances]
-    _log_odds: np.ndarray
+    _detector: Detector
 
     def __init__(
         self,
@@ -128,68 +137,87 @@ class RobustPoolingClassifier(LeftOutClassifier):
         ]
         super()._fit(data, codes, weight)
 
-    def _calibrate(self) -> None:
-        """Logistic regressions that tell left-out rows from rows with a view of another one."""
-        left_out = self._left_out
-        n_views = left_out.present.shape[1]
-        everything = np.ones(n_views, dtype=bool)
-        rows = np.arange(len(left_out))
-        data = left_out.data(rows, everything)
-        alone, without = np.empty((2, len(rows), n_views, len(self.classes_)))
-        for k, estimator in enumerate(left_out.estimators):
-            own = np.flatnonzero(left_out.fold == k)
-            if len(own):
-                alone[own] = opinions_of(estimator, data[own], self.classes_)
-                without[own] = without_each_view(estimator, data[own], self.classes_)
-        Cs = self._cross_views.transform(data)
+    def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
+        """Learn to tell which view of a left-out row was exchanged with that of another one."""
         rng = check_random_state(self.random_state)
-        self._log_odds = np.stack(
-            [self._calibrate_view(v, alone, without, Cs, rng) for v in range(n_views)]
-        )
-
-    def _calibrate_view(
-        self,
-        v: int,
-        alone: np.ndarray,
-        without: np.ndarray,
-        Cs: list[np.ndarray],
-        rng: np.random.RandomState,
-    ) -> np.ndarray:
-        rows = np.flatnonzero(~np.isnan(without[:, v]).any(axis=1))
-        codes = self._left_out.codes[rows]
-        if len(rows) < MIN_CALIBRATION_ROWS or len(np.unique(codes)) < 2:
-            return np.array([0.0, 0.0, 0.0])  # distances alone tell whether the view is off
-        donors = rows[draw_donors(codes, rng)]
-        own_Cs = [C[rows] for C in Cs]
-        pairs = [
-            self._features(v, alone[source, v], without[rows, v], own_Cs, Cs[v][source])
-            for source in (rows, donors)
+        examples = [
+            self._examples(estimator, data[train], data[test], self._left_out.codes[own], rng)
+            for own, (train, test), estimator in zip(
+                _folds_of(self._left_out.fold), splits, self._left_out.estimators, strict=True
+            )
         ]
-        return fit_log_odds(*pairs)
+        features, which, weight = (np.concatenate(parts) for parts in zip(*examples, strict=True))
+        if (which > 0).any():
+            self._detector = fit_detector(features, which, weight)
+        else:  # distances alone tell whether a view is off
+            self._detector = even_detector(*features.shape[1:])
+
+    def _examples(
+        self,
+        estimator: Any,
+        train: MultiViewData,
+        test: MultiViewData,
+        codes: np.ndarray,
+        rng: np.random.RandomState,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features of left-out rows as they are and with one view exchanged, which, and weights.
+
+        Rows that are left out take no part in the prediction of views either.
+        """
+        n_views = test.n_views
+        cross_views = fit_cross_views(train)
+        alone = opinions_of(estimator, test, self.classes_)
+        parts = [self._features(estimator, cross_views, test, alone)]
+        which, weight = [np.zeros(len(test), dtype=np.intp)], [np.ones(len(test))]
+        n_draws = max(1, N_EXCHANGES // n_views)
+        for v in range(n_views):
+            rows = np.flatnonzero(test.present[:, v] & (test.present.sum(axis=1) > 1))
+            if len(rows) < MIN_CALIBRATION_ROWS or len(np.unique(codes[rows])) < 2:
+                continue
+            for _ in range(n_draws):
+                donors = rows[draw_donors(codes[rows], rng)]
+                views = dict(test[rows].items())
+                views[test.view_names[v]] = test[donors][test.view_names[v]]
+                exchanged = MultiViewData(views, present=np.array(test.present[rows]))
+                said = alone[rows].copy()
+                said[:, v] = alone[donors, v]
+                parts.append(self._features(estimator, cross_views, exchanged, said))
+                which.append(np.full(len(rows), v + 1))
+                weight.append(np.full(len(rows), 1.0 / (n_draws * n_views)))
+        return np.concatenate(parts), np.concatenate(which), np.concatenate(weight)
 
     def _features(
-        self, v: int, alone: np.ndarray, without: np.ndarray, Cs: list[np.ndarray], Cv: np.ndarray
+        self,
+        estimator: Any,
+        cross_views: CrossViewModel,
+        data: MultiViewData,
+        alone: np.ndarray,
+        without: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Conflict in classes and disagreement in components of view v with the others."""
-        agreement = self._cross_views.agreement(Cs, v, Cv)
-        return np.column_stack(
-            [conflict(alone, without, self.class_prior_), -np.arcsinh(agreement)]
-        )
+        """Conflict in classes and disagreement in components (n x V x 2) of each view.
+
+        NaN where a view is missing or the only one.
+        """
+        if without is None:
+            without = without_each_view(estimator, data, self.classes_)
+        Cs = cross_views.transform(data)
+        agreement = np.column_stack([cross_views.agreement(Cs, v, C) for v, C in enumerate(Cs)])
+        conflicts = conflict(alone, without, self.class_prior_)
+        features = np.stack([conflicts, -np.arcsinh(agreement)], axis=2)
+        features[np.isnan(without).any(axis=2)] = np.nan
+        return features
 
     def _odds(self, data: MultiViewData, alone: np.ndarray, without: np.ndarray) -> np.ndarray:
         """Odds (n x V) that each view is off; 0 where it is missing or the only one."""
+        features = self._features(self.estimator_, self._cross_views, data, alone, without)
+        log_odds = self._detector.log_odds(features)
         odds = np.zeros(data.present.shape)
-        Cs = self._cross_views.transform(data)
-        for v in range(data.n_views):
-            rows = np.flatnonzero(~np.isnan(without[:, v]).any(axis=1))
-            if len(rows) == 0:
-                continue
-            own = [C[rows] for C in Cs]
-            features = self._features(v, alone[rows, v], without[rows, v], own, own[v])
-            logits = self._log_odds[v, 0] + features @ self._log_odds[v, 1:]
-            evidence = evidence_of_p_value(self._neighbours[v].p_values(own[v]))
-            odds[rows, v] = evidence * np.exp(np.minimum(logits, 50.0))
-        return odds * self.off_rate / data.n_views
+        for v, C in enumerate(self._cross_views.transform(data)):
+            rows = np.flatnonzero(~np.isnan(log_odds[:, v]))
+            if len(rows):
+                evidence = evidence_of_p_value(self._neighbours[v].p_values(C[rows]))
+                odds[rows, v] = evidence * np.exp(np.minimum(log_odds[rows, v], MAX_LOG_ODDS))
+        return odds * self.off_rate / (1.0 - self.off_rate)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         full = class_probabilities(self.estimator_, data, self.classes_)

@@ -16,11 +16,13 @@ import numpy as np
 from scipy.stats import binom
 
 from consilience._docstring import fill_docstring
+from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import FRACTION
 from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
 from consilience.trust._left_out import LEFT_OUT_PARAMETERS, LeftOutClassifier
+from consilience.views import MultiViewData
 
 __all__ = ["SelectiveClassifier", "lowest_safe_threshold"]
 
@@ -135,7 +137,7 @@ class SelectiveClassifier(LeftOutClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
         probabilities = self._left_out.probabilities
         confidence = probabilities.max(axis=1)
         is_wrong = probabilities.argmax(axis=1) != self._left_out.codes

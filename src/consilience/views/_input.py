@@ -39,8 +39,8 @@ def read_input(estimator: Any, X: Any, *, reset: bool, numeric: bool = True) -> 
     if has_dask_views(X):
         raise TypeError(
             f"X contains dask arrays, which {type(estimator).__name__} does not support here; "
-            "as_multiview(X).compute() loads them into memory (only MVLSVMClassifier and "
-            "SMVMEDClassifier fit on dask arrays, but every classifier predicts from them)"
+            "as_multiview(X).compute() loads them into memory (docs/scaling.md lists what fits on "
+            "dask arrays; every classifier predicts from them)"
         )
     if is_matrix(X):
         data = _read_matrix(estimator, X, reset, numeric)

@@ -80,11 +80,11 @@ class ViewMap:
         return np.where(is_missing, means.astype(X.dtype), X)
 
 
-def fit_view_map(X: Any, weight: np.ndarray) -> ViewMap:
+def fit_view_map(X: Any, weight: np.ndarray, *, may_be_histogram: bool = True) -> ViewMap:
     """Fit the map of one view to rows with sample weights ``weight``."""
     if sp.issparse(X) and X.nnz > DENSE_ABOVE * X.shape[0] * X.shape[1]:
         X = X.toarray()
-    if _is_histogram(X):
+    if may_be_histogram and _is_histogram(X):
         varying = _varying(X)
         return ViewMap("roots", varying, _root_means(X, varying), np.ones(1), sp.issparse(X))
     if sp.issparse(X):

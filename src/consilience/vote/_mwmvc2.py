@@ -18,6 +18,8 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._core.binned import BinnedView
+from consilience._core.exact import exact_total
 from consilience._folds import split_holdout
 from consilience._model_types import model_type
 from consilience._parameters import (
@@ -35,31 +37,44 @@ from consilience._parameters import (
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience._warnings import warn_of_unseen_views
+from consilience.distributed._binned_rows import bin_blocks
+from consilience.distributed._blocks import BlockTraining
+from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.views import MultiViewData
-from consilience.views._params import per_view
+from consilience.views._params import per_view, per_view_values
+from consilience.vote._from_blocks import (
+    BlockVotes,
+    PredictedRows,
+    as_votes,
+    fit_block_voters,
+    predict_blocks,
+    problem_rows,
+)
 from consilience.vote._two_level import (
     EarlyStopping,
     TwoLevelWeights,
     learn_weights,
     view_scores,
+    weight_sums,
 )
-from consilience.vote._voters import fit_estimators, fit_random_trees, fit_trees
+from consilience.vote._voters import (
+    InMemoryGrower,
+    fit_estimators,
+    fit_tree_voters,
+    predict_bins,
+)
 
 __all__ = ["MwMvC2Classifier"]
 
 VIEW_WEIGHTS = ("uniform", "loss", "paper")
+MAX_BINS = 255
 # class codes (n x n_voters) and mask of present rows, for each view with voters
 ViewPredictions: TypeAlias = list[tuple[np.ndarray, np.ndarray]]
-TREES = {"random_trees": fit_random_trees, "trees": fit_trees}
-
-
-def as_votes(predictions: np.ndarray, present: np.ndarray, code: int) -> np.ndarray:
-    """Votes for class ``code`` from predicted classes: +1, −1, or 0 if the view is missing."""
-    return np.where(predictions == code, 1.0, -1.0) * present[:, None]
+TREES = ("random_trees", "trees")
 
 
 @model_type("vote.MwMvC2Classifier")
-class MwMvC2Classifier(MultiViewClassifier):
+class MwMvC2Classifier(BlockwiseFitMixin, MultiViewClassifier):
     """MωMvC²: two-level weighted majority vote.
 
     A set of voters is fitted on every view; the weights of voters and views minimise the logistic
@@ -214,23 +229,27 @@ default="random_trees"
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max // 2, size=data.n_views).tolist()
         train, validation = self._split(codes, data, rng)
+        training = data if len(train) == len(data) else data[train]
         names, K = data.view_names, len(self.classes_)
         voters_of = per_view(self.voters, names, "voters")
         n_problems = 1 if K == 2 else K
 
         def fit_voters(v: int) -> tuple[Any, np.ndarray]:
-            rows = train[data.present[train, v]]
-            if len(rows) == 0:
+            if not training.present[:, v].any():
                 return None, np.zeros((len(train), 1), dtype=int)
-            part = (data[rows], codes[rows], weight[rows])
-            return self._fit_view(voters_of[names[v]], names[v], *part, seeds[v])
+            own = (names[v], v, training, codes[train], weight[train])
+            return self._fit_view(voters_of[names[v]], *own, seeds[v])
 
         with Progress(self, n_tasks=data.n_views + n_problems) as progress:
             fitted = progress.map(fit_voters, range(data.n_views), "fit voters")
             self.voters_ = {n: f[0] for n, f in zip(names, fitted, strict=True) if f[0]}
             warn_of_unseen_views(names, self.voters_)
             self._voting = [name for name in names if name in self.voters_]
-            outputs = self._training_predictions(data, train, fitted)
+            outputs = [
+                (predictions, training.present[:, v])
+                for v, (voters, predictions) in enumerate(fitted)
+                if voters is not None
+            ]
             validation_outputs = self._predictions(data[validation]) if len(validation) else None
 
             def learn(problem: int) -> TwoLevelWeights:
@@ -241,8 +260,48 @@ default="random_trees"
             self._weights = progress.map(learn, range(n_problems), "learn weights")
         self._set_fitted_attributes()
         # a wrong prediction has a loss of at least ln 2
-        total = np.log(2) * weight[train].sum()
-        self.training_bound_ = [curve / total for curve in self.loss_curve_]
+        self._set_bound(exact_total(weight[train]))
+
+    def _set_bound(self, total: float) -> None:
+        # a wrong prediction has a loss of at least ln 2
+        self.training_bound_ = [curve / (np.log(2) * total) for curve in self.loss_curve_]
+
+    # -- fit on blocks -------------------------------------------------------------------------
+
+    def _check_blockwise_parameters(self) -> None:
+        if not all(isinstance(voters, str) for voters in per_view_values(self.voters)):
+            raise TypeError("data in blocks need voters='random_trees' or 'trees', got classifiers")
+        if self.n_iter_no_change is not None:
+            raise ValueError(
+                "data in blocks need n_iter_no_change=None; choose n_iter on samples in memory"
+            )
+
+    def _fit_blocks(self, training: BlockTraining) -> None:
+        rng = check_random_state(self.random_state)
+        names, K = tuple(self.view_names_), len(self.classes_)
+        seeds = rng.randint(np.iinfo(np.int32).max // 2, size=len(names)).tolist()
+        kinds = [per_view(self.voters, names, "voters")[name] for name in names]
+        n_rows = training.n
+        binned = bin_blocks(training, [MAX_BINS] * len(names))
+        n_problems = 1 if K == 2 else K
+        with Progress(self, n_tasks=1 + n_problems) as progress:
+            voters = fit_block_voters(
+                binned, kinds, seeds, K, self.max_depth, self.min_weight_fraction_leaf
+            )
+            progress.tick("fit voters")
+            self.voters_ = {n: own for n, own in zip(names, voters, strict=True) if own is not None}
+            warn_of_unseen_views(names, self.voters_)
+            self._voting = list(self.voters_)
+            blocks = predict_blocks(binned, voters)
+            sizes = [own.n_voters for own in self.voters_.values()]
+            settings: dict[str, Any] = {"view_weights": self.view_weights, "scale": self.scale}
+            self._weights = []
+            for problem in range(n_problems):
+                votes = BlockVotes(blocks, problem, K, n_rows, sizes)
+                self._weights.append(learn_weights(votes, n_iter=self.n_iter, **settings))
+                progress.tick("learn weights")
+        self._set_fitted_attributes()
+        self._set_bound(votes.sum(weight_sums)[0])
 
     def _learn(
         self,
@@ -255,9 +314,9 @@ default="random_trees"
         validation: np.ndarray,
     ) -> TwoLevelWeights:
         """Learn the weights of one binary problem."""
-        code = self._code(problem)
-        signs = one_vs_rest_signs(codes, len(self.classes_))[problem]
-        votes = [as_votes(h, is_present, code) for h, is_present in outputs]
+        code, K = self._code(problem), len(self.classes_)
+        views = [h for h, _ in outputs], [is_present for _, is_present in outputs]
+        rows = PredictedRows(*views, codes[train], weight[train])
         early_stopping = None
         if validation_outputs is not None and self.n_iter_no_change is not None:
             present = np.column_stack([is_present for _, is_present in validation_outputs])
@@ -266,12 +325,11 @@ default="random_trees"
                 self.scale,
                 [as_votes(h, is_present, code) for h, is_present in validation_outputs],
                 present,
-                signs[validation],
+                one_vs_rest_signs(codes[validation], K)[problem],
                 weight[validation],
             )
         learned = learn_weights(
-            [signs[train][:, None] * h for h in votes],
-            weight[train],
+            problem_rows(rows, problem, K),
             n_iter=self.n_iter,
             view_weights=self.view_weights,
             scale=self.scale,
@@ -286,18 +344,28 @@ default="random_trees"
         self,
         voters: Any,
         name: str,
+        v: int,
         data: MultiViewData,
         codes: np.ndarray,
         weight: np.ndarray,
         seed: int,
     ) -> tuple[Any, np.ndarray]:
-        """Fit the voters of one view; return them with their training predictions."""
-        view = data[name]
+        """Fit the voters of one view; return them with their predictions for all rows."""
+        present = data.present[:, v]
         if isinstance(voters, str):
-            min_weight_leaf = self.min_weight_fraction_leaf * weight.sum()
-            K = len(self.classes_)
-            return TREES[voters](view, codes, weight, K, self.max_depth, min_weight_leaf, seed)
-        return fit_estimators(voters, view, codes, weight, self.classes_, seed, name)
+            mask = None if present.all() else present
+            view = BinnedView(data[name], weight=weight, present=mask)
+            share = self.min_weight_fraction_leaf
+            grower = InMemoryGrower(view, codes, weight, len(self.classes_), share)
+            fitted = fit_tree_voters(voters, grower, self.max_depth, seed)
+            return fitted, predict_bins(fitted, view)
+        rows = np.flatnonzero(present)
+        fitted, predictions = fit_estimators(
+            voters, data[name][rows], codes[rows], weight[rows], self.classes_, seed, name
+        )
+        spread = np.zeros((len(data), predictions.shape[1]), dtype=int)
+        spread[rows] = predictions
+        return fitted, spread
 
     def _split(
         self, codes: np.ndarray, data: MultiViewData, rng: np.random.RandomState
@@ -307,20 +375,6 @@ default="random_trees"
         if self.n_iter_no_change is None:
             return rows, rows[:0]
         return split_holdout(codes, data, self.classes_, float(self.validation_fraction), rng)
-
-    def _training_predictions(
-        self, data: MultiViewData, train: np.ndarray, fitted: Any
-    ) -> ViewPredictions:
-        """Expand the predictions of each fitted view to all training rows."""
-        outputs = []
-        for v, (voters, predictions) in enumerate(fitted):
-            if voters is None:
-                continue
-            is_present = data.present[train, v]
-            spread = np.zeros((len(train), predictions.shape[1]), dtype=int)
-            spread[is_present] = predictions
-            outputs.append((spread, is_present))
-        return outputs
 
     def _predictions(self, data: MultiViewData) -> ViewPredictions:
         """Predict with the voters of every fitted view."""

@@ -14,17 +14,18 @@ used here is Σ_v ρ_v Σ_j [W⁺(e^{−δ} − 1) + W⁻(e^δ − 1)], for a fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from consilience._core.exact import as_float, exact_sums, exact_total
 from consilience._model_types import model_type
 from consilience._solvers.simplex import minimise_on_simplex
 
-__all__ = ["EarlyStopping", "TwoLevelWeights", "learn_weights", "view_scores"]
+__all__ = ["EarlyStopping", "TwoLevelWeights", "VoteRows", "learn_weights", "view_scores"]
 
 
 @model_type("vote.TwoLevelWeights")
@@ -38,14 +39,89 @@ class TwoLevelWeights:
     bound_curve: np.ndarray
 
 
+@dataclass(eq=False)
+class VoteRows:
+    """Rows of one binary problem: M_v (n x n_v, entries −1, 0, 1) and weights."""
+
+    Ms: list[np.ndarray]
+    weight: np.ndarray
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of voters of each view."""
+        return [M.shape[1] for M in self.Ms]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weight)
+
+    def sum(self, function: Callable[..., list[int]], *args: Any) -> list[float]:
+        """Exact sums ``function(rows, *args)``, as floats."""
+        return [as_float(total) for total in function(self, *args)]
+
+
+def view_margins(Ms: list[np.ndarray], pi: list[np.ndarray]) -> list[np.ndarray]:
+    """M_v π_v of each view; added up voter by voter, so that a row does not depend on others."""
+    out = []
+    for M, p in zip(Ms, pi, strict=True):
+        margin = np.zeros(len(M))
+        for j, weight in enumerate(p):
+            margin += M[:, j] * weight
+        out.append(margin)
+    return out
+
+
+def joint_margin(margins: Sequence[np.ndarray], rho: np.ndarray) -> np.ndarray:
+    """Σ_v ρ_v M_v π_v."""
+    out = np.zeros(len(margins[0]))
+    for margin, r in zip(margins, rho, strict=True):
+        out += r * margin
+    return out
+
+
+def logistic_losses(margin: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """w ln(1 + exp(−margin)), without overflow."""
+    return weight * np.logaddexp(0.0, -margin)
+
+
 def logistic_loss(margin: np.ndarray, weight: np.ndarray) -> float:
-    """Σ w ln(1 + exp(−margin)), without overflow."""
-    return weight @ np.logaddexp(0.0, -margin)
+    """Σ w ln(1 + exp(−margin))."""
+    return exact_total(logistic_losses(margin, weight))
 
 
-def voter_weights(M: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """W⁺ and W⁻ of each voter: q-weight of the rows it classifies correctly and incorrectly."""
-    return q @ np.maximum(M, 0.0), q @ np.maximum(-M, 0.0)
+def weight_sums(rows: VoteRows) -> list[int]:
+    """Sum of the weights."""
+    return exact_sums(rows.weight)
+
+
+def step_sums(rows: VoteRows, rho: np.ndarray, pi: list[np.ndarray]) -> list[int]:
+    """The loss, and W⁺ and W⁻ of each voter: q-weight of rows it classifies right and wrong.
+
+    ``pi`` are the weights of votes ±1.
+    """
+    margin = joint_margin(view_margins(rows.Ms, pi), rho)
+    q, sums = rows.weight * expit(-margin), exact_sums(logistic_losses(margin, rows.weight))
+    for M in rows.Ms:
+        for column in M.T:
+            kinds = np.where(column == 0, -1, column < 0)
+            sums += exact_sums(q, kinds, 2)
+    return sums
+
+
+def view_sums(rows: VoteRows, rho: np.ndarray, pi: list[np.ndarray]) -> list[int]:
+    """Loss, gradient and (upper triangle of the) Hessian of the loss in ρ."""
+    margins = view_margins(rows.Ms, pi)
+    margin = joint_margin(margins, rho)
+    q = expit(-margin)
+    slope, curvature = rows.weight * q, rows.weight * q * (1 - q)
+    sums = exact_sums(logistic_losses(margin, rows.weight))
+    for own in margins:
+        sums += exact_sums(-own * slope)
+    for v, own in enumerate(margins):
+        for other in margins[v:]:
+            sums += exact_sums(own * curvature * other)
+    return sums
 
 
 def parallel_step(right: np.ndarray, wrong: np.ndarray, smoothing: float) -> np.ndarray:
@@ -67,53 +143,67 @@ def paper_gain(right: np.ndarray, wrong: np.ndarray) -> float:
     return ((np.sqrt(right) - np.sqrt(wrong)) ** 2).sum()
 
 
-def best_view_weights(view_margins: np.ndarray, weight: np.ndarray, rho: np.ndarray) -> np.ndarray:
-    """argmin over the simplex of the logistic loss, given the margins (n x V) of the views."""
+def best_view_weights(rows: Any, rho: np.ndarray, pi: list[np.ndarray]) -> np.ndarray:
+    """argmin over the simplex of the logistic loss, given the weights of the voters."""
+    V = len(rho)
+    upper = np.triu_indices(V)
 
     def oracle(rho: np.ndarray) -> Any:
-        margin = view_margins @ rho
-        q = expit(-margin)
-        gradient = -view_margins.T @ (weight * q)
-        curvature = (weight * q * (1 - q))[:, None] * view_margins
-        return logistic_loss(margin, weight), gradient, view_margins.T @ curvature
+        loss, *sums = rows.sum(view_sums, rho, pi)
+        hessian = np.zeros((V, V))
+        hessian[upper] = sums[V:]
+        hessian = np.triu(hessian) + np.triu(hessian, 1).T
+        return loss, np.array(sums[:V]), hessian
 
     return minimise_on_simplex(oracle, rho)[0]
 
 
 def learn_weights(
-    Ms: list[np.ndarray],
-    weight: np.ndarray,
+    rows: Any,
     *,
     n_iter: int,
     view_weights: str,
     scale: bool,
     early_stopping: Callable[[np.ndarray, list[np.ndarray]], bool] | None = None,
 ) -> TwoLevelWeights:
-    """Run the algorithm on M_v (n x n_v, entries −1, 0, 1).
+    """Run the algorithm on ``VoteRows``, or on blocks of them with the same methods.
 
     ``early_stopping(rho, pi)`` is called after each iteration and returns True to stop.
     """
+    (total,) = rows.sum(weight_sums)
     # weights with a sum below the number of rows are treated as shares of the rows
-    n = max(weight.sum(), len(weight))
-    sizes = [M.shape[1] for M in Ms]
-    Ms = [M / size if scale else M.astype(np.float64) for M, size in zip(Ms, sizes, strict=True)]
-    rho = np.full(len(Ms), 1 / len(Ms))
+    n = max(total, rows.n_rows)
+    sizes = rows.sizes
+    units = [1 / size if scale else 1.0 for size in sizes]
+    rho = np.full(len(sizes), 1 / len(sizes))
     pi = [np.full(size, 1.0 if scale else 1 / size) for size in sizes]
-    view_margins = np.column_stack([M @ p for M, p in zip(Ms, pi, strict=True)])
-    losses, bounds = [logistic_loss(view_margins @ rho, weight)], []
+
+    def vote_weights() -> list[np.ndarray]:
+        return [p * unit for p, unit in zip(pi, units, strict=True)]
+
+    def sums_of_voters() -> tuple[float, list[tuple[np.ndarray, np.ndarray]]]:
+        loss, *sums = rows.sum(step_sums, rho, vote_weights())
+        ends = np.cumsum([0, *sizes])
+        pairs = np.array(sums).reshape(-1, 2).T
+        parts = [
+            unit * pairs[:, first:last]
+            for unit, first, last in zip(units, ends[:-1], ends[1:], strict=True)
+        ]
+        return loss, [(part[0], part[1]) for part in parts]
+
+    loss, sums = sums_of_voters()
+    losses, bounds = [loss], []
     for _ in range(n_iter):
-        q = weight * expit(-(view_margins @ rho))
-        sums = [voter_weights(M, q) for M in Ms]
         deltas = [parallel_step(right, wrong, 1 / (2 * n)) for right, wrong in sums]
         bounds.append(sum(r * step_bound(*s, d) for r, s, d in zip(rho, sums, deltas, strict=True)))
         pi = [p + d for p, d in zip(pi, deltas, strict=True)]
-        view_margins = np.column_stack([M @ p for M, p in zip(Ms, pi, strict=True)])
         if view_weights == "loss":
-            rho = best_view_weights(view_margins, weight, rho)
+            rho = best_view_weights(rows, rho, vote_weights())
         elif view_weights == "paper":
             gains = [paper_gain(right, wrong) for right, wrong in sums]
-            rho = np.eye(len(Ms))[int(np.argmax(gains))]
-        losses.append(logistic_loss(view_margins @ rho, weight))
+            rho = np.eye(len(sizes))[int(np.argmax(gains))]
+        loss, sums = sums_of_voters()
+        losses.append(loss)
         if early_stopping is not None and early_stopping(rho, pi):
             break
     if scale:

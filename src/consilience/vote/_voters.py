@@ -5,16 +5,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from consilience._core.binned import MAX_DEPTH, BinnedView, Tree
+from consilience._core.exact import exact_total
 from consilience._estimators import fit_label_encoded, with_seed
 from consilience._model_types import model_type
 
-__all__ = ["fit_estimators", "fit_random_trees", "fit_trees"]
+__all__ = [
+    "InMemoryGrower",
+    "TreeVoters",
+    "fit_estimators",
+    "fit_tree_voters",
+    "predict_bins",
+]
 
 
 def voting_depth(tree: Tree, max_depth: int | None) -> int:
@@ -75,56 +83,64 @@ class EstimatorVoters:
         return np.column_stack([estimator.predict(X) for estimator in self.estimators])
 
 
-def fit_random_trees(
-    view: Any,
-    codes: np.ndarray,
-    weight: np.ndarray,
-    n_classes: int,
-    max_depth: int | None,
-    min_weight_leaf: float,
-    seed: int,
-) -> tuple[TreeVoters, np.ndarray]:
-    """Fit a randomised tree (one random threshold per feature) for each depth; and predict."""
+@dataclass(frozen=True, eq=False)
+class InMemoryGrower:
+    """Grows trees on a view in memory, with the interface of ``BlockGrower``."""
+
+    view: BinnedView
+    codes: np.ndarray
+    weight: np.ndarray
+    n_classes: int
+    min_weight_fraction_leaf: float
+
+    def grow(self, params: Sequence[dict[str, Any]]) -> list[Tree]:
+        """Trees with these parameters of ``BinnedView.grow``."""
+        share, present = self.min_weight_fraction_leaf, self.view.present
+        held = self.weight if present is None else self.weight[present]
+        minimum = share * exact_total(held) if share else 0.0
+        return [
+            self.view.grow(
+                self.codes,
+                self.weight,
+                n_classes=self.n_classes,
+                min_weight_leaf=minimum,
+                **settings,
+            )
+            for settings in params
+        ]
+
+
+def deepest_params(kind: str, seed: int) -> dict[str, Any]:
+    """Parameters of the unrestricted tree of a view."""
+    if kind == "trees":
+        return {"max_depth": MAX_DEPTH, "seed": seed}
+    return random_tree_params(MAX_DEPTH, seed)
+
+
+def random_tree_params(depth: int, seed: int) -> dict[str, Any]:
+    """Parameters of the randomised tree of a depth (one random threshold per feature)."""
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=MAX_DEPTH + 1)
-    binned = BinnedView(view, weight=weight)
-
-    def grow(depth: int) -> Tree:
-        return binned.grow(
-            codes,
-            weight,
-            n_classes=n_classes,
-            max_depth=depth,
-            min_weight_leaf=min_weight_leaf,
-            splitter="random",
-            seed=int(seeds[depth]),
-        )
-
-    deepest = grow(MAX_DEPTH)
-    voters = TreeVoters([grow(d) for d in range(1, voting_depth(deepest, max_depth) + 1)])
-    return voters, np.column_stack([binned.predict(tree) for tree in voters.trees])
+    return {"max_depth": depth, "splitter": "random", "seed": int(seeds[depth])}
 
 
-def fit_trees(
-    view: Any,
-    codes: np.ndarray,
-    weight: np.ndarray,
-    n_classes: int,
-    max_depth: int | None,
-    min_weight_leaf: float,
-    seed: int,
-) -> tuple[CutVoters, np.ndarray]:
-    """Prune a greedy tree to each depth, which equals a tree grown to that depth; and predict."""
-    binned = BinnedView(view, weight=weight)
-    tree = binned.grow(
-        codes,
-        weight,
-        n_classes=n_classes,
-        max_depth=MAX_DEPTH,
-        min_weight_leaf=min_weight_leaf,
-        seed=seed,
-    )
-    voters = CutVoters(tree, voting_depth(tree, max_depth))
-    return voters, binned.predict_depths(tree, voters.depth)
+def fit_tree_voters(kind: str, grower: Any, max_depth: int | None, seed: int) -> Any:
+    """Voters of one view.
+
+    "random_trees": a randomised tree for each depth. "trees": a greedy tree pruned to each depth,
+    which equals a tree grown to that depth.
+    """
+    (deepest,) = grower.grow([deepest_params(kind, seed)])
+    depth = voting_depth(deepest, max_depth)
+    if kind == "trees":
+        return CutVoters(deepest, depth)
+    return TreeVoters(grower.grow([random_tree_params(d, seed) for d in range(1, depth + 1)]))
+
+
+def predict_bins(voters: Any, view: BinnedView) -> np.ndarray:
+    """Class codes of binned rows, a column for each voter."""
+    if isinstance(voters, CutVoters):
+        return view.predict_depths(voters.tree, voters.depth)
+    return np.column_stack([view.predict(tree) for tree in voters.trees])
 
 
 def fit_estimators(

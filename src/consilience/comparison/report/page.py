@@ -26,8 +26,10 @@ from consilience.comparison.report.curves import (
     method_curves,
     view_curves,
 )
+from consilience.comparison.report.features import features_figure
 from consilience.comparison.report.samples import map_figure, suspicious_samples, wrong_rows
 from consilience.comparison.report.text import methods_paragraph, references
+from consilience.comparison.report.trust import trust_context
 from consilience.comparison.report.verdict import verdict
 from consilience.comparison.report.views import pattern_figure, redundancy_figure, view_pairs
 from consilience.comparison.study import StudyResults, failures
@@ -94,9 +96,11 @@ def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
         "tuned": summaries.tuned_parameters(results.main),
         "durations": summaries.durations(results.main, [row.method for row in complete]),
         "pattern_svg": pattern_figure(run),
+        "features_svg": None if run.features is None else features_figure(run.features),
         "paragraph": methods_paragraph(run, results) if complete else "",
         "references": references(run, results) if complete else [],
         "max_columns": MAX_LISTED_COLUMNS,
+        **trust_context(run),
         **_figures(run, results, store, rows, complete),
     }
 

@@ -1,0 +1,90 @@
+"""Importance of the features for the best method: ``features.csv`` and a summary for the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+from consilience._atomic_write import write_atomically
+from consilience.comparison.inputs import ComparisonInput
+from consilience.comparison.record import FeatureRow, FeatureSummary
+from consilience.inspection import FeatureImportance, feature_importance
+
+__all__ = ["FEATURES_FILE_NAME", "rank_features", "summarise_features", "write_features"]
+
+FEATURES_FILE_NAME = "features.csv"
+FDR = 0.1
+N_SHOWN = 10  # features of each view
+
+
+def rank_features(
+    data: ComparisonInput, fitted: Any, seed: int
+) -> tuple[FeatureImportance | None, str]:
+    """Importance of the features for clones of a classifier; None and the reason if not known."""
+    problem = data.problem
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the folds were recorded
+            importance = feature_importance(
+                fitted,
+                problem.data,
+                problem.target,
+                groups=problem.groups,
+                sample_weight=problem.sample_weight,
+                feature_names=_column_names(data),
+                random_state=seed,
+            )
+    except (TypeError, ValueError) as error:
+        return None, str(error).splitlines()[0]
+    return importance, ""
+
+
+def _column_names(data: ComparisonInput) -> dict[str, list[str]]:
+    """Names of the columns, which views of numbers from files do not keep themselves."""
+    return {name: view.columns for name, view in data.views.items() if view.columns is not None}
+
+
+def summarise_features(importance: FeatureImportance) -> FeatureSummary:
+    """The most important features of each view."""
+    best = importance.top(N_SHOWN, per_view=True)
+    rows = [
+        FeatureRow(
+            view=str(best.view[j]),
+            feature=str(best.feature[j]),
+            importance=float(best.importance[j]),
+            std=float(best.std[j]),
+            frequency=float(best.frequency[j]),
+            q_value=float(best.q_value[j]),
+            higher_in=str(best.higher_in[j]),
+            partner=str(best.partner[j]),
+        )
+        for j in range(len(best))
+    ]
+    n_selected = int((importance.q_value <= FDR).sum())
+    return FeatureSummary(len(importance), n_selected, FDR, rows)
+
+
+def write_features(folder: Path, importance: FeatureImportance | None) -> None:
+    """Write the table of all features; that of an earlier run is removed if there is none."""
+    path = folder / FEATURES_FILE_NAME
+    if importance is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_atomically(path, feature_csv(importance))
+
+
+def feature_csv(importance: FeatureImportance) -> str:
+    """All features, the most important first."""
+    columns = importance.top(len(importance)).to_columns()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(_cells(values) for values in columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _cells(values: Any) -> list[str]:
+    return [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values.tolist()]

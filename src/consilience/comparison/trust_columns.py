@@ -1,0 +1,118 @@
+"""Columns of predictions on request: sets of classes, conflicts between views, advice.
+
+They compare new samples with the left-out ones that a calibrated comparison keeps in its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from consilience._default._rows import group_by_pattern
+from consilience._parameters import FRACTION
+from consilience.tables import TableModel
+from consilience.trust._left_out import class_probabilities
+from consilience.trust._next_view import read_costs, read_utility
+from consilience.trust._opinions import conflict, opinions_of, without_each_view
+from consilience.trust._reference import ReferenceTable
+from consilience.views import MultiViewData
+
+__all__ = ["TrustColumns", "trust_columns"]
+
+SEPARATOR = "|"  # between the classes of a set
+
+
+@dataclass(frozen=True)
+class TrustColumns:
+    """Which columns to add; ``sets`` is the probability with which a set may miss the class."""
+
+    sets: float | None = None
+    conflict: bool = False
+    advice: bool = False
+    costs: Mapping[str, float] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return self.sets is None and not self.conflict and not self.advice
+
+
+def trust_columns(
+    model: TableModel, data: MultiViewData, wanted: TrustColumns
+) -> dict[str, list[str]]:
+    """Cells of the columns, by their titles."""
+    if wanted.is_empty:
+        return {}
+    if wanted.sets is not None and not FRACTION.is_satisfied_by(wanted.sets):
+        raise ValueError(f"--sets must be a number between 0 and 1, got {wanted.sets}")
+    names = list(model.views)
+    prices = read_costs(wanted.costs, names)
+    table = getattr(model, "reference", None)
+    if table is None:
+        raise ValueError(
+            "the model has no left-out samples to compare with; run the comparison again with "
+            "--calibrate"
+        )
+    present = np.zeros((len(data), len(names)), dtype=bool)
+    positions = [names.index(name) for name in data.view_names]
+    present[:, positions] = data.present
+    p = class_probabilities(model.estimator, data, model.classes_)
+    columns: dict[str, list[str]] = {}
+    if wanted.sets is not None:
+        columns["set"] = _sets(model, table, p, present, wanted.sets)
+    if wanted.conflict:
+        columns |= _conflicts(model, table, data, positions)
+    if wanted.advice:
+        columns |= _advice(table, p, present, names, prices)
+    return columns
+
+
+def _sets(
+    model: TableModel, table: ReferenceTable, p: np.ndarray, present: np.ndarray, alpha: float
+) -> list[str]:
+    names = [str(label) for label in model.classes_]
+    in_set = table.class_p_values(p, present) > alpha
+    return [SEPARATOR.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
+
+
+def _conflicts(
+    model: TableModel, table: ReferenceTable, data: MultiViewData, positions: list[int]
+) -> dict[str, list[str]]:
+    """The view in the strongest conflict with the others, and its p-value; empty without one."""
+    alone = opinions_of(model.estimator, data, model.classes_)
+    others = without_each_view(model.estimator, data, model.classes_)
+    values = np.full((len(data), table.present.shape[1]), np.nan)
+    values[:, positions] = conflict(alone, others, table.prior)
+    values[:, positions] = np.where(np.isnan(others).any(axis=2), np.nan, values[:, positions])
+    p_values = table.conflict_p_values(values)
+    names = list(model.views)
+    views, conflicts, cells = [], [], []
+    for row, p in zip(values, p_values, strict=True):
+        if np.isnan(row).all():
+            views, conflicts, cells = [*views, ""], [*conflicts, ""], [*cells, ""]
+            continue
+        v = int(np.nanargmax(row))
+        views.append(names[v])
+        conflicts.append(f"{row[v]:.4g}")
+        cells.append(f"{p[v]:.4g}")
+    return {"conflicting view": views, "conflict": conflicts, "p(conflict)": cells}
+
+
+def _advice(
+    table: ReferenceTable, p: np.ndarray, present: np.ndarray, names: list[str], prices: np.ndarray
+) -> dict[str, list[str]]:
+    """The missing view with the largest expected gain in accuracy per cost; empty if none helps."""
+    rows, utility = table.rows(), read_utility("accuracy")
+    gains = np.full(present.shape, -np.inf)
+    for pattern, own in group_by_pattern(present):
+        for v in np.flatnonzero(~pattern):
+            gain = rows.gain(p[own], pattern, int(v), utility)
+            gains[own, v] = np.where(np.isnan(gain), -np.inf, gain)
+    best = (gains / prices).argmax(axis=1)
+    highest = gains[np.arange(len(gains)), best]
+    return {
+        "next view": [names[v] if g > 0 else "" for v, g in zip(best, highest, strict=True)],
+        "expected gain": [f"{g:.4g}" if g > 0 else "" for g in highest],
+    }
