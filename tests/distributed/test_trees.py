@@ -5,7 +5,6 @@ import signal
 from concurrent.futures import CancelledError
 
 import dask.array as da
-import distributed
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
+import distributed
 from consilience import BinnedTreeClassifier, MultiViewData
 from consilience._core import binned
 from consilience._core.binned import BinnedView, RowTarget, Tree, join_ranges
