@@ -14,8 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import distributed
 from consilience import BinnedTreeClassifier, MultiViewData
-from consilience._core import binned
-from consilience._core.binned import BinnedView, RowTarget, Tree, join_ranges
+from consilience._core import cuts as cuts_of_rows
+from consilience._core.binned import BinnedView, RowTarget, Tree
+from consilience._core.cuts import draw_bin_rows, find_cuts, join_ranges
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
@@ -24,6 +25,7 @@ from consilience.boosting import (
     ShareBoostClassifier,
 )
 from consilience.distributed import BlockSequence, _trees
+from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
 from consilience.distributed._kept import FileBlocks, WorkerBlocks, naming_lost_scheduler
 from consilience.vote import MwMvC2Classifier
 
@@ -106,7 +108,7 @@ def cut_at(X, y, weight, ends):
 @pytest.fixture
 def small_limits(monkeypatch):
     """Bins from a sample of rows, and nodes of few rows finished by themselves."""
-    monkeypatch.setattr(binned, "MAX_BIN_ROWS", 40)
+    monkeypatch.setattr(cuts_of_rows, "MAX_BIN_ROWS", 40)
     monkeypatch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
     monkeypatch.setattr(_trees, "FINISH_BYTES", 400)
 
@@ -142,27 +144,27 @@ def block_target(block, key):
 def test_tree_on_blocks_is_that_of_all_rows(problem, finish_bytes, bin_rows):
     X, present, target, n_classes, params, parts = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binned, "MAX_BIN_ROWS", bin_rows)
+        patch.setattr(cuts_of_rows, "MAX_BIN_ROWS", bin_rows)
         patch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
         patch.setattr(_trees, "FINISH_BYTES", finish_bytes)
         weight = np.ones(X.shape[0]) if target.weight is None else target.weight
         view = BinnedView(X, weight=weight, present=present)
         n_present = X.shape[0] if present is None else int(present.sum())
-        drawn = binned.draw_bin_rows(0, X.shape[0], n_present)
+        drawn = draw_bin_rows(0, X.shape[0], n_present)
         drawn = np.flatnonzero(drawn if present is None else drawn & present)
-        cuts = binned.find_cuts(X[drawn], weight[drawn], 255)
+        cuts = find_cuts(X[drawn], weight[drawn], 255)
         blocks, ranges = [], []
         for part in parts:
             mask = None if present is None else present[part]
             own, found = BinnedView.from_cuts(X[part], mask, cuts)
             ranges.append(found)
             values = RowTarget(*(None if x is None else x[part] for x in target))
-            blocks.append((_trees.BinnedRows([own], None, None, []), values))
+            blocks.append((BinnedRows([own], None, None, []), values))
         limits = join_ranges(ranges, cuts)
         for ours, theirs in zip(limits, view.limits, strict=True):
             np.testing.assert_array_equal(ours, theirs)
         kept = FileBlocks.from_values(iter(blocks))
-        training = _trees.BinnedTraining(kept, [limits], np.array([n_present]))
+        training = BinnedTraining(kept, [limits], np.array([n_present]))
         spec = _trees.TreeSpec(0, None, n_classes, params, cost=target.costs is not None)
         (tree,) = _trees.grow_trees(training, [spec], block_target)
         if target.costs is None:
@@ -234,9 +236,9 @@ def test_lost_workers_change_nothing(monkeypatch):
 
 
 def test_a_lost_scheduler_is_named_in_one_sentence():
-    with pytest.raises(RuntimeError, match=r"the dask scheduler was lost.*fit again$"):
-        with naming_lost_scheduler():
-            raise CancelledError("task-1")
+    message = r"the dask scheduler was lost.*fit again$"
+    with pytest.raises(RuntimeError, match=message), naming_lost_scheduler():
+        raise CancelledError("task-1")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,10 @@ def test_a_lost_scheduler_is_named_in_one_sentence():
     [
         BinnedTreeClassifier(3),
         BinnedTreeClassifier(
-            splitter="random", class_weight="balanced", min_weight_fraction_leaf=0.01, random_state=0
+            splitter="random",
+            class_weight="balanced",
+            min_weight_fraction_leaf=0.01,
+            random_state=0,
         ),
     ],
 )

@@ -80,7 +80,7 @@ Problem block_problem(const std::int32_t* codes, const double* weights, const st
         const double weight = weights[i];
         const bool takes_part = (!rows || rows[i]) && weight != 0;
         const bool in_range = codes[i] >= 0 && codes[i] < n_classes;
-        valid = valid && (!takes_part || (in_range && weight > 0 && weight <= max_weight));
+        valid &= !takes_part | (in_range & (weight > 0) & (weight <= max_weight));
         p.weight[i] = takes_part ? std::max<std::int64_t>(1, to_integer(weight)) : 0;
     }
     if (!valid) throw std::invalid_argument("weights must be numbers >= 0, and codes be classes");

@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 
 from consilience._estimators import check_classifier
 from consilience._solvers.logistic import logistic_sums, minimise_logistic
-from consilience._training import TrainingRows
+from consilience._training import LabelledRows, TrainingRows, label_totals
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.distributed._row_sample import hash_uniform
@@ -396,11 +396,11 @@ def fit_own(blocks: Any, learner: Learner) -> Any:
     (name,) = read_input(estimator, example, reset=True).view_names
     summaries = blocks.collect(summarise_rows, learner)
     sizes, totals, counts, n_values = zip(*summaries, strict=True)
-    found = estimator._set_classes([(learner.classes, sum(totals))])
-    rows = blocks.map(rows_of_learner, learner, name, found.factors)
+    classes = estimator._set_classes(list(totals))
+    rows = blocks.map(rows_of_learner, learner, name, classes.factors)
     sizes = np.array(sizes)
     training = BlockTraining(
-        rows, sizes, sizes[:, None], found.totals, (width,), sum(counts), sum(n_values)
+        rows, sizes, sizes[:, None], classes.totals, (width,), sum(counts), sum(n_values)
     )
     estimator._fit_blocks(training)
     return estimator
@@ -412,12 +412,11 @@ def learner_width(block: NumberedRows, learner: Learner) -> int:
 
 
 def summarise_rows(block: NumberedRows, learner: Learner) -> tuple:
-    """Number of rows, weights and counts of the classes, and number of values."""
+    """Number of rows, total weights and counts of the classes, and number of values."""
     X, codes, weight = learner.rows(block)
-    K = len(learner.classes)
-    totals = np.bincount(codes, weights=weight, minlength=K)
+    totals = label_totals(LabelledRows(block.rows.data, learner.classes[codes], weight))
     n_values = X.nnz if sp.issparse(X) else X.size
-    return X.shape[0], totals, np.bincount(codes, minlength=K), n_values
+    return X.shape[0], totals, np.bincount(codes, minlength=len(learner.classes)), n_values
 
 
 def rows_of_learner(

@@ -180,9 +180,9 @@ def best_partners(S: np.ndarray, t: np.ndarray) -> np.ndarray:
             top = part.max(axis=axis, initial=-1)
             is_larger = np.flatnonzero(top > largest[columns])
             chosen = part[is_larger] if axis == 1 else part[:, is_larger]
-            found = np.arange(n_features)[columns][is_larger]
-            largest[found] = top[is_larger]
-            partner[found] = start + chosen.argmax(axis=axis)
+            improved = np.arange(n_features)[columns][is_larger]
+            largest[improved] = top[is_larger]
+            partner[improved] = start + chosen.argmax(axis=axis)
     return partner
 
 
