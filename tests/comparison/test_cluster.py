@@ -12,7 +12,7 @@ from consilience.benchmark.problems import ProblemCache, ProblemFiles
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.tasks import Task
 from consilience.cli import main
-from consilience.comparison import _compare
+from consilience.comparison import execution
 from consilience.comparison.inputs import read_files
 from consilience.tables import parse_files
 
@@ -73,7 +73,7 @@ def test_workers_read_files_that_they_reach(client, tmp_path, monkeypatch, capsy
             setups.append(setup)
             super().__init__(client, setup)
 
-    monkeypatch.setattr(_compare, "DaskPool", Watched)
+    monkeypatch.setattr(execution, "DaskPool", Watched)
     arguments = ["compare", *files, "--target", "y", "--on", "id", "--methods", "Early fusion"]
     arguments += ["--cv", "2", "--repeats", "1", "--quiet", "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as end:
@@ -86,7 +86,7 @@ def test_workers_read_files_that_they_reach(client, tmp_path, monkeypatch, capsy
     # where a worker does not see the files, it gets the data
     read = read_files(parse_files(files), target="y", on="id")
     (tmp_path / "a.parquet").unlink()
-    assert _compare._problem_for_workers(read, client) is read.problem
+    assert execution._problem_for_workers(read, client) is read.problem
 
 
 def test_other_files_on_a_worker_are_an_error(tmp_path):

@@ -44,7 +44,9 @@ from consilience.cli.reading import (
     Transpose,
     reading_arguments,
 )
-from consilience.comparison._compare import (
+from consilience.comparison._methods import read_methods
+from consilience.comparison._result import ComparisonResult
+from consilience.comparison.execution import (
     Execution,
     ExternalFiles,
     Plan,
@@ -52,8 +54,6 @@ from consilience.comparison._compare import (
     plan_comparison,
     run_comparison,
 )
-from consilience.comparison._methods import read_methods
-from consilience.comparison._result import ComparisonResult
 from consilience.comparison.features import FEATURES_FILE_NAME
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
