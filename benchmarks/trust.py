@@ -30,6 +30,7 @@ from consilience.trust import (
     view_opinions,
 )
 from consilience.trust._conformal_steps import lac_scores, p_values
+from consilience.trust._reference import fit_reference_table
 
 warnings.simplefilter("ignore")
 LOGISTIC = EarlyFusionClassifier(LogisticRegression(C=0.1, max_iter=200))
@@ -128,6 +129,65 @@ def coverage_rows(name, m, method, n_test, seed):
     return data.select(views), y, test.select(views), y_test
 
 
+def real_coverage(quick, n_draws, alpha=0.1):
+    """Coverage over splits of left-out rows of real data, whose probabilities are computed once.
+
+    The default is fitted once on each set; each draw divides the other rows, of which a third
+    lack a view, into calibration and test rows.
+    """
+    if quick or not _data.available(quick):
+        return
+    for name in ("mfeat", "landuse21", "uwave"):
+        data, y, rest, y_rest = draw(name, 500, 1100, 0)
+        model = ConsilienceClassifier(random_state=0).fit(data, y)
+        rng, n_views = np.random.RandomState(0), data.n_views
+        present = np.ones((len(rest), n_views), dtype=bool)
+        lacking = np.flatnonzero(rng.rand(len(rest)) < 1 / 3)
+        present[lacking, rng.randint(2, size=len(lacking))] = False  # one of the first two views
+        table = fit_reference_table(
+            model, rest, y_rest, np.arange(y.max() + 1), np.bincount(y) / len(y)
+        )
+        table.present = present
+        for m in (100, 500):
+            for conditional in (None, "class", "pattern"):
+                print_real_coverage(name, table, m, conditional, alpha, n_draws)
+
+
+def print_real_coverage(name, table, m, conditional, alpha, n_draws):
+    """Mean coverage of all rows, and of classes and patterns with 50 calibration rows."""
+    p, n_classes = table.own_probabilities(), len(table.prior)
+    pattern = table.present @ (1 << np.arange(table.present.shape[1]))
+    all_rows, sizes, by_group = [], [], {}
+    for seed in range(n_draws):
+        rows = np.random.RandomState(seed).permutation(len(table))
+        own, test = rows[:m], rows[m:]
+        cells = {"class": table.codes, "pattern": pattern, None: np.zeros(len(rows), int)}
+        group = cells[conditional]
+        scores = lac_scores(p)
+        sets = np.zeros((len(test), n_classes), dtype=bool)
+        for g in np.unique(group):
+            cal = own[group[own] == g]
+            known = scores[cal, table.codes[cal]]
+            flat = np.ones(len(cal)), np.zeros(len(cal), dtype=int)
+            if conditional == "class":
+                sets[:, [g]] = p_values(scores[None][:, test][:, :, [g]], known, *flat) > alpha
+            else:
+                new = np.flatnonzero(group[test] == g)
+                sets[new] = p_values(scores[None][:, test[new]], known, *flat) > alpha
+        is_covered = sets[np.arange(len(test)), table.codes[test]]
+        all_rows.append(is_covered.mean())
+        sizes.append(sets.sum(axis=1).mean())
+        for g in np.unique(group):
+            new = group[test] == g
+            if (group[own] == g).sum() >= 50 and new.any():
+                by_group.setdefault(int(g), []).append((is_covered[new].sum(), new.sum()))
+    line = f"coverage {name} m={m} by {conditional}: marginal {np.mean(all_rows):.4f}"
+    if conditional is not None and by_group:
+        shares = [np.sum(v, axis=0)[0] / np.sum(v, axis=0)[1] for v in by_group.values()]
+        line += f", {len(shares)} groups {min(shares):.4f} to {max(shares):.4f}"
+    print(f"{line}, size {np.mean(sizes):.3f} ({n_draws} draws)", flush=True)
+
+
 def set_sizes(quick, n_draws):
     """Mean size of split-conformal sets against MAPIE's methods on the same probabilities."""
     try:
@@ -216,22 +276,36 @@ def risk(quick, n_draws):
 # -- conflict ------------------------------------------------------------------------------------
 
 
+KINDS = ("clean", "class", "noise 1", "noise 3", "noise 10")
+
+
 def conflict(quick, n_draws):
     """Robust pooling on test rows of which half have a view that is off; areas of errors."""
     real = not quick and _data.available(quick)
     sets = ["mfeat", "landuse21", "uwave", "digits-features", "prokaryotic"]
     for name in sets if real else ["synthetic"]:
-        conflict_of_set(name, 0, 20 if quick else None)
+        splits = [conflict_of_split(name, seed, 20 if quick else None) for seed in range(n_draws)]
+        for kind in KINDS:
+            plain, robust, oracle, *areas = np.mean([split[kind] for split in splits], axis=0)
+            gap = (robust - plain) / (oracle - plain) if oracle > plain else np.nan
+            print(
+                f"conflict {name} {kind}: plain {plain:.4f} robust {robust:.4f} oracle "
+                f"{oracle:.4f} closes {100 * gap:.0f} %; area of errors: largest probability "
+                f"{areas[0]:.3f}, robust {areas[1]:.3f} ({n_draws} splits)",
+                flush=True,
+            )
 
 
-def conflict_of_set(name, seed, n_estimators):
+def conflict_of_split(name, seed, n_estimators):
+    """Accuracy of plain and robust pooling and of the oracle, and areas, for each kind."""
     data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, 500, seed)
     data, test = as_dense(data), as_dense(test)
     default = ConsilienceClassifier(n_estimators, random_state=0)
     robust = RobustPoolingClassifier(default, random_state=0).fit(data, y)
     plain, rng = robust.estimator_, np.random.RandomState(seed)
     which, is_hit = rng.randint(test.n_views, size=len(y_test)), rng.rand(len(y_test)) < 0.5
-    for kind in ("clean", "class", "noise 1", "noise 3", "noise 10"):
+    out = {}
+    for kind in KINDS:
         rows = corrupt(test, y_test, which, is_hit & (kind != "clean"), kind, data, rng)
         p, r = plain.predict_proba(rows), robust.predict_proba(rows)
         present = np.array(rows.present)
@@ -240,19 +314,12 @@ def conflict_of_set(name, seed, n_estimators):
         if kind != "clean":
             oracle = plain.predict_proba(rows._replace(rows._views, present=present))
         scores = [float((q.argmax(axis=1) == y_test).mean()) for q in (p, r, oracle)]
-        gap = (scores[1] - scores[0]) / (scores[2] - scores[0]) if scores[2] > scores[0] else np.nan
-        areas = [
-            roc_auc_score(q.argmax(axis=1) != y_test, -q.max(axis=1))
-            if (q.argmax(axis=1) != y_test).any()
-            else np.nan
-            for q in (p, r)
-        ]
-        print(
-            f"conflict {name} {kind}: plain {scores[0]:.3f} robust {scores[1]:.3f} oracle "
-            f"{scores[2]:.3f} closes {100 * gap:.0f} %; area of errors: largest probability "
-            f"{areas[0]:.3f}, robust {areas[1]:.3f}",
-            flush=True,
-        )
+        predicted = p.argmax(axis=1)
+        is_wrong = predicted != y_test
+        confidences = p.max(axis=1), r[np.arange(len(r)), predicted]  # in the plain prediction
+        areas = [roc_auc_score(is_wrong, -c) if is_wrong.any() else np.nan for c in confidences]
+        out[kind] = [*scores, *areas]
+    return out
 
 
 def as_dense(data):
@@ -367,28 +434,41 @@ def labels(quick, n_draws):
 def next_views(quick, n_draws):
     """Area under accuracy against cost: policy for each sample, best fixed order."""
     real = not quick and _data.available(quick)
-    sets = ["landuse21", "uwave", "prokaryotic", "rosmap", "digits-features"]
+    sets = ["landuse21", "uwave", "prokaryotic", "digits-features", "mfeat"]
     for name in sets if real else ["synthetic"]:
-        few = name in ("prokaryotic", "rosmap")
-        data, y, test, y_test = draw(name, 250 if few else 500, 400, 1)
-        if name == "synthetic":
-            data, test = (MultiViewData(dict(as_dense(d).items())) for d in (data, test))
-            keep = np.asarray(test.present.all(axis=1))
-            test, y_test = test[keep], y_test[keep]
-        model = ConformalClassifier(
-            ConsilienceClassifier(20 if quick else 100, random_state=0),
-            method="split",
-            calibration_size=0.4,
-            random_state=0,
-        ).fit(data, y)
-        for costs in (np.ones(test.n_views), 2.0 ** np.arange(test.n_views)):
-            result = view_cost_curve(model, test, y_test, costs)
+        results = {}
+        for seed in range(n_draws):
+            model, test, y_test = cost_model(name, seed, 20 if quick else None)
+            prices = 2.0 ** np.arange(test.n_views)
+            costs = {"equal": np.ones(test.n_views), "doubling": prices, "halving": prices[::-1]}
+            for kind, values in costs.items():
+                result = view_cost_curve(model, test, y_test, values)
+                areas = result.area, result.fixed_area, result.needs_all_views
+                results.setdefault(kind, []).append(areas)
+        for kind, areas in results.items():
+            policy, fixed, needs_all = np.mean(areas, axis=0)
             print(
-                f"next view {name} costs {costs.tolist()}: policy {result.area:.4f} best fixed "
-                f"order {result.fixed_area:.4f} difference {result.area - result.fixed_area:+.4f} "
-                f"all views {result.accuracy[-1]:.3f} needs all {result.needs_all_views}",
+                f"next view {name} {kind} costs: policy {policy:.4f} best fixed order {fixed:.4f} "
+                f"difference {policy - fixed:+.4f}, needs all views in {needs_all:.0%} "
+                f"({n_draws} splits)",
                 flush=True,
             )
+
+
+def cost_model(name, seed, n_estimators):
+    """A calibrated default, and test rows that have all views."""
+    data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, 500, seed)
+    data, test = as_dense(data), as_dense(test)
+    if name == "synthetic":
+        keep = np.asarray(test.present.all(axis=1))
+        test, y_test = test[keep], y_test[keep]
+    model = ConformalClassifier(
+        ConsilienceClassifier(n_estimators, random_state=0),
+        method="split",
+        calibration_size=0.3,
+        random_state=0,
+    )
+    return model.fit(data, y), test, y_test
 
 
 # -- time ----------------------------------------------------------------------------------------
@@ -433,6 +513,7 @@ def timing(quick, n_draws):
 
 PARTS = {
     "coverage": coverage,
+    "real": real_coverage,
     "sizes": set_sizes,
     "risk": risk,
     "conflict": conflict,
@@ -449,7 +530,7 @@ def main():
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--draws", type=int)
     arguments = parser.parse_args()
-    draws = {"coverage": 200, "risk": 200, "mixups": 4}
+    draws = {"coverage": 200, "real": 200, "risk": 200, "conflict": 5, "mixups": 4, "next": 3}
     for part in arguments.only.split(","):
         n_draws = arguments.draws or (2 if arguments.quick else draws.get(part, 0))
         PARTS[part](arguments.quick, n_draws)

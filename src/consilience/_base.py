@@ -106,8 +106,8 @@ class MultiViewClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise TypeError(
                 f"{type(self).__name__} does not support X in blocks, because "
                 f"{self._reason_against_blocks}; use ConsilienceClassifier, MVLSVMClassifier, "
-                "SMVMEDClassifier or a fusion classifier, or load X into memory "
-                "(as_multiview(X).compute() for dask arrays)"
+                "SMVMEDClassifier, a boosting or fusion classifier or MwMvC2Classifier, or load X "
+                "into memory (as_multiview(X).compute() for dask arrays)"
             )
         rows = self._read_rows(X, y, sample_weight, groups)
         training = encode_rows(rows, self._set_classes([label_totals(rows)]))

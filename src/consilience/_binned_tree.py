@@ -29,9 +29,10 @@ from consilience._parameters import (
 )
 from consilience._targets import check_labels, check_weights
 from consilience._training import TrainingClasses, weigh_classes
+from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import comes_in_blocks
 from consilience.distributed._matrix import read_matrix_blocks
-from consilience.distributed._trees import TreeSpec, bin_blocks, grow_trees
+from consilience.distributed._trees import TreeSpec, grow_trees
 from consilience.views._index import check_series, row_labels
 from consilience.views._sparse import validate_sparse
 

@@ -47,6 +47,7 @@ MODULES = {
     "estimators": ("_estimators",),
     "kernel_views": ("_kernel_views",),
     "solvers": ("_solvers.kernels",),
+    "trust": ("trust", "trust._reference"),
     "views": ("views", "views._maps"),
 }
 PUBLIC_NAME = re.compile(r"consilience\.(?:([a-z][a-z0-9_]*)\.)?[A-Za-z][A-Za-z0-9_]*", re.ASCII)

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from consilience.benchmark.metrics import (
     LOWER_IS_BETTER,
@@ -12,7 +14,12 @@ from consilience.benchmark.metrics import (
     ModelOutput,
     compute_metrics,
     find_metric,
+    panel_size,
 )
+from consilience.datasets import make_multiview_classification
+from consilience.fusion import LateFusionClassifier
+from consilience.sparse import BlockSPLSDAClassifier
+from consilience.views import ViewTransformer
 
 CLASSES = np.array(["ill", "well"])
 
@@ -103,3 +110,11 @@ def test_names():
     for name in ("sensitivity@", "sensitivity@1", "sensitivity@high", "sensitivity@-0.5"):
         with pytest.raises(ValueError, match="must be a number between 0 and 1"):
             find_metric(name)
+
+
+def test_panel_size_counts_the_columns_of_all_views():
+    data, y = make_multiview_classification(60, random_state=0)
+    model = BlockSPLSDAClassifier(1, keep=2)
+    assert panel_size(model.fit(data, y)) == 2 * data.n_views
+    assert panel_size(make_pipeline(ViewTransformer(StandardScaler()), model).fit(data, y)) == 6
+    assert panel_size(LateFusionClassifier().fit(data, y)) is None

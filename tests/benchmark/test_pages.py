@@ -27,7 +27,6 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 MIRROR = Path(__file__).parents[3] / "shared" / "data"
 WITHOUT_PAGE = {
     "default": "the evidence for the default has pages of its own",
-    "omics": "not run yet",
     "smoke": "says nothing about methods",
 }
 PUBLISHED = sorted(set(suite_names()) - set(WITHOUT_PAGE))

@@ -76,7 +76,7 @@ LONG_FITS = {
 }
 
 FIT = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -84,6 +84,7 @@ from common.estimators import CLASSIFIERS
 from consilience.fusion import EarlyFusionClassifier
 
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 name, params, n, d = {case!r}
 if "estimator" in params:
     params["estimator"] = eval(params["estimator"])
@@ -97,13 +98,14 @@ print("finished", flush=True)
 """
 
 PREDICT = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np
 from sklearn.base import clone
 from common.estimators import CLASSIFIERS
 from consilience.views import MultiViewData
 
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 rng = np.random.default_rng(0)
 X = {{view: rng.normal(size=(2_000_000, 5)) for view in "ab"}}
 y = rng.integers(0, 2, 400)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from consilience._core.binned import BinnedView, aligned, as_floats
+from consilience._core.binned import BinnedView
+from consilience._core.cuts import aligned, as_floats
 from reference.tree_problems import examples
 from reference.trees import bin_limits, bin_of, midpoint
 

@@ -15,7 +15,7 @@ from consilience._default._combine import (
     fit_stacking_weights,
 )
 from consilience._default._kernel import fit_views_alone
-from consilience._default._linear import fit_linear_member
+from consilience._default._linear import fit_linear_member, fit_view
 from consilience._default._reference_set import ReferenceView
 
 
@@ -23,7 +23,8 @@ def test_stacking_minimises_the_penalised_log_loss():
     rng = np.random.default_rng(0)
     codes = rng.choice(3, 60, p=[0.6, 0.3, 0.1])
     scores = rng.normal(size=(2, 60, 3)) + 0.8 * np.eye(3)[codes]
-    weight, prior = rng.uniform(0.5, 1.5, 60), np.array([0.6, 0.3, 0.1])
+    # small weights, so that the penalties matter
+    weight, prior = rng.uniform(0.02, 0.06, 60), np.array([0.6, 0.3, 0.1])
     log_prior = np.log(prior) - np.log(prior).mean()
 
     def loss(theta):
@@ -34,9 +35,9 @@ def test_stacking_minimises_the_penalised_log_loss():
         return penalty + PRIOR_PENALTY * beta**2 - weight @ log_softmax(logits, 1)[range(60), codes]
 
     factors, bias = fit_stacking_weights(scores, codes, weight, prior)
-    found = minimize(loss, [0.0, 0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6}).x
-    np.testing.assert_allclose(np.log(factors), found[:2], atol=1e-3)
-    np.testing.assert_allclose(bias, found[2] * log_prior, atol=1e-3)
+    found = minimize(loss, [0.0, 0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7}).x
+    np.testing.assert_allclose(np.log(factors), found[:2], atol=3e-4)
+    np.testing.assert_allclose(bias, found[2] * log_prior, atol=3e-4)
 
 
 def test_views_without_rows_or_variance_explain_nothing():
@@ -77,6 +78,11 @@ def test_folds_of_a_view_that_some_rows_lack():
     (member, left_out), (alone, alone_left_out) = fit(np.arange(30)), fit(rows)
     np.testing.assert_array_equal(member.views[0].coef, alone.views[0].coef)
     np.testing.assert_array_equal(left_out[rows], alone_left_out)
+    # scores are those of the view's own folds, numbered from 0, times a factor
+    targets = np.eye(2)[codes] - prior
+    _, _, scores = fit_view(X[rows], targets[rows], weight[rows], folds[rows] - 1)
+    factors = np.log(left_out[rows, 1] / left_out[rows, 0]) / (scores[:, 1] - scores[:, 0])
+    np.testing.assert_allclose(factors, factors[0])
 
 
 def test_a_view_adds_what_the_others_lack():

@@ -68,6 +68,16 @@ def test_blocks_of_columns_change_nothing(monkeypatch):
         np.testing.assert_allclose(whole.fold_z, parts.fold_z, rtol=1e-4, atol=1e-6)
 
 
+def test_best_partners_are_those_of_all_pairs(monkeypatch):
+    rng = np.random.default_rng(0)
+    S, t = rng.normal(size=(30, 11)), rng.normal(size=30)
+    sums = np.abs((S * t[:, None]).T @ S)
+    np.fill_diagonal(sums, -1)
+    for size in (1, 4, 11, 512):
+        monkeypatch.setattr(association, "BLOCK_COLUMNS", size)
+        np.testing.assert_array_equal(association.best_partners(S, t), sums.argmax(axis=1))
+
+
 def test_too_many_pairs_are_not_examined(monkeypatch):
     problem = make_multiview_biomarkers(60, n_features=[5, 10], random_state=0)
     monkeypatch.setattr(association, "MAX_PAIR_PRODUCTS", 1.0)

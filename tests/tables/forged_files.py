@@ -1,5 +1,6 @@
 """Forged data files: random bytes changed, and precise edits of headers, arrays and sizes."""
 
+import bz2
 import gzip
 import io
 import itertools
@@ -158,6 +159,9 @@ def honest_files(folder):
     yield "xlsx", workbook()
     yield "feather", feather()
     yield "csv.gz", gzip.compress(csv(), mtime=0)
+    yield "csv.bz2", bz2.compress(csv())
+    yield "csv.zip", npz({"table.csv": csv()})
+    yield "csv.zst", pa.compress(csv(), codec="zstd").to_pybytes()
     yield "npz", npz(dense_arrays())
     yield "npz", npz(dense_arrays(), zipfile.ZIP_STORED)
     for storage in ("csr", "csc", "coo", "bsr", "dia"):

@@ -67,6 +67,8 @@ BAD = {
     "header not UTF-8": ({"a.csv": b"x,\xe4\n1,2\n"}, ["a.csv", "--target", "y", "--encoding", "utf-8"], "is not encoded in utf-8"),
     "nothing but the target": ({"a.csv": "y\na\nb\n"}, ["a.csv", "--target", "y"], "no file has a column besides"),
     "unknown kind": ({"a.docx": "x"}, ["a.docx", "--target", "y"], "has an unknown format"),
+    "column that clears the screen": ({"a.csv": "x\x1b[2J,y\n1,0\n2,1\n"}, ["a.csv", "--target", "y"], r"'a.csv' has a column named 'x\x1b[2J'; rename it"),
+    "file that clears the screen": ({"a\x1b[2J.csv": "x,y\n1,0\n2,1\n"}, ["a\x1b[2J.csv", "--target", "y"], r"has a table named 'a\x1b[2J'; rename it"),
     "broken workbook": ({"a.xlsx": "x"}, ["a.xlsx", "--target", "y"], "a.xlsx cannot be read"),
     "broken h5ad": ({"a.h5ad": "x"}, ["a.h5ad", "--target", "y"], "a.h5ad cannot be read"),
     "broken parquet": ({"a.parquet": b"PAR1garbage"}, ["a.parquet", "--target", "y"], "a.parquet cannot be read"),

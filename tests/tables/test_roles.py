@@ -16,7 +16,7 @@ DAY = datetime.date(2024, 1, 30)
 LEFT_OUT = {
     "text": ("code", [f"P{i}" for i in NUMBERS], "identifier: every value"),
     "nearly unique text": ("code", [f"P{max(i, 2)}" for i in NUMBERS], "identifier: nearly every"),
-    "sentences without a common word": ("c", [f"a{i} b{i} c{i}" for i in NUMBERS], "text: no word occurs"),
+    "sentences of other words": ("c", [f"a{i} b{i} c{i}" for i in NUMBERS], "text: no word occurs"),
     "zero-padded": ("code", [f"{i * 977 % 9973:06}" for i in NUMBERS], "leading zeros"),
     "running": ("c", [str(i) for i in range(N)], "identifier: whole numbers"),
     "running from 100": ("c", (NUMBERS + 100).tolist(), "identifier: whole numbers"),

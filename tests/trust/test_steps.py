@@ -5,11 +5,16 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from conftest import FULL
+from consilience.datasets import make_multiview_classification
+from consilience.fusion import LateFusionClassifier
+from consilience.trust import next_view, view_opinions
 from consilience.trust._conformal_steps import aps_scores, p_values
 from consilience.trust._cross_view import evidence, fit_prediction, pair_evidence
 from consilience.trust._fdr import q_values_of_probabilities
 from consilience.trust._label_errors import confident_claims
 from consilience.trust._mismatch_steps import fit_mixture, partner_p_values
+from consilience.trust._next_view import accuracy
+from consilience.trust._reference import fit_reference_table, patterns_to_predict
 from consilience.trust._robust_steps import (
     detector_loss,
     even_detector,
@@ -19,7 +24,7 @@ from consilience.trust._robust_steps import (
     pool,
 )
 from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
-from consilience.trust._view_costs import sweep_limits
+from consilience.trust._view_costs import choose_view, sweep_limits
 from reference import trust as slow
 
 SEEDS = range(50 if FULL else 5)
@@ -203,3 +208,38 @@ def test_detector_finds_the_view_that_is_off():
     assert np.isnan(detector.log_odds(np.full((1, 3, 2), np.nan))).all()
     even = even_detector(3, 2).log_odds(Z[10:])
     np.testing.assert_allclose(np.exp(even), 1 / 3)
+
+
+def test_next_view_leaves_the_fixed_order_only_for_a_clear_gain():
+    gains = np.zeros((3, 50, 2))
+    gains[:, :, 0] = 0.1
+    gains[0, :, 1] = 0.05
+    gains[1, :, 1] = np.where(np.arange(50) % 2, 1.3, -1.0)  # better on average, but not clearly
+    gains[2, :, 1] = 0.2 + 0.01 * np.arange(50)
+    best, mean = choose_view(gains)
+    assert best.tolist() == [0, 0, 1]
+    np.testing.assert_allclose(mean, [0.1, 0.1, gains[2, :, 1].mean()])
+
+
+def test_reference_table_predicts_what_the_classifier_does():
+    data, y = make_multiview_classification(90, n_classes=3, missing_rate=0.3, random_state=0)
+    model = LateFusionClassifier().fit(data[:60], y[:60])
+    table = fit_reference_table(model, data[60:], y[60:], model.classes_, model.class_prior_)
+    np.testing.assert_allclose(table.own_probabilities(), model.predict_proba(data[60:]))
+    opinions = view_opinions(model, data[60:], reference=data[60:])
+    np.testing.assert_allclose(table.conflicts(), opinions.conflict)
+    np.testing.assert_allclose(table.conflict_p_values(opinions.conflict), opinions.p_values)
+    advice = next_view(model, data[60:], reference=(data[60:], y[60:]))
+    rows, p = table.rows(), table.own_probabilities()
+    lacking = np.flatnonzero(~data[60:].present[:, 0])
+    for i in lacking:
+        gain = rows.gain(p[[i]], data[60:].present[i], 0, accuracy)
+        np.testing.assert_allclose(gain, advice.gains[i, 0])
+    masked = table.class_p_values(p, np.tile([True, False, False], (30, 1)))
+    own = np.flatnonzero(table.present[:, 0])
+    first = table.probabilities[table.find(np.array([True, False, False]))]
+    known = 1 - first[own, table.codes[own]]
+    slow = (1 + (known[:, None, None] >= 1 - p).sum(axis=0)) / (1 + len(own))
+    np.testing.assert_allclose(masked, slow)
+    many = patterns_to_predict(np.ones((1, 7), dtype=bool))
+    assert len(many) == 1 + 7 + 7

@@ -204,10 +204,11 @@ class MarginWay:
 #   Limits   minimum and maximum of every bin, and the first bin of each feature (d + 1)
 #   Entries  indptr, middle, rows, codes, zero_bin, outside_in of the sparse columns
 #   Arrays   feature, threshold, left, right, bin, missing_left, depth, decision, gain, value
-#   Params   max_depth, min_samples_leaf, min_weight_leaf, max_features, random_splits, seed
+#   Params   max_depth, min_samples_leaf, min_weight_leaf, max_features, random_splits, seed,
+#            exponent, key, depth
 Limits = tuple[NDArray[float64], NDArray[float64], NDArray[int64]]
 Arrays = tuple[NDArray[Any], ...]
-Params = tuple[int, int, float, int, bool, int]
+Params = tuple[Any, ...]
 
 def bin_dense(
     x: NDArray[T], mass: NDArray[int64] | None, present: NDArray[bool_] | None, max_bins: int
@@ -286,6 +287,71 @@ def apply_sparse_bins(
     n_depths: int,
 ) -> NDArray[int32]:
     """The same for binned sparse rows."""
+
+# Trees on blocks of rows (levels.hpp, coding.hpp, exact_sum.hpp), used through
+# consilience.distributed._trees and consilience._core.exact.
+def exact_sums(
+    values: NDArray[float64], groups: NDArray[int32] | None, n_groups: int
+) -> NDArray[uint32]:
+    """Exact sums of each group: integers in units of 2^-1074, 32 bits each, the lowest first."""
+
+def cost_total(costs: NDArray[float64], rows: NDArray[bool_] | None) -> NDArray[uint32]:
+    """Exact sum over the rows of the largest difference from the cost of class 0."""
+
+def code_dense(
+    x: NDArray[T], cuts: NDArray[float64], start: NDArray[int64], present: NDArray[bool_] | None
+) -> tuple[NDArray[uint8], NDArray[float64], NDArray[float64]]:
+    """Codes (blocks x n x 8, flat) by given cuts, and the range of the values of each code."""
+
+def code_sparse(
+    data: NDArray[float64],
+    indices: NDArray[int32],
+    indptr: NDArray[int64],
+    n_rows: int,
+    cuts: NDArray[float64],
+    start: NDArray[int64],
+    present: NDArray[bool_] | None,
+) -> tuple[Any, ...]:
+    """Entries of a canonical CSC matrix by given cuts, and the range of the values of each code."""
+
+def dense_level(
+    bins: NDArray[uint8],
+    start: NDArray[int64],
+    leaf: NDArray[int32],
+    place: NDArray[int32],
+    slot: NDArray[int32],
+    n_places: int,
+    n_slots: int,
+    codes: NDArray[int32] | None,
+    weights: NDArray[float64] | None,
+    costs: NDArray[float64] | None,
+    rows: NDArray[bool_] | None,
+    n_classes: int,
+    params: Params,
+) -> tuple[NDArray[int64], NDArray[int64]]:
+    """Sums and histograms of the nodes of a level."""
+
+def sparse_level(*args: Any) -> tuple[NDArray[int64], NDArray[int64]]:
+    """The same on sparse entries."""
+
+class LevelGrower:
+    """A tree that is grown from the sums of all blocks."""
+
+    def __init__(
+        self,
+        least: NDArray[float64],
+        greatest: NDArray[float64],
+        start: NDArray[int64],
+        n_classes: int,
+        cost: bool,
+        params: Params,
+    ) -> None: ...
+    def level(self) -> NDArray[int32]: ...
+    def built(self) -> NDArray[int32]: ...
+    def advance(self, hist: NDArray[int64], totals: NDArray[int64], few_rows: int) -> None: ...
+    def unfinished(self) -> NDArray[int32]: ...
+    def keys(self) -> NDArray[Any]: ...
+    def arrays(self) -> Arrays: ...
 
 # Forests (forest.hpp): arrays over the inner nodes of all trees. A child >= 0 is an inner node of
 # the same tree, counted from its first one; a child < 0 is leaf −1 − child.

@@ -125,7 +125,7 @@ nb::tuple level_sums(const Target& target, const LevelArrays& arrays, const Edge
     {
         nb::gil_scoped_release release;
         const LevelRows rows = arrays.check(n);
-        const Problem problem = make_problem(target, n, p);
+        const Problem problem = make_problem(target, n, p, true);
         const HistogramLayout layout(edges, d, problem.n_channels());
         totals = level_totals(rows, problem);
         hist.resize(rows.n_slots * layout.size());

@@ -64,7 +64,8 @@ struct Target {
     int n_classes;
 };
 
-inline Problem make_problem(const Target& t, std::size_t n, const TreeParams& params) {
+inline Problem make_problem(const Target& t, std::size_t n, const TreeParams& params,
+                            bool block = false) {
     const std::uint8_t* rows = flags(t.rows, n, "rows must have one flag per row");
     require(t.n_classes >= 1, "n_classes must be at least 1");
     if (t.costs) {
@@ -75,7 +76,8 @@ inline Problem make_problem(const Target& t, std::size_t n, const TreeParams& pa
     }
     require(t.codes && t.weights && t.codes->shape(0) == n && t.weights->shape(0) == n,
             "codes and weights must have one entry per row");
-    return weighted_problem(t.codes->data(), t.weights->data(), rows, n, t.n_classes, params);
+    const auto make = block ? block_problem : weighted_problem;
+    return make(t.codes->data(), t.weights->data(), rows, n, t.n_classes, params);
 }
 
 }  // namespace consilience

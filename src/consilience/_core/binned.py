@@ -16,23 +16,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._core import _core
+from consilience._core import cuts as cuts_of_rows
+from consilience._core.cuts import (
+    Cuts,
+    as_floats,
+    canonical,
+    draw_bin_rows,
+    find_cuts,
+    join_ranges,
+    row_masses,
+    sparse_arrays,
+)
 from consilience._model_types import model_type
 
-__all__ = [
-    "MAX_DEPTH",
-    "BinnedView",
-    "Cuts",
-    "RowTarget",
-    "Tree",
-    "draw_bin_rows",
-    "find_cuts",
-    "join_ranges",
-]
+__all__ = ["MAX_DEPTH", "BinnedView", "RowTarget", "Tree"]
 
 MAX_DEPTH = 30
 MISSING_BIN = 255
-# bins come from all rows of a view, or from about so many if it has more
-MAX_BIN_ROWS = 200_000
 
 
 @model_type("core.Tree")
@@ -127,6 +127,9 @@ class BinnedView:
         Maximum number of bins per feature, not counting NaN.
     """
 
+    _codes: tuple[Any, ...]
+    _limits: Any
+
     def __init__(
         self,
         X: Any,
@@ -139,7 +142,7 @@ class BinnedView:
         self.present = None if present is None else np.ascontiguousarray(present, dtype=bool)
         self.sparse = sp.issparse(X)
         n_present = self.n_rows if self.present is None else int(self.present.sum())
-        if n_present > MAX_BIN_ROWS:
+        if n_present > cuts_of_rows.MAX_BIN_ROWS:
             rows = draw_bin_rows(0, self.n_rows, n_present)
             rows = np.flatnonzero(rows if self.present is None else rows & self.present)
             sample = X.tocsr()[rows] if self.sparse else X[rows]
@@ -155,7 +158,7 @@ class BinnedView:
                 self.present,
                 max_bins,
             )
-            self._codes: tuple[Any, ...] = (*entries, self.n_rows)
+            self._codes = (*entries, self.n_rows)
         else:
             bins, self._limits = _core.bin_dense(
                 as_floats(X), row_masses(weight, self.present), self.present, max_bins
@@ -295,7 +298,7 @@ class BinnedView:
     def level_sums(
         self,
         tree: tuple[np.ndarray, ...],
-        level: np.ndarray,
+        summed: np.ndarray,
         built: np.ndarray,
         first_bins: np.ndarray,
         *,
@@ -309,8 +312,8 @@ class BinnedView:
         ----------
         tree : tuple of arrays
             The tree grown so far, as of ``LevelGrower.arrays``.
-        level, built : int arrays
-            Nodes of the level, and those whose histograms are wanted.
+        summed, built : int arrays
+            Nodes of the level whose sums, and those whose histograms are wanted.
         first_bins : int array of shape (n_features + 1,)
             First bin of each feature.
         target : RowTarget
@@ -322,7 +325,7 @@ class BinnedView:
         """
         n_nodes = len(tree[0])
         place, slot = np.full((2, n_nodes), -1, dtype=np.int32)
-        place[level], slot[built] = np.arange(len(level)), np.arange(len(built))
+        place[summed], slot[built] = np.arange(len(summed)), np.arange(len(built))
         function: Any = _core.sparse_level if self.sparse else _core.dense_level
         return function(
             *self._codes,
@@ -330,7 +333,7 @@ class BinnedView:
             self._leaves(tree),
             place,
             slot,
-            len(level),
+            len(summed),
             len(built),
             *target,
             self.present,
@@ -395,11 +398,17 @@ class BinnedView:
 
     @staticmethod
     def concatenate(views: Sequence[BinnedView], limits: Any) -> BinnedView:
-        """Rows of several views with the same cuts, all present, and the limits of all rows."""
+        """Rows of several views with the same cuts, and the limits of all rows."""
         out = BinnedView.__new__(BinnedView)
         out.n_rows, out.n_features = sum(view.n_rows for view in views), views[0].n_features
-        out.present, out._limits = None, limits
+        out._limits, out.present = limits, None
+        if any(view.present is not None for view in views):
+            masks = [np.ones(v.n_rows, bool) if v.present is None else v.present for v in views]
+            out.present = np.concatenate(masks)
         out.sparse = all(view.sparse for view in views)
+        if len(views) == 1:
+            out._codes = views[0]._codes
+            return out
         if not out.sparse:
             out._codes = (np.concatenate([view.dense_codes() for view in views], axis=1),)
             return out
@@ -476,112 +485,4 @@ def tree_params(
         exponent,
         key,
         depth,
-    )
-
-
-def row_masses(
-    weight: np.ndarray | None, present: np.ndarray | None = None
-) -> np.ndarray | None:
-    """Weights of the present rows as integers, scaled by a power of two and rounded."""
-    if weight is None:
-        return None
-    held = weight if present is None else weight[present]
-    if len(held) == 0 or (held == held[0]).all():
-        return None
-    exponent = 50 - int(np.ceil(np.log2(held.sum())))
-    masses = np.maximum(np.rint(np.ldexp(held, exponent)), 1).astype(np.int64)
-    if present is None:
-        return masses
-    out = np.zeros(len(weight), dtype=np.int64)
-    out[present] = masses
-    return out
-
-
-class Cuts(NamedTuple):
-    """Cuts between the bins of all features, and where those of each feature begin."""
-
-    values: np.ndarray
-    start: np.ndarray
-
-
-def draw_bin_rows(first: int, n_rows: int, n_present: int) -> np.ndarray:
-    """Mask of the rows ``first`` … that decide about bins: all, or ``MAX_BIN_ROWS`` of many.
-
-    A row takes part if a hash of its number is small enough, whatever rows are at hand.
-    """
-    if n_present <= MAX_BIN_ROWS:
-        return np.ones(n_rows, dtype=bool)
-    return hash_rows(first, n_rows) < np.uint64(MAX_BIN_ROWS * 2**64 // n_present)
-
-
-def hash_rows(first: int, n_rows: int) -> np.ndarray:
-    """Uniform 64-bit numbers of the rows ``first`` … (splitmix64)."""
-    z = np.arange(first + 1, first + n_rows + 1, dtype=np.uint64)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def find_cuts(X: Any, weight: np.ndarray | None, max_bins: int) -> Cuts:
-    """Cuts between the bins of these rows."""
-    masses = row_masses(weight)
-    if sp.issparse(X):
-        bin_sparse: Any = _core.bin_sparse
-        *_, limits = bin_sparse(
-            *sparse_arrays(canonical(X, "csc")), X.shape[0], masses, None, max_bins
-        )
-    else:
-        _, limits = _core.bin_dense(as_floats(X), masses, None, max_bins)
-    least, greatest, start = limits
-    # between the last bin of a feature and the first of the next there is no cut
-    is_inner = np.ones(max(len(least) - 1, 0), dtype=bool)
-    ends = start[1:-1] - 1
-    is_inner[ends[(ends >= 0) & (ends < len(is_inner))]] = False
-    below, above = greatest[:-1][is_inner], least[1:][is_inner]
-    middle = below / 2 + above / 2
-    values = np.where((middle >= below) & (middle < above), middle, below)
-    return Cuts(values, np.r_[0, np.cumsum(np.maximum(np.diff(start) - 1, 0))])
-
-
-def join_ranges(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], cuts: Cuts
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Limits of all bins from the ranges of the codes in all parts of the rows."""
-    least = np.minimum.reduce([part[0] for part in parts])
-    greatest = np.maximum.reduce([part[1] for part in parts])
-    # only a feature that is NaN in all rows has a code without values
-    has_values = least <= greatest
-    first = cuts.start[:-1] + np.arange(len(cuts.start) - 1)
-    n_bins = np.add.reduceat(has_values, first, dtype=np.int64) if len(first) else first
-    return least[has_values], greatest[has_values], np.r_[0, np.cumsum(n_bins)].astype(np.int64)
-
-
-def as_floats(X: Any) -> np.ndarray:
-    """Return ``X`` unchanged if it is float32 or float64, else converted to float64."""
-    X = np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) and aligned(X) else X.astype(np.float64)
-
-
-def aligned(X: np.ndarray) -> bool:
-    """Return True for native byte order and strides that are multiples of the item size."""
-    whole_strides = all(stride % X.itemsize == 0 for stride in X.strides)
-    return X.flags.aligned and X.dtype.isnative and whole_strides
-
-
-def canonical(X: Any, format: str) -> Any:
-    """Convert ``X`` to CSR or CSC with sorted, unique indices; copies only if necessary."""
-    out = X.asformat(format)
-    if not out.has_canonical_format:
-        out = out.copy() if out is X else out
-        out.sum_duplicates()
-    return out
-
-
-def sparse_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return data, indices and indptr in the dtypes that the compiled code expects."""
-    return (
-        np.ascontiguousarray(X.data, dtype=np.float64),
-        np.ascontiguousarray(X.indices, dtype=np.int32),
-        np.ascontiguousarray(X.indptr, dtype=np.int64),
     )

@@ -19,7 +19,9 @@ UNIT_EXPONENT = -1074
 TOTAL_BITS = 50  # of the integers that trees sum
 
 
-def exact_sums(values: np.ndarray, groups: np.ndarray | None = None, n_groups: int = 1) -> list[int]:
+def exact_sums(
+    values: np.ndarray, groups: np.ndarray | None = None, n_groups: int = 1
+) -> list[int]:
     """Sum of the values of each group; values whose group is negative are left out."""
     values = np.ascontiguousarray(values, dtype=np.float64)
     if groups is not None:

@@ -189,12 +189,18 @@ CONSILIENCE_INLINE Lanes load(const std::int64_t* values) {
     return to_doubles(load_lanes(values));
 }
 
-// Of equals the first; the first as well if either is NaN. This form is one instruction.
 CONSILIENCE_INLINE Lanes larger(Lanes a, Lanes b) {
-    return if_less(a, b, b, a);
+    return if_not_less(a, b, a, b);
 }
 CONSILIENCE_INLINE Lanes smaller(Lanes a, Lanes b) {
-    return if_less(b, a, b, a);
+    return if_not_less(a, b, b, a);
+}
+// The same in one instruction, but `bound` where `a` is NaN.
+CONSILIENCE_INLINE Lanes at_least(Lanes bound, Lanes a) {
+    return if_less(bound, a, a, bound);
+}
+CONSILIENCE_INLINE Lanes at_most(Lanes bound, Lanes a) {
+    return if_less(a, bound, a, bound);
 }
 
 }  // namespace consilience

@@ -6,20 +6,33 @@
 #include "signals.hpp"
 
 namespace consilience {
+namespace {
+
+template <typename Visit>
+void for_each_row(const Problem& p, Visit visit) {
+    if (p.cost)
+        for (const std::uint32_t i : p.rows) visit(i);
+    else
+        for (std::size_t i = 0; i < p.n; ++i)
+            if (p.weight[i]) visit(i);
+}
+
+}  // namespace
 
 std::vector<std::int64_t> level_totals(const LevelRows& rows, const Problem& p) {
     const std::size_t width = p.n_channels() + 2;
     std::vector<std::int64_t> totals(rows.n_places * width, 0);
-    for (const std::uint32_t i : p.rows) {
+    if (rows.n_places == 0) return totals;
+    for_each_row(p, [&](std::size_t i) {
         const std::int32_t place = rows.place[rows.leaf[i]];
-        if (place < 0) continue;
+        if (place < 0) return;
         std::int64_t* sums = totals.data() + place * width;
         if (!p.cost) sums[p.codes[i]] += p.weight[i];
         for (int c = 0; p.cost && c < p.n_sums; ++c) sums[c] += p.weight[c * p.n + i];
         if (p.counted) ++sums[p.n_sums];
         ++sums[width - 2];
         if (p.cost) sums[width - 1] += p.least_cost[i];
-    }
+    });
     return totals;
 }
 
@@ -27,19 +40,19 @@ void dense_level(const std::uint8_t* bins, const HistogramLayout& layout, const 
                  const Problem& p, std::int64_t* hist) {
     // rows by slot and group, ascending
     const std::size_t n_groups = p.n_groups;
+    std::vector<std::int32_t> part(p.n, -1);
     std::vector<std::size_t> ends(rows.n_slots * n_groups + 1, 0);
-    const auto each = [&](auto visit) {
-        for (std::size_t g = 0; g < n_groups; ++g)
-            for (std::size_t i = p.group_start[g]; i < p.group_start[g + 1]; ++i) {
-                const std::int32_t slot = rows.slot[rows.leaf[p.rows[i]]];
-                if (slot >= 0) visit(slot * n_groups + g, p.rows[i]);
-            }
-    };
-    each([&](std::size_t part, std::uint32_t) { ++ends[part + 1]; });
-    for (std::size_t part = 1; part < ends.size(); ++part) ends[part] += ends[part - 1];
+    for_each_row(p, [&](std::size_t i) {
+        const std::int32_t slot = rows.slot[rows.leaf[i]];
+        if (slot < 0) return;
+        part[i] = slot * p.n_groups + (p.cost ? 0 : p.codes[i]);
+        ++ends[part[i] + 1];
+    });
+    for (std::size_t k = 1; k < ends.size(); ++k) ends[k] += ends[k - 1];
     std::vector<std::size_t> next(ends.begin(), ends.end() - 1);
     std::vector<std::uint32_t> sorted(ends.back());
-    each([&](std::size_t part, std::uint32_t row) { sorted[next[part]++] = row; });
+    for (std::size_t i = 0; i < p.n; ++i)
+        if (part[i] >= 0) sorted[next[part[i]]++] = static_cast<std::uint32_t>(i);
     std::vector<std::int64_t> scratch(channel_size);
     SignalCheck signals;
     for (std::size_t block = 0; block < layout.n_blocks(); ++block) {
@@ -52,10 +65,10 @@ void dense_level(const std::uint8_t* bins, const HistogramLayout& layout, const 
             signals.add(1000 + 4 * p.n_channels() * (ends[last] - ends[first]));
             for (int c = 0; c < p.n_channels(); ++c) {
                 const bool counts = c == p.n_sums;
-                const std::size_t part = first + (p.cost || counts ? 0 : c),
-                                  end = p.cost || counts ? last : part + 1;
-                const std::uint32_t* some = sorted.data() + ends[part];
-                const std::size_t n_rows = ends[end] - ends[part];
+                const std::size_t begin = first + (p.cost || counts ? 0 : c),
+                                  end = p.cost || counts ? last : begin + 1;
+                const std::uint32_t* some = sorted.data() + ends[begin];
+                const std::size_t n_rows = ends[end] - ends[begin];
                 clear_channel(scratch.data(), widest);
                 if (counts)
                     add_counts(codes, some, n_rows, scratch.data());
@@ -82,10 +95,10 @@ void sparse_level(const SparseCodes& entries, std::size_t d, const HistogramLayo
         for (int c = 0; p.cost && c < p.n_sums; ++c) sums[c * step] += p.weight[c * p.n + row];
         if (p.counted) ++sums[p.n_sums * step];
     };
-    for (const std::uint32_t row : p.rows) {
+    for_each_row(p, [&](std::size_t row) {
         slot_of[row] = rows.slot[rows.leaf[row]];
         if (slot_of[row] >= 0) add(row, totals.data() + slot_of[row] * n_channels, 1);
-    }
+    });
     SignalCheck signals;
     for (std::size_t f = 0; f < d; ++f) {
         const std::size_t block = f / lanes, lane = f % lanes, width = layout.channel(block);

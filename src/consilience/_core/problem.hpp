@@ -58,6 +58,10 @@ double widest_cost(const double* costs, int n_classes);
 Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
                          std::size_t n, int n_classes, const TreeParams& params);
 
+// The same for a block of the rows: without lists of rows, which have a weight if they take part.
+Problem block_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                      std::size_t n, int n_classes, const TreeParams& params);
+
 // costs (n x n_classes, in)
 Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,
                      const TreeParams& params);

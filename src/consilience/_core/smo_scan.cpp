@@ -82,8 +82,8 @@ CONSILIENCE_INLINE Extremes extremes(double* F, const T* row_i, const T* row_j, 
                 f = f - steps * (load_row(row_i, k, n) - load_row(row_j, k, n));
                 store(f, F + k);
             }
-            most = larger(most, f + load(up + k));
-            if (both) least = smaller(least, f + load(low + k));
+            most = at_least(most, f + load(up + k));
+            if (both) least = at_most(least, f + load(low + k));
         }
         rising.see(most, start);
         if (both) falling.see(-least, start);
@@ -108,10 +108,11 @@ CONSILIENCE_INLINE Partner best_partner(const double* F, const T* row_i, const B
     Lanes bottom = all_lanes(infinity);
     for (std::size_t k = 0; k < n; k += lanes) {
         // those that cannot fall have low = inf, hence a difference of −inf
-        const Lanes f = load(F + k) + load(low + k), difference = larger(top - f, none);
-        bottom = smaller(bottom, f);
+        const Lanes f = load(F + k) + load(low + k), difference = at_least(none, top - f);
+        bottom = at_most(bottom, f);
         const Lanes both = equal_diagonals ? twice : first + load(diagonal + k);
-        const Lanes cost = larger(both - two * load_row(row_i, k, n), least);
+        // rows of missing samples may be NaN
+        const Lanes cost = at_least(least, both - two * load_row(row_i, k, n));
         const Lanes gain = difference * difference;
         const Lanes ours = gain * best_cost, theirs = best_gain * cost;
         best_start = if_not_less(theirs, ours, best_start, all_lanes(start));

@@ -69,6 +69,11 @@ class CentredViews:
         """Length of θ."""
         return self.d + self.V
 
+    @cached_property
+    def _transposed(self) -> list[Any]:
+        """Transposes share the data, but SciPy takes as long to make one as for a product."""
+        return [X.T for X in self.Xs]
+
     def rows(self, index: Any) -> CentredViews:
         """The same views on fewer rows."""
         Xs = [X[index] for X in self.Xs]
@@ -117,9 +122,9 @@ class CentredViews:
         """
         out = np.empty((self.size, *R.shape[:-2]))
         out[self.d :] = totals = R.sum(axis=-2).T
-        for v, (X, where) in enumerate(zip(self.Xs, self.slices, strict=True)):
-            out[where] = X.T @ np.ascontiguousarray(R[..., v].T)
-            if sp.issparse(X):
+        for v, (X_T, where) in enumerate(zip(self._transposed, self.slices, strict=True)):
+            out[where] = X_T @ np.ascontiguousarray(R[..., v].T)
+            if sp.issparse(X_T):
                 out[where] -= np.multiply.outer(self.means[v], totals[v])
         return out
 
@@ -142,6 +147,7 @@ class CentredViews:
         X = self.Xs[v]
         return (X.toarray() - self.means[v]) * self.present[:, [v]] if sp.issparse(X) else X
 
+    @cached_property
     def square_norms(self) -> np.ndarray:
         """|x|² of every present row, n x V."""
         out = np.empty((self.n, self.V))
@@ -157,7 +163,7 @@ class CentredViews:
     @cached_property
     def max_row_norm(self) -> np.ndarray:
         """Largest |x| of every view."""
-        return np.sqrt(self.square_norms().max(axis=0, initial=0.0))
+        return np.sqrt(self.square_norms.max(axis=0, initial=0.0))
 
     def gram(self, weights: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """Upper triangle of Σ_t [x_t, 1]ᵀ D_t [x_t, 1] over all views, (Σd + V)².

@@ -152,7 +152,7 @@ def homotopy(
     """
     n_iter = 0
     if theta is None or start is None:
-        norm = np.sqrt((weight @ views.square_norms().sum(axis=1)) / weight.sum())
+        norm = np.sqrt((weight @ views.square_norms.sum(axis=1)) / weight.sum())
         start = max(min(c, 4 / max(norm, 1e-300)), MIN_START * c)
         few = 6 * int(views.widths.max())
         if views.n > 2 * few and views.size <= DIRECT_MAX_SIZE:

@@ -31,6 +31,7 @@ __all__ = [
 MIN_DATASETS_AS_COLUMNS = 4  # this many data sets share one table, one column each
 METRIC_DIGITS = {**dict.fromkeys(COST_METRICS, 3), "peak_memory": 1, PANEL_SIZE: 0}
 MIB = 2**20
+UNDEFINED = "–"
 
 
 class MethodRanking(NamedTuple):
@@ -207,7 +208,7 @@ def _table(suite: Suite, results: Results, columns: dict[str, tuple[str, Conditi
     rows = [
         [method, *(format_(method) for format_ in cell_formatters)] for method in results.methods
     ]
-    return _markdown_table(header, [row for row in rows if any(row[1:])])
+    return _markdown_table(header, [row for row in rows if {*row[1:]} - {"", UNDEFINED}])
 
 
 def _our_column(
@@ -250,7 +251,7 @@ def format_cell(cell: Cell, metric: str) -> str:
     if cell.n_tasks == 0:
         return ""
     if np.isnan(cell.mean):
-        return "–"
+        return UNDEFINED
     digits, scale = METRIC_DIGITS.get(metric, 4), MIB if metric == "peak_memory" else 1
     text = f"{cell.mean / scale:.{digits}f}"
     return text + ("" if np.isnan(cell.deviation) else f" ± {cell.deviation / scale:.{digits}f}")

@@ -9,7 +9,7 @@ overconfident; CalibratedClassifierCV can correct this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Real
 from typing import Any
 
@@ -36,9 +36,9 @@ from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
 from consilience.boosting._problem import BlockProblem, BoostingProblem, Problem
 from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
+from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.distributed._trees import bin_blocks
 from consilience.views import MultiViewData
 from consilience.views._params import PerViewParams, per_view, per_view_values
 
@@ -160,7 +160,7 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         del self._state
         self._set_fitted_attributes()
 
-    def _estimators(self, names: Sequence[str]) -> dict[str, Any]:
+    def _estimators(self, names: tuple[str, ...]) -> dict[str, Any]:
         estimators = per_view(self.estimator, names, "estimator")
         return {
             name: BinnedTreeClassifier(self.max_depth) if estimator is None else estimator

@@ -45,6 +45,7 @@ class TreeLearner:
         self.tree = tree
         rows = None if present.all() else present
         self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
+        self.params = tree.grow_params(self.binned.n_features, 0.0)
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Tree, np.ndarray]:
         """Grow a tree for these weights, whose sum is 1; return it with its predictions."""
@@ -67,7 +68,8 @@ class TreeLearner:
         return self._with_predictions(self.binned.grow_cost(costs, seed=seed, **params))
 
     def _params(self, total_weight: float) -> dict[str, Any]:
-        return self.tree.grow_params(self.binned.n_features, total_weight)
+        least = self.tree.min_weight_fraction_leaf * total_weight
+        return {**self.params, "min_weight_leaf": least}
 
     def _with_predictions(self, tree: Tree) -> tuple[Tree, np.ndarray]:
         predictions = self.binned.predict(tree)

@@ -18,7 +18,8 @@ from consilience._core.binned import RowTarget, Tree
 from consilience._core.exact import add_sums, as_float, exact_sums, exact_total
 from consilience.boosting._learners import DISTRIBUTION_EXPONENT, tree_seed
 from consilience.boosting._rounds import RoundRows
-from consilience.distributed._trees import BinnedRows, BinnedTraining, TreeSpec, grow_trees
+from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
+from consilience.distributed._trees import TreeSpec, grow_trees
 
 __all__ = ["BlockProblem", "BoostingProblem", "Problem"]
 

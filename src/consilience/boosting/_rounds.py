@@ -54,7 +54,7 @@ class RoundRows:
 
     codes: np.ndarray
     state: dict[str, Any]
-    predictions: Sequence[np.ndarray | None] = ()
+    predictions: Sequence[Any] = ()
 
 
 def first_largest(values: Any, tolerance: float = 1e-12) -> Any:

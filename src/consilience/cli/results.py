@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 import numpy as np
@@ -49,6 +50,7 @@ from consilience.tables._suggest import suggest
 __all__ = ["explain", "predict", "rebuild_report"]
 
 MAX_EXPLAINED = 10
+LINE_WIDTH = 80
 
 
 @app.command()
@@ -174,9 +176,10 @@ def _describe_scores(predictions: PredictionTable) -> list[str]:
     scores = predictions.scores
     if scores is None:
         return []
-    listed = [f"{name} {value:.4f}" for name, value in scores.metrics.items()]
+    listed = ", ".join(f"{name}\xa0{value:.4f}" for name, value in scores.metrics.items())
+    text = f"scored on {scores.samples} samples with a label: {listed}"
     return [
-        f"scored on {scores.samples} samples with a label: {', '.join(listed)}",
+        *(line.replace("\xa0", " ") for line in wrap(text, LINE_WIDTH, subsequent_indent="  ")),
         "(these are scores of new samples only if the comparison had no part of them)",
     ]
 

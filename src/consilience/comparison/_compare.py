@@ -58,7 +58,7 @@ from consilience.comparison.study import (
     refit_task,
     run_study,
 )
-from consilience.comparison.trust import calibrate_best, find_suspects
+from consilience.comparison.trust import calibrate_best, check_costs, find_suspects
 from consilience.inspection import FeatureImportance
 from consilience.inspection._sample_map import MAX_MAP_ROWS, kernel_components, kernel_matrix
 from consilience.io import check_key
@@ -70,7 +70,6 @@ from consilience.methods import (
 )
 from consilience.tables import FileArgument, TableModel
 from consilience.tables._frames import take_all_columns
-from consilience.trust._next_view import read_costs
 from consilience.trust._reference import ReferenceTable
 
 __all__ = [
@@ -132,8 +131,8 @@ def compare(
     sample_weight : array of shape (n_samples,), optional
         Weights of the samples in fits and scores.
     keep : list of str
-        Columns of dataframes to use although they look like identifiers, dates or free text,
-        which are left out, with a note, otherwise.
+        Columns of dataframes to use although they look like identifiers or dates, which are left
+        out, with a note, otherwise. Free text becomes a view of its words.
     methods : "all", list or dict, optional
         Names of ``consilience.methods.METHODS``, "module:Class", or classifiers; a dict gives
         names to classifiers of your own. By default a selection of fifteen methods.
@@ -228,8 +227,7 @@ def compare(
         ),
     )
     show_progress = is_interactive() if verbose is None else verbose
-    if costs is not None:
-        read_costs(costs, list(comparison_input.problem.data.view_names))
+    check_costs(costs, comparison_input.problem)
     execution = Execution(
         out=None if out is None else Path(out),
         jobs=effective_n_jobs(n_jobs) if client is None else n_threads(client),
@@ -547,6 +545,8 @@ def _table_model(
         run.on,
         fingerprint=run.fingerprint,
         note=note,
+        transposed=data.transposed,
+        normalised_keys=data.normalised_keys,
         reference=reference,
     )
 

@@ -51,7 +51,7 @@ def _match_views(
     known = model.views.get(name)
     width = known.width if known is not None and known.columns is None else None
     tables = read_file(file.path, part=file.part, options=reading, n_features=width)
-    if ALL_VIEWS in transpose or name in transpose:
+    if ALL_VIEWS in transpose or name in transpose or _is_transposed(model, name, tables):
         tables = {array: transpose_table(table, key) for array, table in tables.items()}
     if len(tables) > 1:
         prefix = "" if file.view is None else f"{file.view}."
@@ -92,6 +92,14 @@ def _match_views(
         f"{file.path} is none of the views {format_list(model.views)}"
         f"{_closest_view_hint(model, columns)}"
     )
+
+
+def _is_transposed(model: TableModel, name: str, tables: dict[str, Table]) -> bool:
+    """Whether a file has a column for each sample, as the one of the comparison had."""
+    if name not in model.transposed or len(tables) > 1:
+        return False
+    (table,) = tables.values()
+    return not set(table.columns) & set(model.views[name].columns or [])
 
 
 def _text_views(model: TableModel, matched: dict[str, Table]) -> dict[str, Table]:

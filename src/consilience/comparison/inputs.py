@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from consilience.comparison.record import (
 )
 from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
+from consilience.tables._arguments import ALL_VIEWS
 from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
@@ -36,7 +37,16 @@ __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
 MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
-ROLES = ("number", "category", "date", "text", "key", "target", "groups", "left out")  # in this order
+ROLES = (
+    "number",
+    "category",
+    "date",
+    "text",
+    "key",
+    "target",
+    "groups",
+    "left out",
+)  # in this order
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class ComparisonInput:
     target: str = ""
     key: str = ""  # column on which files were joined
     single_file: bool = False
+    transposed: tuple[str, ...] = ()  # views whose files have a column for each sample
+    normalised_keys: bool = False
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
     source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
@@ -73,10 +85,12 @@ def read_views(
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
-    names = {}
-    for (_, column), title in text_view_names(roles).items():
-        names[title] = next(r.words for r in roles if r.role == "text" and r.column == column)
-        notes.append(f"{column!r} is free text; its {len(names[title])} words are a view")
+    texts = _text_roles(roles)
+    notes += [
+        f"{role.column!r} is free text; its {len(role.words)} words are a view"
+        for role in texts.values()
+    ]
+    names = {name: role.words for name, role in texts.items()}
     leaks = leakage_notes(_with_groups(data, groups), target, names)
     for leak in filter(is_grave, leaks):
         warn_user(leak)
@@ -131,7 +145,13 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         target=options["target"],
         key=joined.key,
         single_file=options.get("views") is not None,
+        transposed=_transposed_views(joined.views, options.get("transpose", ())),
+        normalised_keys=options.get("normalised_keys", False),
     )
+
+
+def _transposed_views(views: dict[str, TableView], names: Collection[str]) -> tuple[str, ...]:
+    return tuple(view for view in views if view in names or ALL_VIEWS in names)
 
 
 def read_dataset(name: str) -> ComparisonInput:
@@ -152,6 +172,10 @@ def _from_problem(
 
 def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole]) -> TableView:
     view, width = data[name], data.widths[name]
+    text = _text_roles(roles).get(name)
+    if text is not None:
+        column = [text.column]
+        return TableView(column, column, width, True, words=text.words, source=text.view)
     text_columns = _text_columns(view) if storage.is_dataframe(view) else []
     columns = storage.column_names(view) if data.kinds[name] == "features" else None
     columns = None if columns is None else [str(column) for column in columns]
@@ -165,6 +189,12 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
     )
+
+
+def _text_roles(roles: Sequence[ColumnRole]) -> dict[str, ColumnRole]:
+    """Roles of the columns of free text in dataframes, by the names of their views."""
+    by_column = {(role.view, role.column): role for role in roles}
+    return {title: by_column[key] for key, title in text_view_names(roles).items()}
 
 
 def _sha256(path: Path) -> str:
@@ -244,9 +274,8 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
     if storage.is_dataframe(view):
         rows = storage.take_rows(view, np.flatnonzero(is_present))
         frame = nw.from_native(rows, eager_only=True)
-        return sum(column.null_count() for column in frame.iter_columns()) / (
-            frame.shape[0] * frame.shape[1]
-        )
+        n_empty = sum(int(column.null_count()) for column in frame.iter_columns())
+        return n_empty / (frame.shape[0] * frame.shape[1])
     values = view if is_present.all() else view[is_present]
     return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
 

@@ -20,6 +20,7 @@ from consilience.tables import FileArgument, ReadOptions, Table, TableError, Tab
 from consilience.tables._join import check_order, sample_rows
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
+from consilience.tables._table import text_column
 from consilience.views import MultiViewData
 from consilience.views._storage import format_list
 
@@ -143,11 +144,12 @@ def read_samples(
     on = _key_column(model, tables) if on is None else on
     if on is None:
         check_order(tables, {model.target})
-    elif normalised_keys:
+    elif normalised_keys or model.normalised_keys:
         tables, key_notes = normalise_keys(tables, on)
         notes += key_notes
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
+    _note_separate_files(tables, rows, on, notes)
     views, given = {}, {name: table for name, table in tables.items() if name in model.views}
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):
@@ -236,13 +238,23 @@ def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
     return model.key
 
 
-def _align(
-    model: TableModel, name: str, table: Table, rows: np.ndarray
-) -> tuple[Any, np.ndarray]:
+def _align(model: TableModel, name: str, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     try:
         return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
+
+
+def _note_separate_files(
+    tables: dict[str, Table], rows: dict[str, np.ndarray], on: str | None, notes: list[str]
+) -> None:
+    """Name a file none of whose samples is in another one, which is hardly ever meant."""
+    for name, table in tables.items():
+        others = [rows[n] >= 0 for n, other in tables.items() if other.path != table.path]
+        if others and not ((rows[name] >= 0) & np.any(others, axis=0)).any():
+            first = text_column(table, on or "")[0]
+            note = f"no {on!r} of {table.path} is in another file; its first is {first!r}"
+            notes += [note] if note not in notes else []
 
 
 def _note_unknown_columns(

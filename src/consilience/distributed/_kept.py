@@ -22,6 +22,7 @@ from consilience.distributed._drivers import Arrays, Stream, add_up
 __all__ = ["KeptBlocks", "keep"]
 
 FAN_IN = 8  # number of sums that one task adds up
+MAX_INLINE_BYTES = 2**20  # of the states that the tasks of a pass bring along
 
 
 class KeptBlocks(Protocol):
@@ -30,7 +31,7 @@ class KeptBlocks(Protocol):
     def map(self, function: Callable, *state: Any) -> KeptBlocks:
         """Blocks of the results ``function(block, *state)``."""
 
-    def join(self, other: KeptBlocks) -> KeptBlocks:
+    def join(self, other: Any) -> KeptBlocks:
         """Blocks (own, other)."""
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
@@ -38,6 +39,9 @@ class KeptBlocks(Protocol):
 
     def collect(self, function: Callable, *state: Any) -> list:
         """List of the results ``function(block, *state)``."""
+
+    def merge(self, function: Callable) -> KeptBlocks:
+        """Fewer blocks ``function([block, …])``, where every pass over a block has its price."""
 
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
@@ -95,7 +99,7 @@ class FileBlocks:
         """Blocks of the results ``function(block, *state)``."""
         return FileBlocks.from_values(self._results(function, *state))
 
-    def join(self, other: FileBlocks) -> FileBlocks:
+    def join(self, other: Any) -> FileBlocks:
         """Blocks (own, other)."""
         return FileBlocks(self.folders + other.folders, self.n_blocks)
 
@@ -106,6 +110,10 @@ class FileBlocks:
     def collect(self, function: Callable, *state: Any) -> list:
         """List of the results ``function(block, *state)``."""
         return list(self._results(function, *state))
+
+    def merge(self, function: Callable) -> FileBlocks:
+        """The same blocks: one is in memory at a time."""
+        return self
 
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
@@ -146,7 +154,7 @@ class WorkerBlocks:
         with naming_lost_scheduler():
             return WorkerBlocks(self.client, [self._submit(function, state, sized=True)])
 
-    def join(self, other: WorkerBlocks) -> WorkerBlocks:
+    def join(self, other: Any) -> WorkerBlocks:
         """Blocks (own, other)."""
         return WorkerBlocks(self.client, self.columns + other.columns)
 
@@ -164,6 +172,27 @@ class WorkerBlocks:
         with naming_lost_scheduler():
             return self.client.gather(self._submit(function, state))
 
+    def merge(self, function: Callable) -> WorkerBlocks:
+        """One block for each thread of the workers, of those that it has."""
+        (futures,) = self.columns
+        with naming_lost_scheduler():
+            groups = self._by_thread(futures)
+            merged = [self.client.submit(_merge, function, own, pure=False) for own in groups]
+            return WorkerBlocks(self.client, [merged])
+
+    def _by_thread(self, futures: list[Any]) -> list[list[Any]]:
+        n_threads = self.client.nthreads()
+        held: dict[str, list[Any]] = {}
+        where = self.client.who_has(futures)
+        for future in futures:
+            addresses = where.get(future.key) or ["lost"]
+            held.setdefault(min(addresses), []).append(future)
+        groups = []
+        for address, own in held.items():
+            size = -(-len(own) // n_threads.get(address, 1))
+            groups += [own[k : k + size] for k in range(0, len(own), size)]
+        return groups
+
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
@@ -178,13 +207,18 @@ class WorkerBlocks:
             return self.client.gather(out)
 
     def _submit(self, function: Callable, state: tuple, sized: bool = False) -> list[Any]:
-        name = getattr(function, "__name__", "function")
-        task = partial(_run_on, function, sized)
-        # as a separate task, the state is sent only once, and again if its worker is lost
-        held = self.client.submit(_itself, state, pure=False)
         n_blocks = len(self.columns[0])
+        # as bytes, for the scheduler would look into every list of the state
+        held: Any = pickle.dumps(state, protocol=5)
+        if len(held) * n_blocks > MAX_INLINE_BYTES:
+            # as a separate task, it is sent only once, and again if its worker is lost
+            held = self.client.submit(_itself, held, pure=False)
         return self.client.map(
-            task, [held] * n_blocks, *self.columns, pure=False, key=f"consilience-{name}"
+            partial(_run_on, function, sized),
+            [held] * n_blocks,
+            *self.columns,
+            pure=False,
+            key=f"consilience-{function.__name__}",
         )
 
 
@@ -200,12 +234,12 @@ def naming_lost_scheduler() -> Iterator[None]:
         ) from error
 
 
-def _itself(state: tuple) -> tuple:
+def _itself(state: bytes) -> bytes:
     return state
 
 
-def _run_on(function: Callable, sized: bool, state: tuple, *parts: Any) -> Any:
-    values = [part.value for part in parts]
+def _run_on(function: Callable, sized: bool, held: bytes, *parts: Any) -> Any:
+    values, state = [part.value for part in parts], pickle.loads(held)
     return _sized(function(values[0] if len(values) == 1 else tuple(values), *state), sized)
 
 

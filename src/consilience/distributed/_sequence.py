@@ -15,9 +15,10 @@ __all__ = ["BlockSequence"]
 class BlockSequence:
     """Training data in blocks of rows, only one of which is in memory at a time.
 
-    Pass it to ``fit`` of ``ConsilienceClassifier``, ``MVLSVMClassifier``, ``SMVMEDClassifier`` or a
-    fusion classifier in place of X and y. Every pass over the data reads the blocks again, so they
-    must be the same each time. They are validated in the first pass.
+    Pass it to ``fit`` of ``ConsilienceClassifier``, ``MVLSVMClassifier``, ``SMVMEDClassifier``,
+    ``MwMvC2Classifier``, ``BinnedTreeClassifier`` or a boosting or fusion classifier in place of X
+    and y. Every pass over the data reads the blocks again, so they must be the same each time.
+    They are validated in the first pass.
 
     Parameters
     ----------

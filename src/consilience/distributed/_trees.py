@@ -14,23 +14,12 @@ from typing import Any
 import numpy as np
 
 from consilience._core import _core
-from consilience._core.binned import (
-    BinnedView,
-    Cuts,
-    RowTarget,
-    Tree,
-    draw_bin_rows,
-    find_cuts,
-    join_ranges,
-    tree_params,
-)
+from consilience._core.binned import BinnedView, RowTarget, Tree, tree_params
 from consilience._core.exact import add_sums, as_float, cost_sum, exact_sums, weight_exponent
-from consilience._training import TrainingRows
-from consilience.distributed._blocks import BlockTraining, stack
-from consilience.distributed._drivers import Stream
-from consilience.distributed._kept import KeptBlocks, WorkerBlocks, keep
+from consilience.distributed._binned_rows import BinnedRows, BinnedTraining, Limits
+from consilience.distributed._kept import KeptBlocks
 
-__all__ = ["BinnedRows", "BinnedTraining", "TreeSpec", "bin_blocks", "grow_trees"]
+__all__ = ["TreeSpec", "grow_trees"]
 
 # a tree with so many levels to go is finished from its rows, where these have so many bytes
 LEVELS_BY_HISTOGRAM, FINISH_BYTES = 6, 64 * 2**20
@@ -39,36 +28,6 @@ LONE_TREE_SHARE, MANY_TREES = 1 / 8, 8
 
 # (block, key) -> RowTarget
 Targets = Callable[[Any, Any], RowTarget]
-Limits = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedRows:
-    """A block of rows: binned views, class codes and weights; ranges of the values of each code."""
-
-    views: list[BinnedView]
-    codes: np.ndarray
-    weight: np.ndarray
-    ranges: list[tuple[np.ndarray, np.ndarray]]
-
-
-@dataclass(eq=False)
-class BinnedTraining:
-    """Binned training data.
-
-    Attributes
-    ----------
-    blocks : KeptBlocks
-        Blocks of ``BinnedRows``.
-    limits : list of tuples
-        Limits of the bins of each view, as of ``BinnedView.limits``.
-    n_present : int array of shape (n_views,)
-        Number of rows that have each view.
-    """
-
-    blocks: KeptBlocks
-    limits: list[Limits]
-    n_present: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,97 +43,6 @@ class TreeSpec:
     params: dict[str, Any] = field(default_factory=dict)
     min_weight_fraction_leaf: float = 0.0
     cost: bool = False
-
-
-# -- bins --------------------------------------------------------------------------------------
-
-
-def bin_blocks(training: BlockTraining, max_bins: Sequence[int]) -> BinnedTraining:
-    """Bin all views, with the bins of the rows in memory, and release the original rows."""
-    n_present = training.present.sum(axis=0)
-    cuts = _find_cuts(training, n_present, max_bins)
-    blocks = keep(training.map_and_release(encode_block, cuts))
-    ranges = zip(*blocks.collect(code_ranges), strict=True)
-    limits = [join_ranges(parts, cut) for parts, cut in zip(ranges, cuts, strict=True)]
-    return BinnedTraining(blocks, limits, n_present)
-
-
-def _find_cuts(
-    training: BlockTraining, n_present: np.ndarray, max_bins: Sequence[int]
-) -> list[Cuts]:
-    starts = (np.cumsum(training.sizes) - training.sizes).tolist()
-    groups = list(enumerate(n_present.tolist()))
-    if isinstance(training.blocks, Stream):
-        parts = training.blocks.collect(bin_rows_of_all, groups, each=starts)
-        return [
-            merge_bin_rows([part[v] for part in parts]).cuts(limit)
-            for v, limit in enumerate(max_bins)
-        ]
-    numbered = [Numbered(start) for start in starts]
-    blocks = WorkerBlocks(training.blocks.client, [training.blocks.futures, numbered])
-    found = blocks.gather(
-        bin_rows, merge_bin_rows, BinSample.cuts, groups, [[limit] for limit in max_bins]
-    )
-    return [cuts for (cuts,) in found]
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """The number of the first row of a block."""
-
-    value: int
-
-
-@dataclass(frozen=True, eq=False)
-class BinSample:
-    """Rows of one view from which its bins come, and whether they are present in this part."""
-
-    X: Any
-    weight: np.ndarray
-
-    def cuts(self, max_bins: int) -> Cuts:
-        """Cuts between the bins."""
-        return find_cuts(self.X, self.weight, max_bins)
-
-
-def bin_rows_of_all(
-    rows: TrainingRows, groups: list[tuple[int, int]], start: int
-) -> list[BinSample]:
-    """Rows of each view from which its bins come."""
-    return [bin_rows((rows, start), group) for group in groups]
-
-
-def bin_rows(block: tuple[TrainingRows, int], group: tuple[int, int]) -> BinSample:
-    """Rows of one view (its number, and the number of rows that have it)."""
-    (rows, start), (v, n_present) = block, group
-    drawn = draw_bin_rows(start, len(rows.codes), n_present) & rows.data.present[:, v]
-    index = np.flatnonzero(drawn)
-    X = rows.data[rows.data.view_names[v]]
-    return BinSample(X if len(index) == len(drawn) else X[index], rows.weight[index])
-
-
-def merge_bin_rows(parts: Sequence[BinSample]) -> BinSample:
-    """The rows of all blocks, in order."""
-    X = stack([(part.X, bool(len(part.weight))) for part in parts])
-    return BinSample(X, np.concatenate([part.weight for part in parts]))
-
-
-def encode_block(rows: TrainingRows, cuts: list[Cuts]) -> BinnedRows:
-    """Bin a block of rows."""
-    views, ranges = [], []
-    for v, name in enumerate(rows.data.view_names):
-        present = rows.data.present[:, v]
-        view, found = BinnedView.from_cuts(
-            rows.data[name], None if present.all() else present, cuts[v]
-        )
-        views.append(view)
-        ranges.append(found)
-    return BinnedRows(views, rows.codes.astype(np.int32), rows.weight, ranges)
-
-
-def code_ranges(rows: BinnedRows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The least and the greatest value of each code, of every view."""
-    return rows.ranges
 
 
 # -- growth ------------------------------------------------------------------------------------
@@ -217,8 +85,8 @@ def grow_trees(
     while any(growth.is_growing for growth in growths):
         growing = [growth for growth in growths if growth.is_growing]
         level = blocks.sum(level_sums, targets, [growth.request() for growth in growing])
-        for growth, totals, hist in zip(growing, level[::2], level[1::2], strict=True):
-            growth.advance(totals, hist)
+        for growth, sums_of_level, hist in zip(growing, level[::2], level[1::2], strict=True):
+            growth.advance(sums_of_level, hist)
     _finish(blocks, targets, growths)
     return [growth.tree() for growth in growths]
 
@@ -234,7 +102,8 @@ def target_sums(block: Any, targets: Targets, keys: Sequence[tuple[int, Any, boo
     for key in keys:
         if key not in sums:
             v, target, cost = key
-            present, values = rows_of(block).views[v].present, targets(block, target)
+            present: Any = rows_of(block).views[v].present
+            values: Any = targets(block, target)
             if cost:
                 sums[key] = cost_sum(values.costs, present)
             else:
@@ -250,7 +119,7 @@ class LevelRequest:
     spec: TreeSpec
     params: dict[str, Any]
     tree: tuple[np.ndarray, ...]
-    level: np.ndarray
+    summed: np.ndarray
     built: np.ndarray
     first_bins: np.ndarray
 
@@ -262,14 +131,18 @@ def level_sums(
     out: list[np.ndarray] = []
     for request in requests:
         spec = request.spec
-        out += rows_of(block).views[spec.view].level_sums(
-            request.tree,
-            request.level,
-            request.built,
-            request.first_bins,
-            target=as_target(targets(block, spec.target)),
-            n_classes=spec.n_classes,
-            params=request.params,
+        out += (
+            rows_of(block)
+            .views[spec.view]
+            .level_sums(
+                request.tree,
+                request.summed,
+                request.built,
+                request.first_bins,
+                target=as_target(targets(block, spec.target)),
+                n_classes=spec.n_classes,
+                params=request.params,
+            )
         )
     return tuple(out)
 
@@ -292,6 +165,7 @@ class Growth:
         self.n_rows = int(training.n_present[spec.view])
         self.subtrees: dict[int, Tree] = {}
         self.sizes = {0: self.n_rows}
+        self.n_totals = 0
 
     @property
     def needs_total(self) -> bool:
@@ -306,10 +180,8 @@ class Growth:
             self.params["min_weight_leaf"] = minimum
         n_features = len(self.limits[2]) - 1
         settings = tree_params(n_features, **self.params)
-        self.grower = _core.LevelGrower(
-            *self.limits, self.spec.n_classes, self.spec.cost, settings
-        )
-        self.few_rows = 0
+        self.grower = _core.LevelGrower(*self.limits, self.spec.n_classes, self.spec.cost, settings)
+        self.few_rows = -1
         if settings[0] > LEVELS_BY_HISTOGRAM:
             row_bytes = 8 * -(-n_features // 8) + 16
             self.few_rows = FINISH_BYTES // row_bytes
@@ -328,13 +200,19 @@ class Growth:
         if len(arrays[0]) == 0:
             arrays = ROOT
         level, built = self.grower.level(), self.grower.built()
-        return LevelRequest(self.spec, self.params, arrays[:6], level, built, self.limits[2])
+        # the sums of later levels follow from the splits, but not numbers of rows and least costs
+        summed = level if level[0] == 0 or self.spec.cost or self.few_rows >= 0 else level[:0]
+        return LevelRequest(self.spec, self.params, arrays[:6], summed, built, self.limits[2])
 
     def advance(self, totals: np.ndarray, hist: np.ndarray) -> None:
         """Split the nodes of the level."""
         level = self.grower.level()
-        counts = totals.reshape(len(level), -1)[:, -2]
-        self.sizes.update(zip(level.tolist(), counts.tolist(), strict=True))
+        if len(totals):
+            counts = totals.reshape(len(level), -1)[:, -2]
+            self.sizes.update(zip(level.tolist(), counts.tolist(), strict=True))
+        else:
+            totals = np.zeros(len(level) * self.n_totals, dtype=np.int64)
+        self.n_totals = len(totals) // len(level)
         self.grower.advance(hist, totals, self.few_rows)
 
     def node_groups(self) -> list[NodeGroup]:
@@ -462,7 +340,8 @@ def grow_nodes(rows: NodeRows, group: NodeGroup) -> list[Tree]:
     for node, key, depth in zip(group.nodes, group.keys, group.depths, strict=True):
         params = {**group.params, "key": key, "depth": depth}
         mask = None if group.tree is None else rows.node == node
-        codes, weight, costs = rows.target
+        target: tuple[Any, ...] = rows.target
+        codes, weight, costs = target
         if costs is not None:
             out.append(view.grow_cost(costs, rows=mask, **params))
         else:
@@ -493,7 +372,9 @@ def graft(tree: Tree, subtrees: dict[int, Tree]) -> Tree:
         order.append(level)
         inner = level[feature[level] >= 0]
         children = np.stack([left[inner], right[inner]], axis=1).ravel()
-        level = np.where(children < len(moved), moved[np.minimum(children, len(moved) - 1)], children)
+        level = np.where(
+            children < len(moved), moved[np.minimum(children, len(moved) - 1)], children
+        )
     nodes = np.concatenate(order)
     number = np.full(size, -1, dtype=np.int32)
     number[nodes] = np.arange(len(nodes))

@@ -60,10 +60,11 @@ class ScoredColumns:
 
 def normal_scores(X: np.ndarray) -> np.ndarray:
     """Normal quantiles of the ranks of each column; NaN stays."""
-    X = np.asarray(X, dtype=np.float64)
-    counts = (~np.isnan(X)).sum(axis=0)
-    ranks = rankdata(X, axis=0, nan_policy="omit")
-    return np.asarray(ndtri((ranks - 0.5) / np.maximum(counts, 1)))
+    X = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
+    counts = (~np.isnan(X)).sum(axis=1, keepdims=True)
+    is_complete = counts.min(initial=X.shape[1]) == X.shape[1]
+    ranks = rankdata(X, axis=1, nan_policy="propagate" if is_complete else "omit")
+    return np.asarray(ndtri((ranks - 0.5) / np.maximum(counts, 1)).T)
 
 
 def score_columns(
@@ -148,20 +149,41 @@ def pair_association(columns: ScoredColumns) -> Association | None:
         return None
     z, partner = np.zeros(n_features), np.zeros(n_features, dtype=np.intp)
     fold_z = np.zeros((len(columns.folds), n_features))
-    targets = columns.targets.astype(np.float32)
-    for start in range(0, n_features, BLOCK_COLUMNS):
-        block = np.arange(start, min(start + BLOCK_COLUMNS, n_features))
-        for t in targets.T:
-            products = (columns.S[:, block] * t[:, None]).T @ columns.S
-            products[np.arange(len(block)), block] = 0
-            best = np.abs(products, out=products).argmax(axis=1)
-            E = _centred_products(columns, block, best) * t[:, None]
+    for t in columns.targets.astype(np.float32).T:
+        best = best_partners(columns.S, t)
+        for start in range(0, n_features, BLOCK_COLUMNS):
+            block = np.arange(start, min(start + BLOCK_COLUMNS, n_features))
+            E = _centred_products(columns, block, best[block]) * t[:, None]
             own = score_z(E, columns.units)
             is_larger = np.abs(own) > z[block]
-            found = block[is_larger]
-            z[found], partner[found] = np.abs(own[is_larger]), best[is_larger]
-            fold_z[:, found] = _fold_z(E[:, is_larger] * np.sign(own[is_larger]), columns)
+            rows = block[is_larger]
+            z[rows], partner[rows] = np.abs(own[is_larger]), best[rows]
+            fold_z[:, rows] = _fold_z(E[:, is_larger] * np.sign(own[is_larger]), columns)
     return Association(z, fold_z, n_targets * (n_features - 1), partner)
+
+
+def best_partners(S: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """argmax_l |Σ_i t_i s_ij s_il| over the other columns l, for each column j.
+
+    Sums are symmetric in j and l: a block of columns is compared with itself and those after it.
+    """
+    n_features = S.shape[1]
+    largest, partner = np.full(n_features, -1.0, dtype=S.dtype), np.zeros(n_features, np.intp)
+    for start in range(0, n_features, BLOCK_COLUMNS):
+        end = min(start + BLOCK_COLUMNS, n_features)
+        sums = (S[:, start:end] * t[:, None]).T @ S[:, start:]
+        np.abs(sums, out=sums)
+        own = np.arange(end - start)
+        sums[own, own] = -1
+        for axis, columns in ((1, slice(start, end)), (0, slice(end, None))):
+            part = sums if axis == 1 else sums[:, end - start :]
+            top = part.max(axis=axis, initial=-1)
+            is_larger = np.flatnonzero(top > largest[columns])
+            chosen = part[is_larger] if axis == 1 else part[:, is_larger]
+            improved = np.arange(n_features)[columns][is_larger]
+            largest[improved] = top[is_larger]
+            partner[improved] = start + chosen.argmax(axis=axis)
+    return partner
 
 
 def _centred_products(columns: ScoredColumns, first: Any, second: Any) -> np.ndarray:

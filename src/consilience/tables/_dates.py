@@ -26,7 +26,8 @@ DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?.*")
 MONTH_FIRST = ("%m/%d/%Y", "%m/%d/%y")
 DATE_FORMATS = (
-    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y", *MONTH_FIRST,
+    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y",
+    *MONTH_FIRST,
 )  # fmt: skip
 # 2000-01-01 to 2050-01-01 in seconds; times are also counted in milli-, micro- and nanoseconds
 EPOCH_SECONDS = 946_684_800, 2_524_608_000

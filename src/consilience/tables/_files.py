@@ -5,7 +5,8 @@ Any problem with a file is reported in one sentence that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,7 @@ EXCEL = (".xlsx", ".xlsm", ".xls")
 PARQUET = (".parquet", ".pq")
 FEATHER = (".feather", ".arrow")
 WITH_PARTS = (*EXCEL, ".h5ad", ".h5mu")
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x9b]")
 READABLE = (*DELIMITERS, *PARQUET, *FEATHER, *EXCEL, ".npz", ".h5ad", ".h5mu", *SVMLIGHT)
 
 
@@ -119,10 +121,21 @@ def read_file(
             raise TableError(f"{path} is empty")
         content = readers[kind]()
     tables = content if isinstance(content, dict) else {file_stem(path): content}
+    _check_names(path, "a table", tables)
     for table in tables.values():
         if table.n_rows == 0:
             raise TableError(f"{path} has no rows")
+        _check_names(path, "a column", [*table.frame.column_names, *(table.matrix_columns or ())])
     return tables
+
+
+def _check_names(path: Path, what: str, names: Iterable[str]) -> None:
+    """Names are printed, and a terminal obeys control characters."""
+    wrong = [name for name in names if CONTROL_CHARACTERS.search(name)]
+    if wrong:
+        raise TableError(
+            f"{str(path)!r} has {what} named {wrong[0]!r}; rename it without control characters"
+        )
 
 
 def _endings() -> str:

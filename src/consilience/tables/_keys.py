@@ -58,14 +58,15 @@ def _rename_column(table: Table, column: str, on: str, view: str) -> Table:
 
 
 def normalise_keys(tables: Mapping[str, Table], on: str) -> tuple[dict[str, Table], list[str]]:
-    """Normalise the keys of all tables; a note says how many rows join that did not before."""
+    """Spell the keys of all tables as the first one does; a note says how many rows that joins."""
     pa = import_pyarrow()
     before = {name: set(text_column(table, on)) for name, table in tables.items()}
     normalised, after = {}, {}
+    spelling: dict[str, str] = {}  # of each normalised key in the first table that has it
     for name, table in tables.items():
         cells = text_column(table, on)
-        keys = [None if cell is None else normalise_key(cell) for cell in cells]
-        _check_distinct(table, on, cells, keys)
+        _check_distinct(table, on, cells, [None if c is None else normalise_key(c) for c in cells])
+        keys = [None if c is None else spelling.setdefault(normalise_key(c), c) for c in cells]
         position = table.columns.index(on)
         frame = table.frame.set_column(position, on, pa.array(keys, pa.string()))
         normalised[name], after[name] = replace(table, frame=frame), set(keys)

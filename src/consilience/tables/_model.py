@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,6 +197,10 @@ class TableModel:
         Fingerprint of the comparison that chose the method, as in its ``run.toml``.
     note : str, default=""
         What the user of the model should know about its choice.
+    transposed : collection of str
+        Views whose files had a column for each sample.
+    normalised_keys : bool, default=False
+        Whether case, blanks and leading zeros of the keys were ignored.
     reference : ReferenceTable, optional
         What the method predicts for left-out samples from subsets of their views; see
         ``consilience.trust``.
@@ -229,6 +233,8 @@ class TableModel:
         key: str = "",
         fingerprint: str = "",
         note: str = "",
+        transposed: Collection[str] = (),
+        normalised_keys: bool = False,
         reference: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -239,6 +245,8 @@ class TableModel:
         self.key = key
         self.fingerprint = fingerprint
         self.note = note
+        self.transposed = tuple(transposed)
+        self.normalised_keys = normalised_keys
         self.reference = reference
 
     @property

@@ -7,6 +7,7 @@ what is needed is read.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,7 @@ def _read_frame(path: Path, group: Any, name: str) -> Any:
     _, read_elem = _import_readers()
     if name not in group:
         raise TableError(f"{path} has no {name}")
+    _check_element(path, group, name)
     frame = read_elem(group[name])
     if not hasattr(frame, "columns"):
         raise TableError(f"{path}: {name} is no table")
@@ -121,9 +123,8 @@ def _location(path: Path, group: Any, part: str | None) -> str:
 def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
     _, read_elem = _import_readers()
     location = _location(path, group, part)
-    element = group[location]
-    check_memory(path, _declared_bytes(path, element))
-    matrix = read_elem(element)
+    _check_element(path, group, location)
+    matrix = read_elem(group[location])
     matrix = matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
     if not hasattr(matrix, "shape") or len(matrix.shape) != MATRIX_DIMENSIONS:
         raise TableError(f"{path}: {location} is no matrix")
@@ -136,12 +137,23 @@ def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
     return check_sparse(path, matrix).astype(np.float64)
 
 
-def _declared_bytes(path: Path, element: Any) -> int:
-    """Memory for a matrix, by its declared shape or number of values."""
-    if hasattr(element, "shape"):
-        return math.prod(element.shape) * FLOAT_BYTES
-    parts = [element[name] for name in ("data", "indices", "indptr") if name in element]
-    return sum(math.prod(getattr(part, "shape", (0,))) for part in parts) * FLOAT_BYTES
+def _check_element(path: Path, group: Any, name: str) -> None:
+    """Check that an element is in this file, and that what it declares fits in memory."""
+    h5py, _ = _import_readers()
+    n_values, visited = 0, set()
+    waiting = [(group, name)]
+    while waiting:
+        parent, key = waiting.pop()
+        element = parent[key]
+        is_external = element.file.id != group.file.id or getattr(element, "external", None)
+        if is_external:
+            raise TableError(f"{path}: {name} is in another file; only the file itself is read")
+        address = h5py.h5o.get_info(element.id).addr
+        if address not in visited:
+            visited.add(address)
+            n_values += math.prod(getattr(element, "shape", None) or (0,))
+            waiting += [(element, child) for child in element] if hasattr(element, "keys") else []
+    check_memory(path, n_values * FLOAT_BYTES)
 
 
 def _column_names(path: Path, group: Any, part: str | None, width: int) -> list[str]:
@@ -152,6 +164,6 @@ def _column_names(path: Path, group: Any, part: str | None, width: int) -> list[
     if len(names) != width:
         raise TableError(f"{path}: X has {width} columns, but var has {len(names)}")
     if len(set(names)) < width:
-        repeated = sorted({name for name in names if names.count(name) > 1})[:5]
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)[:5]
         raise TableError(f"{path} has several variables named {format_list(repeated)}")
     return names

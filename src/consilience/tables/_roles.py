@@ -17,8 +17,8 @@ import numpy as np
 
 from consilience._model_types import model_type
 from consilience.tables._dates import (
-    is_compact_date,
     date_formats,
+    is_compact_date,
     is_epoch_time,
     to_timestamps,
 )

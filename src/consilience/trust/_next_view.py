@@ -7,7 +7,7 @@ evidence if their p_S are close (in the Hellinger distance).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,17 +91,28 @@ class ReferenceRows:
 
     def gain(self, p: np.ndarray, pattern: np.ndarray, v: int, utility: Utility) -> np.ndarray:
         """Expected gain of view v for rows with probabilities ``p`` from the views of a pattern."""
-        after = self.probabilities(pattern | (np.arange(len(pattern)) == v))
-        rows = np.flatnonzero(~np.isnan(after).any(axis=1))
+        gains = self.neighbour_gains(p, pattern, [v], utility)
+        return gains.mean(axis=1)[:, 0] if gains.shape[1] else np.full(len(p), np.nan)
+
+    def neighbour_gains(
+        self, p: np.ndarray, pattern: np.ndarray, views: Sequence[int], utility: Utility
+    ) -> np.ndarray:
+        """Gains (n x k x len(views)) of views for the k reference rows with the closest evidence.
+
+        They are rows that have all these views; k is 0 if there is none.
+        """
+        afters = np.stack(
+            [self.probabilities(pattern | (np.arange(len(pattern)) == v)) for v in views]
+        )
+        rows = np.flatnonzero(~np.isnan(afters).any(axis=(0, 2)))
         if len(rows) == 0:
-            return np.full(len(p), np.nan)
-        before = self.probabilities(pattern)[rows]
-        codes = self.codes[rows]
-        gains = utility(after[rows], codes) - utility(before, codes)
+            return np.empty((len(p), 0, len(views)))
+        before, codes = self.probabilities(pattern)[rows], self.codes[rows]
+        start = utility(before, codes)
+        gains = np.column_stack([utility(after[rows], codes) - start for after in afters])
         k = min(N_NEIGHBOURS, len(rows))
         closeness = np.sqrt(p) @ np.sqrt(before).T
-        nearest = np.argpartition(-closeness, k - 1, axis=1)[:, :k]
-        return gains[nearest].mean(axis=1)
+        return gains[np.argpartition(-closeness, k - 1, axis=1)[:, :k]]
 
 
 def read_reference(model: Any, reference: Any, function: str) -> ReferenceRows:

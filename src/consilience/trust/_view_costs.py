@@ -26,6 +26,7 @@ __all__ = ["area_under_curve", "cost_curve", "view_cost_curve"]
 Predict = Callable[[np.ndarray], np.ndarray]  # present (n x V) -> probabilities (n x K)
 
 MAX_VIEWS_ALL_ORDERS = 6
+MIN_STANDARD_ERRORS = 2.0  # by which another view than the next of the fixed order must be better
 NEEDED_TOLERANCE = 0.005  # loss of accuracy that counts as none
 NEEDED_SHARE = 0.95  # of the total cost
 
@@ -46,8 +47,9 @@ def view_cost_curve(
 ) -> Bunch:
     """Simulate how accuracy grows with the cost of views that are measured one by one.
 
-    The policy starts without any view, measures for each sample the view with the largest expected
-    gain per cost, and stops where this falls below a limit; the curve belongs to all limits.
+    The policy starts without any view and stops where the expected gain per cost falls below a
+    limit; the curve belongs to all limits. The next view of a sample is that of the best fixed
+    order, unless another one is expected to gain clearly more (two standard errors) per cost.
 
     Parameters
     ----------
@@ -103,9 +105,9 @@ def cost_curve(
     names: list[str],
 ) -> Bunch:
     """Accuracy against cost for samples whose probabilities ``predict`` gives from any views."""
-    spent, rates, is_right = follow_policy(predict, codes, prices, rows, utility)
-    cost, accuracy = sweep_limits(spent, rates, is_right)
     order = best_fixed_order(rows, prices)
+    spent, rates, is_right = follow_policy(predict, codes, prices, rows, utility, order)
+    cost, accuracy = sweep_limits(spent, rates, is_right)
     fixed_cost = np.append(0.0, np.cumsum(prices[order]))
     fixed_accuracy = np.array(
         [
@@ -139,32 +141,47 @@ def follow_policy(
     prices: np.ndarray,
     rows: ReferenceRows,
     utility: Utility,
+    order: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Path of each sample to all views, the best view per cost at each step.
+    """Path of each sample to all views.
 
     Returns the cost spent (n x V + 1), the expected gain per cost of each step (n x V), and whether
     the prediction is right (n x V + 1).
     """
     n, n_views = len(codes), len(prices)
+    everyone = np.arange(n)
     present = np.zeros((n, n_views), dtype=bool)
     spent, rates = np.zeros((n, n_views + 1)), np.empty((n, n_views))
     is_right = np.empty((n, n_views + 1), dtype=bool)
     p = np.tile(rows.prior, (n, 1))
     is_right[:, 0] = p.argmax(axis=1) == codes
     for step in range(n_views):
-        gains = np.full((n, n_views), -np.inf)
+        chosen = np.empty(n, dtype=np.intp)
         for pattern, own in group_by_pattern(present):
-            for v in np.flatnonzero(~pattern):
-                gain = rows.gain(p[own], pattern, int(v), utility)
-                gains[own, v] = np.where(np.isnan(gain), -1e9, gain)
-        chosen = (gains / prices).argmax(axis=1)
-        index = np.arange(n)
-        rates[:, step] = gains[index, chosen] / prices[chosen]
-        present[index, chosen] = True
+            views = np.array([v for v in order if not pattern[v]])
+            gains = rows.neighbour_gains(p[own], pattern, views.tolist(), utility) / prices[views]
+            best, rates[own, step] = choose_view(gains)
+            chosen[own] = views[best]
+        present[everyone, chosen] = True
         spent[:, step + 1] = spent[:, step] + prices[chosen]
         p = predict(present)
         is_right[:, step + 1] = p.argmax(axis=1) == codes
     return spent, rates, is_right
+
+
+def choose_view(gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the view to measure next, and its mean gain, from gains (n x k x views).
+
+    It is the first one, the next of the fixed order, unless another gains more by at least
+    ``MIN_STANDARD_ERRORS`` of the difference.
+    """
+    mean = gains.mean(axis=1)
+    difference = gains - gains[:, :, :1]
+    error = difference.std(axis=1) / np.sqrt(gains.shape[1])
+    is_better = difference.mean(axis=1) > MIN_STANDARD_ERRORS * error
+    is_better[:, 0] = True
+    best = np.where(is_better, mean, -np.inf).argmax(axis=1)
+    return best, mean[np.arange(len(mean)), best]
 
 
 def sweep_limits(
@@ -191,6 +208,8 @@ def best_fixed_order(rows: ReferenceRows, prices: np.ndarray) -> np.ndarray:
     """Order of the views with the largest area on the reference rows that have all views."""
     n_views = len(prices)
     complete = rows.present.all(axis=1)
+    if not complete.any():
+        raise ValueError("a curve of costs needs reference samples that have all views")
     scores: dict[bytes, float] = {}
 
     def score(views: tuple[int, ...]) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 from consilience._core.binned import Tree
 from consilience._core.exact import add_sums, as_float
 from consilience._targets import one_vs_rest_signs
+from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
 from consilience.distributed._kept import KeptBlocks
-from consilience.distributed._trees import BinnedRows, BinnedTraining, TreeSpec, grow_trees
+from consilience.distributed._trees import TreeSpec, grow_trees
 from consilience.vote._two_level import VoteRows
 from consilience.vote._voters import (
     CutVoters,

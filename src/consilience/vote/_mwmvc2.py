@@ -37,9 +37,9 @@ from consilience._parameters import (
 )
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience._warnings import warn_of_unseen_views
+from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.distributed._trees import bin_blocks
 from consilience.views import MultiViewData
 from consilience.views._params import per_view, per_view_values
 from consilience.vote._from_blocks import (
@@ -294,7 +294,7 @@ default="random_trees"
             self._voting = list(self.voters_)
             blocks = predict_blocks(binned, voters)
             sizes = [own.n_voters for own in self.voters_.values()]
-            settings = {"view_weights": self.view_weights, "scale": self.scale}
+            settings: dict[str, Any] = {"view_weights": self.view_weights, "scale": self.scale}
             self._weights = []
             for problem in range(n_problems):
                 votes = BlockVotes(blocks, problem, K, n_rows, sizes)
@@ -350,7 +350,7 @@ default="random_trees"
         weight: np.ndarray,
         seed: int,
     ) -> tuple[Any, np.ndarray]:
-        """Fit the voters of one view; return them with their predictions (0 where it is missing)."""
+        """Fit the voters of one view; return them with their predictions for all rows."""
         present = data.present[:, v]
         if isinstance(voters, str):
             mask = None if present.all() else present

@@ -114,7 +114,7 @@ def map_figure(run: Run, wrong: set[int], suspicious: Sequence[SuspiciousSample]
         )
         listed = np.isin(rows, [s.row for s in suspicious])
         by_error.scatter(
-            x[listed], y[listed], s=45, facecolors="none", edgecolors=BLUE, label="listed below"
+            x[listed], y[listed], s=45, facecolors="none", edgecolors=BLUE, label="listed"
         )
         for ax in (by_class, by_error):
             ax.patch.set_alpha(0.0)

@@ -64,7 +64,8 @@ def _chance_sentence(run: Run, methods: list[RankingRow], chance: RankingRow | N
     if len(methods) == 1:
         return f"{methods[0].method} is significantly better than {level}."
     if len(better) == len(methods):
-        return f"All {len(methods)} methods are significantly better than {level}."
+        everyone = "Both" if len(methods) == 2 else f"All {len(methods)}"
+        return f"{everyone} methods are significantly better than {level}."
     verb = "is" if len(better) == 1 else "are"
     return f"{len(better)} of {len(methods)} methods {verb} significantly better than {level}."
 

@@ -1,0 +1,296 @@
+"""Trees, boosting and MωMvC² on blocks: bit for bit those in memory, for any blocks."""
+
+import os
+import signal
+from concurrent.futures import CancelledError
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+
+import distributed
+from consilience import BinnedTreeClassifier, MultiViewData
+from consilience._core import cuts as cuts_of_rows
+from consilience._core.binned import BinnedView, RowTarget, Tree
+from consilience._core.cuts import draw_bin_rows, find_cuts, join_ranges
+from consilience.boosting import (
+    IBoostClassifier,
+    MuMBoClassifier,
+    MVWABClassifier,
+    RShareBoostClassifier,
+    ShareBoostClassifier,
+)
+from consilience.distributed import BlockSequence, _trees
+from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
+from consilience.distributed._kept import FileBlocks, WorkerBlocks, naming_lost_scheduler
+from consilience.vote import MwMvC2Classifier
+
+LOOPBACK = "127.0.0.1:0"
+TEST_ALL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
+MODELS = [
+    MuMBoClassifier(n_estimators=4, random_state=0),
+    MuMBoClassifier(n_estimators=3, cost="exact", cooperation=False, random_state=0),
+    MuMBoClassifier(
+        BinnedTreeClassifier(2, max_bins=7, min_samples_leaf=3, min_weight_fraction_leaf=0.05),
+        n_estimators=3,
+        random_state=0,
+    ),
+    ShareBoostClassifier(n_estimators=4, random_state=0),
+    RShareBoostClassifier(n_estimators=4, random_state=0),
+    IBoostClassifier(n_estimators=4, random_state=0),
+    MVWABClassifier(n_estimators=4, random_state=0),
+    MwMvC2Classifier(random_state=0),
+    MwMvC2Classifier("trees", view_weights="loss", class_weight="balanced", random_state=0),
+    MwMvC2Classifier(view_weights="paper", min_weight_fraction_leaf=0.02, random_state=0),
+]
+NAMES = [f"{type(model).__name__}-{k}" for k, model in enumerate(MODELS)]
+
+
+def assert_same_tree(first, second):
+    for name in Tree.__dataclass_fields__:
+        one, other = getattr(first, name), getattr(second, name)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def assert_same(first, second):
+    """All that was fitted is the same, to the last bit."""
+    np.testing.assert_array_equal(first.classes_, second.classes_)
+    np.testing.assert_array_equal(first.class_prior_, second.class_prior_)
+    np.testing.assert_array_equal(first.view_weights_, second.view_weights_)
+    if isinstance(first, MwMvC2Classifier):
+        np.testing.assert_array_equal(first.rho_, second.rho_)
+        assert list(first.voters_) == list(second.voters_)
+        for name, own in first.voters_.items():
+            np.testing.assert_array_equal(first.pi_[name], second.pi_[name])
+            pairs = zip(trees_of(own), trees_of(second.voters_[name]), strict=True)
+            for pair in pairs:
+                assert_same_tree(*pair)
+        for pair in zip(first.training_bound_, second.training_bound_, strict=True):
+            np.testing.assert_array_equal(*pair)
+        return
+    for one, other in zip(first._rounds, second._rounds, strict=True):
+        assert (one.weight, one.last) == (other.weight, other.last)
+        for member, twin in zip(one.members, other.members, strict=True):
+            assert (member.view, member.weight) == (twin.view, twin.weight)
+            assert_same_tree(member.hypothesis, twin.hypothesis)
+
+
+def trees_of(voters):
+    return voters.trees if hasattr(voters, "trees") else [voters.tree]
+
+
+def make_problem(seed, n=90, n_classes=3):
+    """A dense, a sparse and a float32 view; missing views, weights, some of them 0."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    views = {
+        "dense": rng.normal(size=(n, 4)) + 0.5 * y[:, None],
+        "sparse": sp.csr_array(rng.poisson(0.5 + y[:, None], (n, 9)).astype(float)),
+        "single": rng.normal(size=(n, 3)).astype(np.float32),
+    }
+    present = rng.random((n, 3)) < 0.8
+    present[:, 0] |= ~present.any(axis=1)
+    weight = rng.random(n) * rng.integers(0, 4, n)
+    return MultiViewData(views, present=present), np.array(["a", "b", "c"])[y], weight
+
+
+def cut_at(X, y, weight, ends):
+    """Blocks with these ends, some of them empty."""
+    parts = np.split(np.arange(len(y)), np.sort(ends))
+    return BlockSequence([(X[part], y[part], weight[part]) for part in parts])
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    """Bins from a sample of rows, and nodes of few rows finished by themselves."""
+    monkeypatch.setattr(cuts_of_rows, "MAX_BIN_ROWS", 40)
+    monkeypatch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
+    monkeypatch.setattr(_trees, "FINISH_BYTES", 400)
+
+
+@st.composite
+def tree_problems(draw):
+    """Rows of a dense or sparse matrix, cut into blocks, and a tree to grow."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n, d, n_classes = draw(st.integers(1, 80)), draw(st.integers(1, 18)), draw(st.integers(2, 4))
+    X = rng.integers(-3, 4, (n, d)) * rng.choice([1, 0.37, 0.0], (n, d))
+    X[rng.random((n, d)) < draw(st.sampled_from([0, 0.1]))] = np.nan
+    present = rng.random(n) < 0.8 if draw(st.booleans()) else None
+    target = RowTarget(rng.integers(0, n_classes, n).astype(np.int32), rng.random(n))
+    if draw(st.booleans()):
+        target = RowTarget(None, None, rng.normal(size=(n, n_classes)))
+    params = {
+        "max_depth": draw(st.sampled_from([1, 3, 12])),
+        "splitter": draw(st.sampled_from(["best", "random"])),
+        "min_samples_leaf": draw(st.integers(1, 3)),
+        "max_features": draw(st.integers(1, d)),
+        "seed": draw(st.integers(0, 99)),
+    }
+    parts = np.split(np.arange(n), np.sort(rng.integers(0, n + 1, draw(st.integers(0, 4)))))
+    form = draw(st.sampled_from([np.asarray, sp.csr_array]))
+    return form(X), present, target, n_classes, params, [part for part in parts if len(part)]
+
+
+def block_target(block, key):
+    return block[1]
+
+
+@given(tree_problems(), st.sampled_from([0, 400, 3000, 10**6]), st.sampled_from([10, 10**6]))
+def test_tree_on_blocks_is_that_of_all_rows(problem, finish_bytes, bin_rows):
+    X, present, target, n_classes, params, parts = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts_of_rows, "MAX_BIN_ROWS", bin_rows)
+        patch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
+        patch.setattr(_trees, "FINISH_BYTES", finish_bytes)
+        weight = np.ones(X.shape[0]) if target.weight is None else target.weight
+        view = BinnedView(X, weight=weight, present=present)
+        n_present = X.shape[0] if present is None else int(present.sum())
+        drawn = draw_bin_rows(0, X.shape[0], n_present)
+        drawn = np.flatnonzero(drawn if present is None else drawn & present)
+        cuts = find_cuts(X[drawn], weight[drawn], 255)
+        blocks, ranges = [], []
+        for part in parts:
+            mask = None if present is None else present[part]
+            own, found = BinnedView.from_cuts(X[part], mask, cuts)
+            ranges.append(found)
+            values = RowTarget(*(None if x is None else x[part] for x in target))
+            blocks.append((BinnedRows([own], None, None, []), values))
+        limits = join_ranges(ranges, cuts)
+        for ours, theirs in zip(limits, view.limits, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        kept = FileBlocks.from_values(iter(blocks))
+        training = BinnedTraining(kept, [limits], np.array([n_present]))
+        spec = _trees.TreeSpec(0, None, n_classes, params, cost=target.costs is not None)
+        (tree,) = _trees.grow_trees(training, [spec], block_target)
+        if target.costs is None:
+            expected = view.grow(target.codes, target.weight, n_classes=n_classes, **params)
+        else:
+            expected = view.grow_cost(target.costs, **params)
+        assert_same_tree(tree, expected)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=NAMES)
+def test_stream_equals_memory(model, small_limits):
+    X, y, weight = make_problem(0)
+    expected = model.fit(X, y, weight)
+    for ends in ([30, 60], [1, 1, 85], []):
+        again = type(model)(**model.get_params(deep=False)).fit(cut_at(X, y, weight, ends))
+        assert_same(again, expected)
+
+
+def lazy(data, rows=25):
+    """The same views as dask arrays, the second with sparse blocks."""
+    views = {}
+    for name, X in data.items():
+        whole = X.toarray() if sp.issparse(X) else X
+        views[name] = da.from_array(whole, chunks=(rows, -1))
+        if sp.issparse(X):
+            views[name] = views[name].map_blocks(sp.csr_array)
+    return MultiViewData(views, present=data.present)
+
+
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[7]], ids=[NAMES[0], NAMES[7]])
+def test_workers_equal_memory(model, small_limits):
+    X, y, weight = make_problem(1)
+    expected = model.fit(X, y, weight)
+    again = type(model)(**model.get_params(deep=False))
+    assert_same(again.fit(lazy(X), y, weight), expected)  # without a client
+    # on threads of this process, where the limits are small as well
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
+    )
+    with cluster, distributed.Client(cluster):
+        assert_same(again.fit(lazy(X), y, weight), expected)
+
+
+def test_lost_workers_change_nothing(monkeypatch):
+    """Worker processes are killed in the middle of fits, at different moments."""
+    X, y, weight = make_problem(2)
+    model = MODELS[0]
+    expected = model.fit(X, y, weight)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=LOOPBACK
+    )
+    with cluster, distributed.Client(cluster, timeout=60) as client:
+        for kill in range(20 if TEST_ALL else 1):
+            passes, plain, killed = [], WorkerBlocks._submit, []
+
+            def interrupted(*args, kill=kill, passes=passes, plain=plain, killed=killed, **kwargs):
+                passes.append(args[1].__name__)
+                if len(passes) == 6 + kill:
+                    worker = next(iter(client.nthreads()))
+                    killed.append(client.run(os.getpid, workers=[worker])[worker])
+                    os.kill(killed[0], signal.SIGKILL)
+                return plain(*args, **kwargs)
+
+            monkeypatch.setattr(WorkerBlocks, "_submit", interrupted)
+            again = type(model)(**model.get_params(deep=False)).fit(lazy(X), y, weight)
+            monkeypatch.setattr(WorkerBlocks, "_submit", plain)
+            assert killed
+            assert_same(again, expected)
+
+
+def test_a_lost_scheduler_is_named_in_one_sentence():
+    message = r"the dask scheduler was lost.*fit again$"
+    with pytest.raises(RuntimeError, match=message), naming_lost_scheduler():
+        raise CancelledError("task-1")
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        BinnedTreeClassifier(3),
+        BinnedTreeClassifier(
+            splitter="random",
+            class_weight="balanced",
+            min_weight_fraction_leaf=0.01,
+            random_state=0,
+        ),
+    ],
+)
+def test_binned_tree(tree, small_limits):
+    X, y, weight = make_problem(2)
+    X = X["dense"]
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    X[4] = np.nan
+    expected = tree.fit(X, y, weight).tree_
+    ways = [
+        (cut_at(X, y, weight, [7, 7, 50]), None, None),
+        (da.from_array(X, chunks=(40, -1)), y, weight),
+        (da.from_array(X, chunks=(90, -1)), da.from_array(y, chunks=30), weight),
+    ]
+    for way in ways:
+        again = BinnedTreeClassifier(**tree.get_params()).fit(*way)
+        assert_same_tree(again.tree_, expected)
+        np.testing.assert_array_equal(again.classes_, tree.classes_)
+        np.testing.assert_array_equal(again.predict(X), tree.predict(X))
+
+
+def test_blocks_must_have_the_same_columns():
+    blocks = BlockSequence([(np.ones((2, 3)), [0, 1]), (np.ones((2, 2)), [0, 1])])
+    with pytest.raises(ValueError, match="block 1: X must have 3 columns"):
+        BinnedTreeClassifier().fit(blocks)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (MuMBoClassifier(DecisionTreeClassifier()), TypeError, "got DecisionTreeClassifier"),
+        (MuMBoClassifier(resample=True), ValueError, "resample=False"),
+        (ShareBoostClassifier(n_iter_no_change=3), ValueError, "staged_predict"),
+        (IBoostClassifier(warm_start=True), ValueError, "warm_start=False"),
+        (MwMvC2Classifier([DecisionTreeClassifier()]), TypeError, "voters='random_trees'"),
+        (MwMvC2Classifier(n_iter_no_change=3), ValueError, "n_iter_no_change=None"),
+    ],
+)
+def test_settings_that_need_memory_are_named_before_reading(model, error, message):
+    def read():
+        raise AssertionError("a block was read")
+
+    with pytest.raises(error, match=message):
+        model.fit(BlockSequence(read))
