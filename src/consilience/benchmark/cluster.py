@@ -49,7 +49,7 @@ class DaskPool:
 
     def _share_setup(self) -> None:
         self._shared_setup = self._call(
-            lambda: self._client.scatter(self._setup, broadcast=True, hash=False)
+            lambda: self._client.scatter(self._setup, hash=False)  # others fetch it when needed
         )
 
     def _call(self, function: Callable[[], T]) -> T:
