@@ -161,7 +161,8 @@ def test_a_lost_scheduler_is_one_sentence():
     pool.close()
 
 
-def test_a_connection_that_breaks_is_one_sentence():
+def test_a_connection_that_breaks_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(cluster_module, "RETRY_SECONDS", 0.0)
     client = StubClient()
     pool = DaskPool(client, WorkerSetup())
     client.nthreads = lambda: (_ for _ in ()).throw(OSError("Stream is closed"))

@@ -6,8 +6,8 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from consilience.benchmark.pool import FinishedTask, ProcessPool, WorkerSetup
 from consilience.benchmark.tasks import Task, task_hash
@@ -17,7 +17,9 @@ __all__ = ["ClusterLostError", "DaskPool", "n_threads"]
 
 POLL_SECONDS = 0.02
 MAX_LOSSES = 3  # of a task whose data were lost together with all workers that held them
-RETRY_SECONDS = 1.0  # until the scheduler knows that a worker is gone
+MAX_CALLS, RETRY_SECONDS = 8, 1.0  # until the scheduler knows that a worker is gone
+
+T = TypeVar("T")
 
 
 class ClusterLostError(RuntimeError):
@@ -43,30 +45,22 @@ class DaskPool:
         self._losses: Counter[str] = Counter()
         self._setup = setup
         self._address = _address(client)
-        with self._connected():
-            self._share_setup()
+        self._share_setup()
 
     def _share_setup(self) -> None:
-        for attempt in range(MAX_LOSSES):
-            try:
-                self._shared_setup = self._client.scatter(self._setup, broadcast=True, hash=False)
-                return
-            except KeyError:  # Dask's, if a worker is lost in the middle of it
-                if attempt == MAX_LOSSES - 1:
-                    raise self._lost() from None
-                time.sleep(RETRY_SECONDS)
+        self._shared_setup = self._call(
+            lambda: self._client.scatter(self._setup, hash=False)  # others fetch it when needed
+        )
 
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[None]:
-        """Turn errors of a lost connection into one of ours."""
-        self._check_connection()
-        try:
-            yield
-        except OSError:  # of sockets, and time-outs: the client may not know yet what happened
-            raise self._lost() from None
-        except RuntimeError:
+    def _call(self, function: Callable[[], T]) -> T:
+        """Call Dask, and again after errors of a connection, which may be that of a lost worker."""
+        for _ in range(MAX_CALLS):
             self._check_connection()
-            raise
+            try:
+                return function()
+            except (KeyError, OSError):  # KeyError if a worker is lost while data are sent
+                time.sleep(RETRY_SECONDS)
+        raise self._lost()
 
     def _check_connection(self) -> None:
         if self._client.status != "running":
@@ -80,13 +74,12 @@ class DaskPool:
 
     def n_free_slots(self) -> int:
         """Twice the number of threads less the running tasks, so that no thread sits idle."""
-        with self._connected():
-            return 2 * n_threads(self._client) - len(self._running)
+        return 2 * self._call(lambda: n_threads(self._client)) - len(self._running)
 
     def submit(self, task: Task) -> None:
         """Send a task to the cluster."""
-        with self._connected():
-            future = self._client.submit(_run_in_own_process, task, self._shared_setup, pure=False)
+        self._check_connection()
+        future = self._client.submit(_run_in_own_process, task, self._shared_setup, pure=False)
         self._running[future] = task
 
     def wait(self, seconds: float) -> list[FinishedTask]:
@@ -106,8 +99,7 @@ class DaskPool:
         key = task_hash(task)
         if future.status in ("cancelled", "lost") and self._losses[key] < MAX_LOSSES:
             self._losses[key] += 1
-            with self._connected():
-                self._share_setup()
+            self._share_setup()
             self.submit(task)
             return None
         try:
