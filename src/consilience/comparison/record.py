@@ -435,10 +435,13 @@ def _check_trust(run: Run) -> None:
     content, last = run.trust, run.data.samples - 1
     if content is None:
         return
-    for sample in (*content.mix_ups, *content.label_suspects, *content.conflicts):
-        check_bounds("trust: row", sample.row, 0, last)
-    for suspect in content.mix_ups:
-        check_bounds("trust.mix_ups: partner", suspect.partner, -1, last)
+    rows = [mix_up.row for mix_up in content.mix_ups]
+    rows += [suspect.row for suspect in content.label_suspects]
+    rows += [sample.row for sample in content.conflicts]
+    for row in rows:
+        check_bounds("trust: row", row, 0, last)
+    for mix_up in content.mix_ups:
+        check_bounds("trust.mix_ups: partner", mix_up.partner, -1, last)
     for suspect in content.label_suspects:
         for label in (suspect.label, suspect.predicted):
             check_bounds("trust.label_suspects", label, 0, len(run.data.classes) - 1)

@@ -86,7 +86,9 @@ def _conflicts(
     values[:, positions] = np.where(np.isnan(others).any(axis=2), np.nan, values[:, positions])
     p_values = table.conflict_p_values(values)
     names = list(model.views)
-    views, conflicts, cells = [], [], []
+    views: list[str] = []
+    conflicts: list[str] = []
+    cells: list[str] = []
     for row, p in zip(values, p_values, strict=True):
         if np.isnan(row).all():
             views, conflicts, cells = [*views, ""], [*conflicts, ""], [*cells, ""]
