@@ -44,7 +44,7 @@ def serially(monkeypatch):
     """``compare`` and ``bench`` without worker processes, where these are not what is tested."""
     from benchmark.studies import run_serially
 
-    monkeypatch.setattr("consilience.comparison._compare.run_tasks", run_serially)
+    monkeypatch.setattr("consilience.comparison.execution.run_tasks", run_serially)
     monkeypatch.setattr("consilience.cli.suites.run_tasks", run_serially)
 
 

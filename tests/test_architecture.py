@@ -108,6 +108,7 @@ ALLOWED = {
         "io",
         "methods",
         "tables",
+        "trust",
         "views",
     ],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],

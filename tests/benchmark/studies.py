@@ -48,7 +48,7 @@ def command(*arguments):
 def run_in_process(*arguments):
     """A command line without worker processes; it must succeed."""
     from consilience.cli import main, suites
-    from consilience.comparison import _compare as comparison
+    from consilience.comparison import execution as comparison
 
     arguments = list(map(str, arguments))
     with (

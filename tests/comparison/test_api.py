@@ -21,8 +21,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from consilience import MultiViewData, compare
-from consilience.comparison import _compare as comparison
 from consilience.comparison import _result
+from consilience.comparison import execution as comparison
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.io import load
 from consilience.methods import METHODS

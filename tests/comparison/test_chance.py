@@ -13,7 +13,7 @@ from comparison.simulation import Store, problem_with, simulate
 from consilience import compare
 from consilience.benchmark.protocol import stratified_subset
 from consilience.cli import main
-from consilience.comparison import _compare
+from consilience.comparison import execution
 from consilience.comparison.ranking import ranking
 from consilience.comparison.report import build_page
 from consilience.comparison.report.verdict import verdict
@@ -153,7 +153,7 @@ def budget_of_splits(n_splits):
 def test_no_model_of_a_partial_result_unless_allowed(tmp_path, capsys, monkeypatch):
     arguments = write_table(tmp_path, *rare_class(share=0.5))
     out = tmp_path / "out"
-    monkeypatch.setattr(_compare, "run_tasks", budget_of_splits(2))
+    monkeypatch.setattr(execution, "run_tasks", budget_of_splits(2))
     with pytest.raises(SystemExit) as end:
         main([*arguments, "--out", str(out)])
     assert end.value.code == 1

@@ -12,7 +12,7 @@ from consilience.benchmark.problems import ProblemCache, ProblemFiles
 from consilience.benchmark.protocol import Folds
 from consilience.benchmark.tasks import Task
 from consilience.cli import main
-from consilience.comparison import _compare
+from consilience.comparison import execution
 from consilience.comparison.inputs import read_files
 from consilience.tables import parse_files
 
@@ -73,7 +73,7 @@ def test_workers_read_files_that_they_reach(client, tmp_path, monkeypatch, capsy
             setups.append(setup)
             super().__init__(client, setup)
 
-    monkeypatch.setattr(_compare, "DaskPool", Watched)
+    monkeypatch.setattr(execution, "DaskPool", Watched)
     arguments = ["compare", *files, "--target", "y", "--on", "id", "--methods", "Early fusion"]
     arguments += ["--cv", "2", "--repeats", "1", "--quiet", "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as end:
@@ -86,7 +86,7 @@ def test_workers_read_files_that_they_reach(client, tmp_path, monkeypatch, capsy
     # where a worker does not see the files, it gets the data
     read = read_files(parse_files(files), target="y", on="id")
     (tmp_path / "a.parquet").unlink()
-    assert _compare._problem_for_workers(read, client) is read.problem
+    assert execution._problem_for_workers(read, client) is read.problem
 
 
 def test_other_files_on_a_worker_are_an_error(tmp_path):
@@ -179,6 +179,26 @@ def test_data_lost_with_all_workers_are_sent_again():
     assert pool.wait(0.0) == [done]
     assert client.n_scattered == 2
     assert cluster_module.MAX_LOSSES >= 1
+
+
+def test_a_worker_lost_while_the_data_are_sent(monkeypatch):
+    monkeypatch.setattr(cluster_module, "RETRY_SECONDS", 0.0)
+
+    class Flaky(StubClient):
+        n_failures = 1
+
+        def scatter(self, setup, **settings):
+            if self.n_failures:
+                self.n_failures -= 1
+                raise KeyError("tcp://127.0.0.1:1")
+            return super().scatter(setup, **settings)
+
+    client = Flaky()
+    assert DaskPool(client, WorkerSetup()).n_free_slots() == 2
+    assert client.n_scattered == 1
+    client.n_failures = 99
+    with pytest.raises(ClusterLostError):
+        DaskPool(client, WorkerSetup())
 
 
 def test_external_cohort_is_scored(tmp_path, capsys):

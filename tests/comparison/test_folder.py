@@ -15,7 +15,7 @@ import pytest
 from conftest import FULL
 from consilience import compare
 from consilience.cli import main
-from consilience.comparison import _compare
+from consilience.comparison import execution
 from consilience.comparison.folder import claim_folder
 from consilience.comparison.prediction import load_model
 from consilience.comparison.record import read_run
@@ -55,7 +55,7 @@ def finished(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_compare, "run_tasks", run_serially)
+        patch.setattr(execution, "run_tasks", run_serially)
         compare(VIEWS, Y, **QUICK, out=folder)
     return folder
 
@@ -115,7 +115,7 @@ def test_a_killed_second_study_leaves_nothing_of_the_first(out, tmp_path, monkey
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(_compare, step, kill)
+        patch.setattr(execution, step, kill)
         with pytest.raises(Killed):
             compare(VIEWS, Y, **OTHER, out=out, force=True)
     assert files_of(tmp_path / "study.old-1") == before

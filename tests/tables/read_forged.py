@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmark.studies import run_serially
 from consilience.cli import main, suites
-from consilience.comparison import _compare
+from consilience.comparison import execution
 from consilience.comparison.inputs import read_files
 from consilience.tables import parse_files
 from tables.forged_files import arguments_for
@@ -53,7 +53,7 @@ def compare(path):
 
 
 if __name__ == "__main__":
-    _compare.run_tasks = suites.run_tasks = run_serially
+    execution.run_tasks = suites.run_tasks = run_serially
     one_in = int(sys.argv[1])  # this share of the files goes through the command line
     limit_memory()
     output = os.fdopen(os.dup(1), "w", buffering=1)

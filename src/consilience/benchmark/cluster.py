@@ -17,6 +17,7 @@ __all__ = ["ClusterLostError", "DaskPool", "n_threads"]
 
 POLL_SECONDS = 0.02
 MAX_LOSSES = 3  # of a task whose data were lost together with all workers that held them
+RETRY_SECONDS = 1.0  # until the scheduler knows that a worker is gone
 
 
 class ClusterLostError(RuntimeError):
@@ -46,7 +47,14 @@ class DaskPool:
             self._share_setup()
 
     def _share_setup(self) -> None:
-        self._shared_setup = self._client.scatter(self._setup, broadcast=True, hash=False)
+        for attempt in range(MAX_LOSSES):
+            try:
+                self._shared_setup = self._client.scatter(self._setup, broadcast=True, hash=False)
+                return
+            except KeyError:  # Dask's, if a worker is lost in the middle of it
+                if attempt == MAX_LOSSES - 1:
+                    raise self._lost() from None
+                time.sleep(RETRY_SECONDS)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:

@@ -44,7 +44,9 @@ from consilience.cli.reading import (
     Transpose,
     reading_arguments,
 )
-from consilience.comparison._compare import (
+from consilience.comparison._methods import read_methods
+from consilience.comparison._result import ComparisonResult
+from consilience.comparison.execution import (
     Execution,
     ExternalFiles,
     Plan,
@@ -52,8 +54,6 @@ from consilience.comparison._compare import (
     plan_comparison,
     run_comparison,
 )
-from consilience.comparison._methods import read_methods
-from consilience.comparison._result import ComparisonResult
 from consilience.comparison.features import FEATURES_FILE_NAME
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
@@ -61,10 +61,10 @@ from consilience.comparison.model_card import CARD_FILE_NAME
 from consilience.comparison.ranking import format_p_value, ranking
 from consilience.comparison.record import DataSummary, Options, Run
 from consilience.comparison.study import StudyResults, failures
+from consilience.comparison.trust import check_costs
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
 from consilience.tables._suggest import suggest
-from consilience.trust._next_view import read_costs
 
 __all__ = ["compare"]
 
@@ -228,8 +228,7 @@ def compare(
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     data = _read_inputs(inputs, table_options)
     prices = parse_costs(costs)
-    if prices is not None:
-        read_costs(prices, list(data.problem.data.view_names))
+    check_costs(prices, data.problem)
     plan = plan_comparison(data, chosen, options, command)
     follow = partial(run_with_progress, quiet=quiet)
     execution = Execution(

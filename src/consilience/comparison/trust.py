@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from consilience._default._rows import group_by_pattern
-from consilience._folds import split_holdout
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
@@ -35,23 +33,29 @@ from consilience.methods import Method, with_own_methods
 from consilience.trust._label_errors import confident_claims
 from consilience.trust._mismatch import MIN_SAMPLES, find_mismatched_samples
 from consilience.trust._next_view import read_costs, read_utility
-from consilience.trust._reference import ReferenceTable, fit_reference_table
+from consilience.trust._reference import ReferenceTable, fit_reference_table, split_left_out
 from consilience.trust._view_costs import cost_curve
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
 __all__ = [
     "calibrate_best",
+    "check_costs",
     "find_suspects",
     "fit_without_some",
     "summarise_reference",
 ]
 
-LEFT_OUT_SHARE = 0.3
 MAX_COMPARED_SAMPLES = 2000  # all pairs are compared
 MAX_LISTED = 20
 MAX_CURVE_POINTS = 200
 DIGITS = 6
+
+
+def check_costs(costs: Mapping[str, float] | None, problem: Problem) -> None:
+    """Raise a ValueError unless each view has a positive cost."""
+    if costs is not None:
+        read_costs(costs, list(problem.data.view_names))
 
 
 def find_suspects(problem: Problem, results: StudyResults, store: Store) -> TrustSummary:
@@ -150,8 +154,7 @@ def fit_without_some(
     classes, codes = np.unique(problem.target, return_inverse=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        train, test = split_holdout(codes, problem.data, classes, LEFT_OUT_SHARE, run.options.seed)
-        test = test[problem.data.present[test].any(axis=1)]
+        train, test = split_left_out(problem.data, codes, classes, run.options.seed)
         part = replace(
             problem,
             data=problem.data[train],
@@ -181,16 +184,14 @@ def summarise_reference(
 
 
 def _reliability(table: ReferenceTable, names: list[str]) -> list[PatternReliability]:
-    p = table.own_probabilities()
-    is_right = p.argmax(axis=1) == table.codes
     out = [
         PatternReliability(
             [name for name, has in zip(names, pattern, strict=True) if has],
-            len(own),
-            round(float(p[own].max(axis=1).mean()), DIGITS),
-            round(float(is_right[own].mean()), DIGITS),
+            count,
+            round(confidence, DIGITS),
+            round(accuracy, DIGITS),
         )
-        for pattern, own in group_by_pattern(table.present)
+        for pattern, count, confidence, accuracy in table.reliability()
     ]
     return sorted(out, key=lambda pattern: -pattern.samples)[:MAX_LISTED]
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consilience._default._rows import group_by_pattern
-from consilience._parameters import FRACTION
 from consilience.tables import TableModel
 from consilience.trust._left_out import class_probabilities
-from consilience.trust._next_view import read_costs, read_utility
+from consilience.trust._next_view import read_costs
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._reference import ReferenceTable
 from consilience.views import MultiViewData
@@ -45,7 +43,7 @@ def trust_columns(
     """Cells of the columns, by their titles."""
     if wanted.is_empty:
         return {}
-    if wanted.sets is not None and not FRACTION.is_satisfied_by(wanted.sets):
+    if wanted.sets is not None and not 0 < wanted.sets < 1:
         raise ValueError(f"--sets must be a number between 0 and 1, got {wanted.sets}")
     names = list(model.views)
     prices = read_costs(wanted.costs, names)
@@ -104,12 +102,7 @@ def _advice(
     table: ReferenceTable, p: np.ndarray, present: np.ndarray, names: list[str], prices: np.ndarray
 ) -> dict[str, list[str]]:
     """The missing view with the largest expected gain in accuracy per cost; empty if none helps."""
-    rows, utility = table.rows(), read_utility("accuracy")
-    gains = np.full(present.shape, -np.inf)
-    for pattern, own in group_by_pattern(present):
-        for v in np.flatnonzero(~pattern):
-            gain = rows.gain(p[own], pattern, int(v), utility)
-            gains[own, v] = np.where(np.isnan(gain), -np.inf, gain)
+    gains = table.gains(p, present)
     best = (gains / prices).argmax(axis=1)
     highest = gains[np.arange(len(gains)), best]
     return {

@@ -102,7 +102,7 @@ def text_view_names(roles: Sequence[ColumnRole]) -> dict[tuple[str, str], str]:
     """Names of the views that columns of free text become, by view and column."""
     texts = [(role.view, role.column) for role in roles if role.role == "text"]
     others = [role for role in roles if role.role != "text" and not role.reason]
-    return name_text_views(texts, {role.view: [] for role in others})
+    return name_text_views(texts, {role.view for role in others})
 
 
 def _select(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,11 +47,11 @@ def _split(cell: str | None) -> list[str]:
 
 
 def name_text_views(
-    texts: Sequence[tuple[str, str]], views: Mapping[str, Collection[str] | None]
+    texts: Sequence[tuple[str, str]], views: Collection[str]
 ) -> dict[tuple[str, str], str]:
     """Names of the views that columns of text become, by view and column.
 
-    ``views`` are the other columns of each view. A view without any keeps its name; otherwise the
+    ``views`` are the views that have other columns. One without any keeps its name; otherwise the
     name is that of the column, with that of its view if another one has it.
     """
     names: dict[tuple[str, str], str] = {}

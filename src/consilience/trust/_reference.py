@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 
 from consilience._default._rows import group_by_pattern
+from consilience._folds import Split, split_holdout
 from consilience._model_types import model_type
 from consilience.trust._conformal import MIN_PATTERN_ROWS
 from consilience.trust._conformal_steps import lac_scores, p_values
 from consilience.trust._left_out import class_probabilities, with_presence
-from consilience.trust._next_view import ReferenceRows
+from consilience.trust._next_view import ReferenceRows, accuracy
 from consilience.trust._opinions import conflict, conflict_p_values
 from consilience.views import MultiViewData
 
-__all__ = ["ReferenceTable", "fit_reference_table", "patterns_to_predict"]
+__all__ = ["ReferenceTable", "fit_reference_table", "patterns_to_predict", "split_left_out"]
 
 MAX_VIEWS_ALL_PATTERNS = 5
+LEFT_OUT_SHARE = 0.3
 
 
 @model_type("trust.ReferenceTable")
@@ -47,8 +49,8 @@ class ReferenceTable:
 
     def find(self, pattern: np.ndarray) -> int | None:
         """Number of a pattern, or None if it was not predicted."""
-        found = np.flatnonzero((self.patterns == pattern).all(axis=1))
-        return int(found[0]) if len(found) else None
+        numbers = np.flatnonzero((self.patterns == pattern).all(axis=1))
+        return int(numbers[0]) if len(numbers) else None
 
     def select(self, rows: np.ndarray) -> ReferenceTable:
         """Some of the rows."""
@@ -114,6 +116,24 @@ class ReferenceTable:
         """Share of the rows with at least these conflicts (n x V)."""
         return conflict_p_values(conflicts, self.conflicts())
 
+    def reliability(self) -> list[tuple[np.ndarray, int, float, float]]:
+        """Each pattern of the rows, their number, mean confidence and accuracy."""
+        p = self.own_probabilities()
+        is_right, confidence = p.argmax(axis=1) == self.codes, p.max(axis=1)
+        return [
+            (pattern, len(own), float(confidence[own].mean()), float(is_right[own].mean()))
+            for pattern, own in group_by_pattern(self.present)
+        ]
+
+    def gains(self, probabilities: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Expected gains in accuracy (n x V) of missing views; −inf for others and unknown ones."""
+        rows, out = self.rows(), np.full(present.shape, -np.inf)
+        for pattern, own in group_by_pattern(present):
+            for v in np.flatnonzero(~pattern):
+                gain = rows.gain(probabilities[own], pattern, int(v), accuracy)
+                out[own, v] = np.where(np.isnan(gain), -np.inf, gain)
+        return out
+
     def rows(self) -> ReferenceRows:
         """The same rows, for the worth of missing views; unknown patterns have no row."""
 
@@ -137,6 +157,14 @@ def patterns_to_predict(present: np.ndarray) -> np.ndarray:
     more = [pattern | unit[v] for pattern in own for v in np.flatnonzero(~pattern)]
     patterns = np.unique(np.vstack([own, unit, *less, *more]), axis=0)
     return patterns[patterns.any(axis=1)]
+
+
+def split_left_out(
+    data: MultiViewData, codes: np.ndarray, classes: np.ndarray, random_state: int
+) -> Split:
+    """Training rows, and the rows to leave out, which have a view."""
+    train, test = split_holdout(codes, data, classes, LEFT_OUT_SHARE, random_state)
+    return train, test[data.present[test].any(axis=1)]
 
 
 def fit_reference_table(

@@ -71,6 +71,11 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     Notes
     -----
+    What it looks like if a view is off is learnt from left-out rows of which one view is exchanged
+    with that of a row of another class, by predictions without these rows. A view of another sample
+    is recognised where views predict each other well; elsewhere the sample does not tell which of
+    its views is wrong.
+
     Views must have feature columns. A prediction costs 2 V + 1 predictions of the classifier for V
     views. Samples that have a single view are predicted from it as they are.
 
@@ -179,9 +184,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
                 views = dict(test[rows].items())
                 views[test.view_names[v]] = test[donors][test.view_names[v]]
                 exchanged = MultiViewData(views, present=np.array(test.present[rows]))
-                said = alone[rows].copy()
-                said[:, v] = alone[donors, v]
-                parts.append(self._features(estimator, cross_views, exchanged, said))
+                opinions = alone[rows].copy()
+                opinions[:, v] = alone[donors, v]
+                parts.append(self._features(estimator, cross_views, exchanged, opinions))
                 which.append(np.full(len(rows), v + 1))
                 weight.append(np.full(len(rows), 1.0 / (n_draws * n_views)))
         return np.concatenate(parts), np.concatenate(which), np.concatenate(weight)
