@@ -4,6 +4,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -57,7 +58,8 @@ def test_lasso_is_that_of_scikit_learn():
     X = StandardScaler().fit_transform(DATA.to_array())
     model = CooperativeClassifier(0.1, rho=0, l1_ratio=1.0, **TIGHT).fit(DATA, BINARY)
     C = 1 / (len(X) * model.lambda_)
-    other = LogisticRegression(C=C, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    lasso = {"penalty": "l1"} if sklearn.__version__ < "1.8" else {"l1_ratio": 1.0}
+    other = LogisticRegression(C=C, **lasso, solver="saga", tol=1e-10, max_iter=100_000)
     np.testing.assert_allclose(
         model.predict_proba(DATA), other.fit(X, BINARY).predict_proba(X), atol=1e-5
     )
