@@ -60,7 +60,7 @@ from consilience._warnings import warn_of_unseen_views
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.views import MultiViewData
-from consilience.views._encode import TableCodes, encode_tables, fit_table_codes
+from consilience.views._encode import encode_tables, fit_table_codes
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -279,7 +279,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             )
 
     def _fit_blocks(self, training: BlockTraining) -> None:
-        self._table_codes: dict[str, TableCodes] = {}  # blocks have numbers only
+        self._table_codes = {}  # blocks have numbers only
         rows = draw_training_rows(training)
         with naming_large_values(rows.data):
             self._fit(rows.data, rows.codes, rows.weight)

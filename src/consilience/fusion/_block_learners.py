@@ -398,9 +398,9 @@ def fit_own(blocks: Any, learner: Learner) -> Any:
     sizes, totals, counts, n_values = zip(*summaries, strict=True)
     classes = estimator._set_classes(list(totals))
     rows = blocks.map(rows_of_learner, learner, name, classes.factors)
-    sizes = np.array(sizes)
+    n_rows = np.array(sizes)
     training = BlockTraining(
-        rows, sizes, sizes[:, None], classes.totals, (width,), sum(counts), sum(n_values)
+        rows, n_rows, n_rows[:, None], classes.totals, (width,), sum(counts), sum(n_values)
     )
     estimator._fit_blocks(training)
     return estimator
