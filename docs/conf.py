@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # the site needs no other host
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -77,6 +78,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "consilience"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["accessibility.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
