@@ -67,12 +67,12 @@ class BlockSPLSDABase(MultiViewClassifier):
 
     def _design_matrix(self, n_views: int) -> np.ndarray:
         """Links between the views, with zeros on the diagonal."""
-        if np.ndim(self.design) == 0:
-            return float(self.design) * (1.0 - np.eye(n_views))
         try:
             matrix = np.asarray(self.design, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"design must be a number or a matrix of numbers: {error}") from None
+        if matrix.ndim == 0:
+            return matrix * (1.0 - np.eye(n_views))
         if matrix.shape != (n_views, n_views):
             raise ValueError(
                 f"design must be a number or a matrix with a row for each of the {n_views} views, "

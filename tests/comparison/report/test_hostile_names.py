@@ -19,7 +19,7 @@ from consilience.comparison.prediction import predict_files
 from consilience.comparison.record import InputFile
 from consilience.comparison.report import build_page
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import FileArgument, TableModel, TableView
+from consilience.tables import FileArgument, TableError, TableModel, TableView
 
 HOSTILE = [
     "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
@@ -141,7 +141,12 @@ def test_predictions(tmp_path, name):
     )
     table = pa.table({"id": [name, "plain"], name: [0.0, 1.0], "b": [0.0, 1.0]})
     parquet.write_table(table, tmp_path / "v.parquet")
-    result = predict_files(model, [FileArgument(tmp_path / "v.parquet", None)], on="id")
+    files = [FileArgument(tmp_path / "v.parquet", None)]
+    if "\x00" in name:
+        with pytest.raises(TableError, match="without control characters"):
+            predict_files(model, files, on="id")
+        return
+    result = predict_files(model, files, on="id")
     text = result.to_csv()
     safe_cells(text)
     rows = list(csv.reader(io.StringIO(text)))
