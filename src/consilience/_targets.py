@@ -36,8 +36,15 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
         raise ValueError("Complex data not supported: y has complex labels")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
-    if y.dtype.kind == "O" and any(label is None or label != label for label in y):
-        raise ValueError("Input y contains NaN or None")
+    if y.dtype.kind == "O":
+        for row, label in enumerate(y):
+            if label is None:
+                raise TypeError(
+                    f"{method} does not support rows without a label, but y is None in row {row}; "
+                    "leave them out, or use ConsilienceClassifier"
+                )
+            if label != label:
+                raise ValueError(f"Input y contains NaN in row {row}")
     check_classification_targets(y)
     check_n_labels(y, n_samples)
     return y

@@ -103,7 +103,7 @@ OTHERS = [
 def test_other_classifiers(name, tool, carrier):
     if carrier == "kernel container" and name not in PRECOMPUTED:
         X, _, _ = CARRIERS[carrier]
-        with pytest.raises(ValueError, match=r"a kernel view, but .* only supports features views"):
+        with pytest.raises(TypeError, match=r"a kernel view, but .* only supports features views"):
             CLASSIFIERS[name].fit(X, problem()[1])
         return
     check_cell(name, tool, carrier)

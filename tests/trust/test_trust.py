@@ -370,7 +370,7 @@ def test_unlabelled_rows_dask_arrays_and_streams():
     semi = ConformalClassifier(ConsilienceClassifier(10, unlabelled=-1))
     with pytest.raises(TypeError, match="needs a label for every row"):
         semi.fit(data, y)
-    with pytest.raises(ValueError, match="NaN or None"):
+    with pytest.raises(TypeError, match="does not support rows without a label"):
         ConformalClassifier(DEFAULT).fit(data, np.where(y == 0, None, y))
     lazy = {name: da.from_array(view) for name, view in data.items()}
     model = ConformalClassifier(GivenProbabilities()).fit(data, y)

@@ -144,7 +144,7 @@ def check_values(
     views: dict[str, Any] = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind not in kinds:
-            raise ValueError(
+            raise TypeError(
                 f"view {name!r} is a {kind} view, but {method} only supports "
                 f"{' and '.join(kinds)} views"
             )
