@@ -312,7 +312,7 @@ def test_stacked_decision_values_are_filled_on_their_own_scale():
 
 
 def test_errors_of_labels_rows_and_kinds():
-    with pytest.raises(TypeError, match="does not support rows without a label.* None in row 1"):
+    with pytest.raises(TypeError, match=r"does not support rows without a label.* None in row 1"):
         LateFusionClassifier().fit(DATA, np.array(["a", None] * 30, dtype=object))
     with pytest.raises(ValueError, match="Input y contains NaN in row 1"):
         LateFusionClassifier().fit(DATA, np.array(["a", np.nan] * 30, dtype=object))
