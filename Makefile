@@ -35,7 +35,7 @@ sanitize sanitize-threads: $(VENV)/.test
 	  --config-settings build-dir=build/$@/objects \
 	  --config-settings cmake.define.CONSILIENCE_SANITIZE=$(SANITIZERS) \
 	  --config-settings install.strip=false .
-	PYTHONPATH=build/$@/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
+	PYTHONPATH=$(CURDIR)/build/$@/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=$(SANITIZER_LIBRARY)) $$($(CXX) -print-file-name=libstdc++.so.6)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66" \
 	  SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
