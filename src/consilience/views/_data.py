@@ -60,8 +60,9 @@ class MultiViewData(ViewContainer):
         For kernel and distance views that are not square: the sample id of each column.
     groups : array of shape (n_samples,), optional
         Group of each sample, e.g. the patient of repeated measurements. Samples of a group are kept
-        together in the folds of cross-validation. By default, sample ids that are given and not
-        unique are the groups.
+        together wherever a method of this package splits its training samples, and in
+        ``compare``; scikit-learn's own functions need ``groups`` and a splitter that uses them.
+        By default, sample ids that are given and not unique are the groups.
 
     Examples
     --------
