@@ -21,9 +21,12 @@ def awkward_problem():
     return MultiViewData({"a": a, "b": b}, present=present), y, weight
 
 
+@pytest.mark.parametrize("views", [["a", "b"], ["b"]], ids=["two views", "one view"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_models_of_awkward_data_can_be_saved(name, tmp_path):
+def test_models_of_awkward_data_can_be_saved(name, views, tmp_path):
     data, y, weight = awkward_problem()
+    rows = data.select(views).present.any(axis=1)
+    data, y, weight = data.select(views)[rows], y[rows], weight[rows]
     model = clone(CLASSIFIERS[name]).fit(data, y, sample_weight=weight)
     save(model, tmp_path / "model.skops")
     loaded = load(tmp_path / "model.skops")

@@ -12,7 +12,10 @@ from consilience._model_checks._arrays import check_binary_tree, check_length, r
 __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 
 # attributes of our types in which NaN or infinity have a meaning; all others must be finite
-NON_FINITE_ATTRIBUTES = {"threshold", "_fill", "_fills", "out_of_fold_probabilities_"}
+NON_FINITE_ATTRIBUTES = {
+    *("threshold", "_fill", "_fills", "out_of_fold_probabilities_"),
+    "view_scores_",  # of a single view, which needs none
+}
 MAX_DIMENSIONS = 32
 KINDS = ("features", "kernel", "distance")
 
