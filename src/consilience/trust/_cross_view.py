@@ -1,12 +1,14 @@
 """What one view says about another: does view b of this sample fit its view a?
 
-Each view is mapped and reduced to principal components c. Ridge regressions on the components of
-view a and their similarities to some rows predict those of view b; with the error variances σ² of
-rows left out and the total variances τ², the evidence that a pair belongs together is
+Each view is mapped and reduced to r principal components c. Ridge regressions on the components of
+view a and their similarities to some rows predict those of view b, as ĉ. With the covariance Σ of
+the errors in rows left out one by one and the variances T of the components, the evidence that a
+pair belongs together is the log-likelihood ratio of Student's t with ν degrees of freedom,
 
-    Σ_j ½ (c_j² / τ_j² − (c_j − ĉ_j)² / σ_j² + log τ_j² / σ_j²),
+    ½ log |T| / |Σ| + ½ (ν + r) log (1 + cᵀ T⁻¹ c / ν) / (1 + (c − ĉ)ᵀ Σ⁻¹ (c − ĉ) / ν),
 
-the log-likelihood ratio of normal components, of b given a plus of a given b.
+of b given a plus of a given b. Σ is shrunk as by O. Ledoit and M. Wolf, "A well-conditioned
+estimator for large-dimensional covariance matrices", Journal of Multivariate Analysis 88, 2004.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import solve_triangular
+from sklearn.covariance import ledoit_wolf
 from sklearn.utils.extmath import randomized_svd
 
 from consilience._model_types import model_type
@@ -36,10 +40,11 @@ __all__ = [
     "squared_distances",
 ]
 
-N_COMPONENTS = 30
-N_LANDMARKS = 100
+N_COMPONENTS = 40
+N_LANDMARKS = 200
 PENALTIES = 10.0 ** np.arange(-3, 3)  # in units of the mean squared norm of the features
 MAX_LEVERAGE = 0.99
+DEGREES_OF_FREEDOM = 10.0
 TINY = 1e-9
 
 
@@ -70,13 +75,17 @@ class ViewComponents:
 @model_type("trust.Prediction")
 @dataclass(eq=False)
 class Prediction:
-    """Ridge regression of the components of one view on the features of another."""
+    """Ridge regression of the components of one view on the features of another.
+
+    ``whitening`` W has Σ⁻¹ = Wᵀ W; ``log_ratio`` is ½ log |T| / |Σ|.
+    """
 
     feature_mean: np.ndarray
     mean: np.ndarray
     coef: np.ndarray
-    error: np.ndarray
+    whitening: np.ndarray
     variance: np.ndarray
+    log_ratio: float
 
     def __call__(self, F: np.ndarray) -> np.ndarray:
         """Predicted components."""
@@ -161,40 +170,60 @@ def _right_singular_vectors(Z: Any, n_components: int) -> np.ndarray:
     return np.linalg.svd(Z, full_matrices=False)[2][:n_components]
 
 
-def fit_prediction(F: np.ndarray, C: np.ndarray) -> Prediction:
-    """Ridge regression of C on F, with the penalty of least error in rows left out one by one."""
+def fit_prediction(F: np.ndarray, C: np.ndarray) -> tuple[Prediction, np.ndarray]:
+    """Ridge regression of C on F, with the penalty of least error in rows left out one by one.
+
+    Returns the regression, and what it predicts for the rows when they are left out.
+    """
     feature_mean, mean = F.mean(axis=0), C.mean(axis=0)
     F, Y = F - feature_mean, C - mean
     values, vectors = np.linalg.eigh(F.T @ F)
     values = np.maximum(values, 0.0)
     scores = F @ vectors
-    products = scores.T @ Y
+    squares, products = scores**2, scores.T @ Y
     best = np.inf
     for penalty in PENALTIES * max(values.sum() / len(F), TINY):
         shrunk = 1.0 / (values + penalty)
-        leverage = (scores**2) @ shrunk + 1.0 / len(F)
-        errors = Y - scores @ (shrunk[:, None] * products)
-        errors /= 1.0 - np.minimum(leverage, MAX_LEVERAGE)[:, None]
-        loss = float((errors**2).sum())
+        leverage = squares @ shrunk + 1.0 / len(F)
+        residuals = Y - scores @ (shrunk[:, None] * products)
+        residuals /= 1.0 - np.minimum(leverage, MAX_LEVERAGE)[:, None]
+        loss = float((residuals**2).sum())
         if loss < best:
-            best, coef, error = loss, vectors @ (shrunk[:, None] * products), errors.var(axis=0)
+            best, coef, errors = loss, vectors @ (shrunk[:, None] * products), residuals
     variance = Y.var(axis=0) + TINY
-    return Prediction(feature_mean, mean, coef, np.minimum(error + TINY, variance), variance)
+    whitening, log_ratio = _whiten(errors, variance)
+    return Prediction(feature_mean, mean, coef, whitening, variance, log_ratio), C - errors
+
+
+def _whiten(errors: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, float]:
+    """W with Σ⁻¹ = Wᵀ W for the covariance Σ of the errors, and ½ log |T| / |Σ|."""
+    if errors.shape[1] == 0:
+        return np.zeros((0, 0)), 0.0
+    covariance = ledoit_wolf(errors)[0] + TINY * np.eye(errors.shape[1])
+    root = np.linalg.cholesky(covariance)
+    log_ratio = 0.5 * float(np.log(variance).sum()) - float(np.log(np.diag(root)).sum())
+    return solve_triangular(root, np.eye(len(root)), lower=True), log_ratio
+
+
+def _log_ratio_of_t(total: np.ndarray, error: np.ndarray, r: int) -> np.ndarray:
+    """½ (ν + r) log (1 + total / ν) / (1 + error / ν)."""
+    nu = DEGREES_OF_FREEDOM
+    return 0.5 * (nu + r) * (np.log1p(total / nu) - np.log1p(error / nu))
 
 
 def evidence(prediction: Prediction, F: np.ndarray, C: np.ndarray) -> np.ndarray:
     """Evidence (n) that the rows of C belong to those of F."""
-    error, variance = prediction.error, prediction.variance
-    total = (C - prediction.mean) ** 2 / variance - (C - prediction(F)) ** 2 / error
-    return 0.5 * (total + np.log(variance / error)).sum(axis=1)
+    total = ((C - prediction.mean) ** 2 / prediction.variance).sum(axis=1)
+    error = (((C - prediction(F)) @ prediction.whitening.T) ** 2).sum(axis=1)
+    return prediction.log_ratio + _log_ratio_of_t(total, error, C.shape[1])
 
 
 def pair_evidence(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) -> np.ndarray:
     """Evidence (n x m) that row j of C belongs to the row i whose components are predicted."""
-    error, variance = prediction.error, prediction.variance
-    own = ((C - prediction.mean) ** 2 / variance + np.log(variance / error)).sum(axis=1)
-    scaled = squared_distances(predicted / np.sqrt(error), C / np.sqrt(error))
-    return 0.5 * (own - scaled)
+    W = prediction.whitening.T
+    total = ((C - prediction.mean) ** 2 / prediction.variance).sum(axis=1)
+    error = squared_distances(predicted @ W, C @ W)
+    return prediction.log_ratio + _log_ratio_of_t(total, error, C.shape[1])
 
 
 def fit_cross_views(data: MultiViewData) -> CrossViewModel:
@@ -212,6 +241,6 @@ def fit_cross_views(data: MultiViewData) -> CrossViewModel:
                 row.append(None)
                 continue
             F = components[u].features(Cs[u][both])
-            row.append(fit_prediction(F, Cs[v][both]))
+            row.append(fit_prediction(F, Cs[v][both])[0])
         model.predictions.append(row)
     return model

@@ -9,10 +9,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtr
 from sklearn.utils import Bunch
 
+from consilience._core.blas_threads import one_blas_thread
 from consilience._parameters import FRACTION
 from consilience._targets import check_labels
 from consilience.trust._cross_view import (
-    Prediction,
     check_feature_views,
     fit_components,
     fit_prediction,
@@ -33,7 +33,6 @@ from consilience.views._input import has_dask_views
 
 __all__ = ["find_mismatched_samples"]
 
-N_FOLDS = 5
 MIN_SAMPLES = 30
 MAX_SAMPLES = 5000  # all pairs are compared
 MIN_AREA = 0.75  # under the ROC curve of own against wrong pairs; below it nothing is claimed
@@ -91,15 +90,16 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     n, names = len(data), list(data.view_names)
     probability = np.zeros((n, len(names)))
     areas, scores = {}, {}
-    evidence = all_evidence(data, targets)
-    for v, name in enumerate(names):
-        S, rows = evidence_of_view(evidence, v, data.present)
-        areas[name] = np.nan
-        if len(rows) < MIN_SAMPLES:
-            continue
-        Z = standard_scores(S)
-        scores[v] = Z, rows
-        probability[rows, v], areas[name] = mismatch_probabilities(Z)
+    with one_blas_thread():
+        evidence = all_evidence(data, targets)
+        for v, name in enumerate(names):
+            S, rows = evidence_of_view(evidence, v, data.present)
+            areas[name] = np.nan
+            if len(rows) < MIN_SAMPLES:
+                continue
+            Z = standard_scores(S)
+            scores[v] = Z, rows
+            probability[rows, v], areas[name] = mismatch_probabilities(Z)
     return _summarise(probability, scores, areas, names, fdr)
 
 
@@ -126,19 +126,6 @@ def _one_hot(y: np.ndarray) -> np.ndarray:
     return (np.asarray(y)[:, None] == np.unique(y)).astype(np.float64)
 
 
-def left_out_predictions(
-    F: np.ndarray, C: np.ndarray, folds: np.ndarray
-) -> tuple[Prediction, np.ndarray]:
-    """Prediction of C from F for rows left out, and the model with its errors."""
-    predicted = np.empty_like(C)
-    for fold in range(N_FOLDS):
-        test = folds == fold
-        predicted[test] = fit_prediction(F[~test], C[~test])(F[test])
-    model = fit_prediction(F, C)
-    model.error = np.minimum((C - predicted).var(axis=0) + 1e-9, model.variance)
-    return model, predicted
-
-
 def all_evidence(
     data: MultiViewData, targets: np.ndarray | None
 ) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
@@ -146,7 +133,6 @@ def all_evidence(
     present = data.present
     names = data.view_names
     parts = [fit_components(data[present[:, v]][name]) for v, name in enumerate(names)]
-    folds = np.random.RandomState(0).permutation(len(data)) % N_FOLDS
     out = {}
     for u in range(len(names)):
         for v in range(u + 1, len(names)):
@@ -158,8 +144,8 @@ def all_evidence(
             Fu, Fv = parts[u].features(Cu), parts[v].features(Cv)
             if targets is not None:
                 Fu, Fv = np.hstack([Fu, targets[rows]]), np.hstack([Fv, targets[rows]])
-            forward, predicted_v = left_out_predictions(Fu, Cv, folds[rows])
-            backward, predicted_u = left_out_predictions(Fv, Cu, folds[rows])
+            forward, predicted_v = fit_prediction(Fu, Cv)
+            backward, predicted_u = fit_prediction(Fv, Cu)
             S = pair_evidence(forward, predicted_v, Cv) + pair_evidence(backward, predicted_u, Cu).T
             out[u, v] = rows, S
     return out
@@ -169,21 +155,25 @@ def evidence_of_view(
     evidence: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]], v: int, present: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean evidence of view v (columns) with the others (rows), for samples that have both."""
+    pairs = {pair: found for pair, found in evidence.items() if v in pair}
     has_pair = np.zeros(len(present), dtype=bool)
-    for pair, (rows, _) in evidence.items():
-        if v in pair:
-            has_pair[rows] = True
+    for rows, _ in pairs.values():
+        has_pair[rows] = True
     kept = np.flatnonzero(has_pair)
+    if all(len(rows) == len(kept) for rows, _ in pairs.values()):
+        total = np.zeros((len(kept), len(kept)))
+        for (_, b), (_, S) in pairs.items():
+            total += S if b == v else S.T
+        return total / max(len(pairs), 1), kept
     position = np.full(len(present), -1)
     position[kept] = np.arange(len(kept))
     total, count = np.zeros((2, len(kept), len(kept)))
-    for (a, b), (rows, S) in evidence.items():
-        if v in (a, b):
-            where = np.ix_(position[rows], position[rows])
-            total[where] += S if b == v else S.T
-            count[where] += 1
+    for (_, b), (rows, S) in pairs.items():
+        where = np.ix_(position[rows], position[rows])
+        total[where] += S if b == v else S.T
+        count[where] += 1
     # pairs without a common view to compare count like the mean of wrong pairs
-    wrong = total[count > 0].mean() if (count > 0).any() else 0.0
+    wrong = total[count > 0].mean()
     return np.where(count > 0, total / np.maximum(count, 1), wrong), kept
 
 

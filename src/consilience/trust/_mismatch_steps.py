@@ -27,7 +27,7 @@ __all__ = [
     "standard_scores",
 ]
 
-DEGREES_OF_FREEDOM = 5.0
+DEGREES_OF_FREEDOM = 8.0
 MAX_SHARE = 0.3  # of mismatched samples
 N_ITERATIONS = 200
 N_RANDOM_PAIRS = 200_000
@@ -38,14 +38,13 @@ TINY = 1e-12
 
 def standard_scores(S: np.ndarray) -> np.ndarray:
     """Scores (n x n) minus the mean and over the spread of all wrong pairs of both samples."""
-    n = len(S)
-    off = S.copy()
-    np.fill_diagonal(off, 0.0)
-    mean = (off.sum(axis=0) + off.sum(axis=1)) / (2 * (n - 1))
-    square = ((off**2).sum(axis=0) + (off**2).sum(axis=1)) / (2 * (n - 1))
-    variance = np.maximum(square - mean**2, TINY)
-    centre = (mean[:, None] + mean) / 2
-    return (S - centre) / np.sqrt((variance[:, None] + variance) / 2)
+    n, own = len(S), np.diag(S)
+    mean = (S.sum(axis=0) + S.sum(axis=1) - 2 * own) / (2 * (n - 1))
+    square = np.einsum("ij,ij->j", S, S) + np.einsum("ij,ij->i", S, S) - 2 * own**2
+    variance = np.maximum(square / (2 * (n - 1)) - mean**2, TINY)
+    Z = S - (mean[:, None] + mean) / 2
+    Z /= np.sqrt((variance[:, None] + variance) / 2)
+    return Z
 
 
 def own_scores(Z: np.ndarray) -> np.ndarray:
@@ -85,9 +84,9 @@ def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
 
 def partner_p_values(Z: np.ndarray, suspects: np.ndarray) -> np.ndarray:
     """Share of samples above suspicion whose best partners among the suspects fit as well."""
-    Z = Z.copy()
-    np.fill_diagonal(Z, -np.inf)
-    best = Z[:, suspects].max(axis=1) + Z[suspects].max(axis=0)
+    rows, columns, numbers = Z[suspects], Z[:, suspects], np.arange(len(suspects))
+    rows[numbers, suspects] = columns[suspects, numbers] = -np.inf
+    best = columns.max(axis=1) + rows.max(axis=0)
     others = np.sort(np.delete(best, suspects))
     above = len(others) - np.searchsorted(others, best[suspects], side="left")
     return (1 + above) / (1 + len(others))
