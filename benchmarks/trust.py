@@ -307,6 +307,7 @@ def risk(quick, n_draws):
 
 
 KINDS = ("clean", "class", "noise 1", "noise 3", "noise 10")
+OFF_RATES = (0.1, "batch")
 
 
 def conflict(quick, n_draws):
@@ -316,18 +317,21 @@ def conflict(quick, n_draws):
     for name in sets if real else ["synthetic"]:
         splits = [conflict_of_split(name, seed, 20 if quick else None) for seed in range(n_draws)]
         for kind in KINDS:
-            plain, robust, oracle, *areas = np.mean([split[kind] for split in splits], axis=0)
-            gap = (robust - plain) / (oracle - plain) if oracle > plain else np.nan
-            print(
-                f"conflict {name} {kind}: plain {plain:.4f} robust {robust:.4f} oracle "
-                f"{oracle:.4f} closes {100 * gap:.0f} %; area of errors: largest probability "
-                f"{areas[0]:.3f}, robust {areas[1]:.3f} ({n_draws} splits)",
-                flush=True,
-            )
+            for k, off_rate in enumerate(OFF_RATES):
+                results = np.array([split[kind][k] for split in splits])
+                plain, robust, oracle, *areas = results.mean(axis=0)
+                gap = (robust - plain) / (oracle - plain) if oracle > plain else np.nan
+                print(
+                    f"conflict {name} {kind} off_rate={off_rate}: plain {plain:.4f} robust "
+                    f"{robust:.4f} oracle {oracle:.4f} closes {100 * gap:.0f} %; area of errors: "
+                    f"largest probability {areas[0]:.3f}, robust {areas[1]:.3f} "
+                    f"({n_draws} splits)",
+                    flush=True,
+                )
 
 
 def conflict_of_split(name, seed, n_estimators):
-    """Accuracy of plain and robust pooling and of the oracle, and areas, for each kind."""
+    """Accuracy of plain and robust pooling and of the oracle, and areas, by kind and off_rate."""
     data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, 500, seed)
     data, test = as_dense(data), as_dense(test)
     default = ConsilienceClassifier(n_estimators, random_state=0)
@@ -337,18 +341,22 @@ def conflict_of_split(name, seed, n_estimators):
     out = {}
     for kind in KINDS:
         rows = corrupt(test, y_test, which, is_hit & (kind != "clean"), kind, data, rng)
-        p, r = plain.predict_proba(rows), robust.predict_proba(rows)
+        p = plain.predict_proba(rows)
         present = np.array(rows.present)
         present[np.flatnonzero(is_hit), which[is_hit]] = False
         oracle = p
         if kind != "clean":
             oracle = plain.predict_proba(rows._replace(rows._views, present=present))
-        scores = [float((q.argmax(axis=1) == y_test).mean()) for q in (p, r, oracle)]
         predicted = p.argmax(axis=1)
         is_wrong = predicted != y_test
-        confidences = p.max(axis=1), r[np.arange(len(r)), predicted]  # in the plain prediction
-        areas = [roc_auc_score(is_wrong, -c) if is_wrong.any() else np.nan for c in confidences]
-        out[kind] = [*scores, *areas]
+        out[kind] = []
+        for off_rate in OFF_RATES:
+            r = robust.set_params(off_rate=off_rate).predict_proba(rows)
+            scores = [float((q.argmax(axis=1) == y_test).mean()) for q in (p, r, oracle)]
+            # confidence in the plain prediction
+            sure = p.max(axis=1), r[np.arange(len(r)), predicted]
+            areas = [roc_auc_score(is_wrong, -c) if is_wrong.any() else np.nan for c in sure]
+            out[kind].append([*scores, *areas])
     return out
 
 

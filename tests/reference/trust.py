@@ -1,7 +1,7 @@
 """Slow, obvious versions of the steps of consilience.trust."""
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, multivariate_t
 
 
 def p_value(scores_by_fold, own, weight, fold):
@@ -50,14 +50,35 @@ def pooled(full, without, odds):
     return sum(w * np.asarray(p) for w, p in used) / sum(w for w, _ in used)
 
 
-def pair_evidence(mean, error, variance, predicted, C):
-    """Log-likelihood ratio of each pair of a prediction and a row, component by component."""
+def pair_evidence(mean, covariance, variance, predicted, C, nu=10.0):
+    """Log-likelihood ratio of Student's t for each pair of a prediction and a row."""
     out = np.empty((len(predicted), len(C)))
+    T = np.diag(variance)
     for i, a in enumerate(predicted):
         for j, b in enumerate(C):
-            matched = -0.5 * ((b - a) ** 2 / error + np.log(error))
-            wrong = -0.5 * ((b - mean) ** 2 / variance + np.log(variance))
-            out[i, j] = (matched - wrong).sum()
+            matched = multivariate_t(a, covariance, df=nu).logpdf(b)
+            wrong = multivariate_t(mean, T, df=nu).logpdf(b)
+            out[i, j] = matched - wrong
+    return out
+
+
+def left_out_ridge(F, C, penalties):
+    """Predictions of rows left out one by one, by the relative penalty of least error."""
+    centred = F - F.mean(axis=0)
+    unit = (centred**2).sum() / len(F)
+    best = np.inf
+    for penalty in penalties:
+        predicted = np.empty_like(C)
+        for i in range(len(F)):
+            keep = np.arange(len(F)) != i
+            # the formula centres with the mean of all rows and lets the intercept be free
+            design = np.column_stack([np.ones(keep.sum()), centred[keep]])
+            ridge = penalty * unit * np.diag([0.0] + [1.0] * F.shape[1])
+            coef = np.linalg.solve(design.T @ design + ridge, design.T @ C[keep])
+            predicted[i] = np.append(1.0, centred[i]) @ coef
+        loss = ((C - predicted) ** 2).sum()
+        if loss < best:
+            best, out = loss, predicted
     return out
 
 

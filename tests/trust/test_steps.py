@@ -2,28 +2,42 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 
 from conftest import FULL
+from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
 from consilience.trust import next_view, view_opinions
 from consilience.trust._conformal_steps import aps_scores, p_values
-from consilience.trust._cross_view import evidence, fit_prediction, pair_evidence
+from consilience.trust._cross_view import (
+    PENALTIES,
+    evidence,
+    fit_components,
+    fit_prediction,
+    pair_evidence,
+)
+from consilience.trust._faults import alter_rows
 from consilience.trust._fdr import q_values_of_probabilities
 from consilience.trust._label_errors import confident_claims
-from consilience.trust._mismatch_steps import fit_mixture, partner_p_values
+from consilience.trust._left_out import class_probabilities
+from consilience.trust._mismatch_steps import fit_mixture, partner_p_values, standard_scores
 from consilience.trust._next_view import accuracy
+from consilience.trust._opinions import opinions_of, without_each_view
 from consilience.trust._reference import fit_reference_table, patterns_to_predict
 from consilience.trust._robust_steps import (
+    Examples,
     detector_loss,
-    even_detector,
-    evidence_of_p_value,
+    estimate_rates,
+    even_rates,
     fit_detector,
-    fit_neighbour_distances,
     pool,
+    silent_detector,
+    view_odds,
 )
 from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
+from consilience.trust._typical import fit_typical_view
 from consilience.trust._view_costs import choose_view, sweep_limits
 from reference import trust as slow
 
@@ -80,22 +94,16 @@ def test_pooling(seed):
     np.testing.assert_allclose(fast.sum(axis=1), 1)
 
 
-def test_evidence_of_p_values_is_one_where_they_are_large_and_grows_as_they_fall():
-    p = np.array([1.0, 0.5, 1 / np.e, 0.1, 0.01])
-    values = evidence_of_p_value(p)
-    np.testing.assert_allclose(values[:3], 1)
-    assert (np.diff(values[2:]) > 0).all()
-    assert values[4] == pytest.approx(-1 / (np.e * 0.01 * np.log(0.01)))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pair_evidence(seed):
     rng = np.random.RandomState(seed)
     F = rng.randn(40, 3)
-    C = F @ rng.randn(3, 2) + 0.5 * rng.randn(40, 2)
-    model = fit_prediction(F, C)
+    C = F @ rng.randn(3, 2) + 0.5 * rng.randn(40, 2) @ [[1, 0.8], [0, 0.6]]
+    model, left_out = fit_prediction(F, C)
+    np.testing.assert_allclose(left_out, slow.left_out_ridge(F, C, PENALTIES), rtol=1e-5, atol=1e-6)
     predicted = model(F)
-    expected = slow.pair_evidence(model.mean, model.error, model.variance, predicted, C)
+    covariance = np.linalg.inv(model.whitening.T @ model.whitening)
+    expected = slow.pair_evidence(model.mean, covariance, model.variance, predicted, C)
     fast = pair_evidence(model, predicted, C)
     np.testing.assert_allclose(fast, expected)
     np.testing.assert_allclose(evidence(model, F, C), np.diag(fast))
@@ -105,10 +113,18 @@ def test_pair_evidence(seed):
 def test_error_of_the_prediction_is_that_of_rows_left_out():
     rng = np.random.RandomState(0)
     F, C = rng.randn(30, 5), rng.randn(30, 2)  # nothing can be predicted
-    model = fit_prediction(F, C)
-    in_sample = (C - model(F)).var(axis=0)
-    assert (model.error >= in_sample).all()
-    assert (model.error <= model.variance).all()
+    model, left_out = fit_prediction(F, C)
+    assert ((C - left_out) ** 2).sum() > ((C - model(F)) ** 2).sum()
+    assert evidence(model, F, C).mean() < 1
+
+
+def test_standard_scores():
+    S = np.random.RandomState(0).randn(6, 6) ** 2
+    Z = standard_scores(S)
+    wrong = [np.append(np.delete(S[i], i), np.delete(S[:, i], i)) for i in range(6)]
+    mean, variance = np.mean(wrong, axis=1), np.var(wrong, axis=1)
+    spread = np.sqrt((variance[1] + variance[4]) / 2)
+    assert Z[1, 4] == pytest.approx((S[1, 4] - (mean[1] + mean[4]) / 2) / spread)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,12 +160,52 @@ def test_partners():
     assert (p[2:] > 0.02).all()
 
 
-def test_neighbours():
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_strangeness(kind):
     rng = np.random.RandomState(0)
-    C = rng.randn(200, 5)
-    neighbours = fit_neighbour_distances(C)
-    assert neighbours.p_values(rng.randn(200, 5)).mean() == pytest.approx(0.5, abs=0.1)
-    assert neighbours.p_values(np.full((1, 5), 20.0))[0] == pytest.approx(1 / 201)
+    X = rng.randn(200, 50)
+    X[:, 45:] = X[:, :1]
+    if kind == "sparse":
+        X = sp.csr_array(np.where(np.abs(X) > 1.4, X, 0.0))
+    part = fit_components(X)
+    C, outside = part.project(X)
+    np.testing.assert_allclose(C, part.transform(X))
+    Z = part.map.fill(part.map.apply(X))
+    Z = Z.toarray() if kind == "sparse" else Z - Z.mean(axis=0)
+    expected = ((Z - Z @ part.basis.T @ part.basis) ** 2).sum(axis=1)
+    np.testing.assert_allclose(outside, expected, atol=1e-9)
+    typical = fit_typical_view(X, C, outside)
+    own = typical.strangeness(X, C, outside)
+    assert own[:, 0].max() < 1.5
+    np.testing.assert_array_equal(own[:, 1], 0)
+    far = 10 * X
+    scores = typical.strangeness(far, *part.project(far))
+    if kind == "dense":  # cells of a row beyond the largest of their column
+        share = ((far > X.max(axis=0)) | (far < X.min(axis=0))).mean(axis=1)
+        np.testing.assert_allclose(scores[:, 1], np.log1p(100 * share))
+    assert (scores[:, 1] > 0).mean() > 0.9
+    assert scores[:, 0].mean() > own[:, 0].mean() + 0.1
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_altered_rows_are_predicted_as_they_are(kind):
+    data, y = make_multiview_classification(120, n_classes=3, missing_rate=0.2, random_state=0)
+    if kind == "sparse":
+        views = dict(data.items())
+        views["view1"] = sp.csr_array(np.where(np.abs(views["view1"]) > 1, views["view1"], 0.0))
+        data = MultiViewData(views, present=np.array(data.present))
+    model = LateFusionClassifier().fit(data[:60], y[:60])
+    altered = alter_rows(data[60:], y[60:], np.random.RandomState(0))
+    full, alone, without = altered.predict(model, model.classes_)
+    np.testing.assert_allclose(alone, opinions_of(model, altered.data, model.classes_))
+    np.testing.assert_allclose(without, without_each_view(model, altered.data, model.classes_))
+    noisy = altered.fault == 2
+    expected = class_probabilities(model, altered.data, model.classes_)
+    np.testing.assert_allclose(full[noisy], expected[noisy])
+    exchanged = altered.fault == 1
+    np.testing.assert_array_equal(np.bincount(altered.fault) > 0, True)
+    assert (altered.codes[exchanged] != y[60:][altered.donors[exchanged]]).all()
+    np.testing.assert_array_equal(altered.codes, y[60:][altered.rows])
 
 
 def test_labels_are_claimed_where_another_class_is_sure():
@@ -167,47 +223,73 @@ def test_claims(seed):
     assert confident_claims(q, codes).tolist() == slow.claims(q, codes)
 
 
-def slow_detector_loss(parameters, Z, which, weight):
+def slow_detector_loss(parameters, Z, examples):
     n, n_views, n_features = Z.shape
-    shared = parameters[:n_features]
-    own = parameters[n_features : n_features * (n_views + 1)].reshape(n_views, n_features)
-    loss = 0.05 * np.sum(shared**2) + 0.5 * np.sum(own**2)
+    numbers = iter(parameters)
+
+    def take(count):
+        return np.array([next(numbers) for _ in range(count)])
+
+    shared = [take(n_features) for _ in range(2)]
+    own = [[take(n_features) for _ in range(n_views)] for _ in range(2)]
+    intercept = [take(n_views) for _ in range(2)]
+    loss = 0.05 * np.sum(np.square(shared)) + 0.5 * np.sum(np.square(own))
+    counts = [(examples.fault == fault).sum() for fault in range(3)]
     for i in range(n):
-        scores = {0: 0.0}
+        fault, view = examples.fault[i], examples.view[i]
+        weight = 1.0 if fault == 0 else 0.5 * counts[0] / counts[fault]
+        scores = {(0, 0): 0.0}
         for v in range(n_views):
-            if not np.isnan(Z[i, v]).any():
-                scores[v + 1] = (shared + own[v]) @ Z[i, v] + parameters[v - n_views]
+            for t in range(2):
+                if not np.isnan(Z[i, v]).any():
+                    score = (shared[t] + own[t][v]) @ Z[i, v] + intercept[t][v]
+                    scores[t + 1, v] = score
         total = sum(np.exp(score) for score in scores.values())
-        loss -= weight[i] * np.log(np.exp(scores[which[i]]) / total)
+        p = {key: np.exp(score) / total for key, score in scores.items()}
+        recognition = -np.log(p[fault, view if fault else 0])
+        if fault == 2:
+            q = examples.likelihood[i]
+            of_class = sum(p[t, v] * (q[1 + v] if t else q[0]) for t, v in p)
+            loss += weight * (0.1 * recognition - 0.9 * np.log(of_class))
+        else:
+            loss += weight * recognition
     return loss
 
 
-def random_exchanges(seed, n=40, n_views=3):
+def random_examples(seed, n=60, n_views=3):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, n_views, 2))
-    which = rng.integers(0, n_views + 1, size=n)
-    Z[np.flatnonzero(which), which[which > 0] - 1] += 1.5
-    Z[np.flatnonzero(which != 1)[:5], 0] = np.nan
-    return Z, which, rng.uniform(0.5, 2, size=n)
+    fault, view = rng.integers(0, 3, size=n), rng.integers(0, n_views, size=n)
+    Z[np.arange(n), view, 0] += 3 * (fault == 1)
+    Z[np.arange(n), view, 1] += 3 * (fault == 2)
+    Z[np.flatnonzero((fault == 0) | (view > 0))[:5], 0] = np.nan
+    likelihood = rng.uniform(0.3, 0.5, size=(n, n_views + 1))
+    likelihood[np.arange(n), 1 + view] += 0.4  # without the view that is off
+    return Z, Examples(Z, fault, view, likelihood)
 
 
 def test_detector_loss_and_gradient_agree_with_slow_ones():
-    Z, which, weight = random_exchanges(0)
-    theta = np.random.default_rng(1).normal(size=2 * 4 + 3)
-    loss, gradient = detector_loss(theta, Z, which, weight)
-    assert loss == pytest.approx(slow_detector_loss(theta, Z, which, weight))
-    slow = approx_fprime(theta, slow_detector_loss, 1e-6, Z, which, weight)
+    Z, examples = random_examples(0)
+    theta = np.random.default_rng(1).normal(size=2 * (2 * 4 + 3))
+    loss, gradient = detector_loss(theta, Z, examples)
+    assert loss == pytest.approx(slow_detector_loss(theta, Z, examples))
+    slow = approx_fprime(theta, slow_detector_loss, 1e-6, Z, examples)
     np.testing.assert_allclose(gradient, slow, rtol=1e-4, atol=1e-4)
 
 
-def test_detector_finds_the_view_that_is_off():
-    Z, which, weight = random_exchanges(2, n=400)
-    detector = fit_detector(3 * Z + 1, which, weight)
-    log_odds = np.column_stack([np.zeros(400), np.nan_to_num(detector.log_odds(3 * Z + 1), nan=-9)])
-    assert (log_odds.argmax(axis=1) == which).mean() > 0.7
-    assert np.isnan(detector.log_odds(np.full((1, 3, 2), np.nan))).all()
-    even = even_detector(3, 2).log_odds(Z[10:])
-    np.testing.assert_allclose(np.exp(even), 1 / 3)
+def test_detector_finds_the_view_that_is_off_and_how_often():
+    Z, examples = random_examples(2, n=600)
+    examples.features = 3 * Z + 1
+    odds = fit_detector(examples).odds(3 * Z + 1)
+    is_off = examples.fault > 0
+    assert (odds.sum(axis=2).argmax(axis=1) == examples.view)[is_off].mean() > 0.8
+    np.testing.assert_array_equal(odds[np.isnan(Z).any(axis=2)], 0)
+    rates = estimate_rates(odds)
+    shares = np.bincount(examples.fault)[1:] / 600
+    np.testing.assert_allclose(rates, shares, atol=0.07)
+    assert estimate_rates(odds[~is_off]).sum() < 0.12
+    np.testing.assert_allclose(view_odds(odds, even_rates(0.2)), odds.sum(axis=2) / 4)
+    assert silent_detector(3, 2).odds(Z).max() < 1e-20
 
 
 def test_next_view_leaves_the_fixed_order_only_for_a_clear_gain():

@@ -23,6 +23,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.utils.extmath import randomized_svd
 
 from consilience._model_types import model_type
+from consilience.trust._typical import TypicalView, fit_typical_view, squared_distances
 from consilience.views import MultiViewData
 from consilience.views._maps import ViewMap, fit_view_map
 from consilience.views._pairwise import PAIRWISE
@@ -37,7 +38,6 @@ __all__ = [
     "fit_cross_views",
     "fit_prediction",
     "pair_evidence",
-    "squared_distances",
 ]
 
 N_COMPONENTS = 40
@@ -54,16 +54,29 @@ class ViewComponents:
     """Principal components of a mapped view, and rows to compare with."""
 
     map: ViewMap
-    mean: np.ndarray
+    centre: np.ndarray
     basis: np.ndarray
+    mean: np.ndarray
     landmarks: np.ndarray
     gamma: float
     scale: float
 
     def transform(self, X: Any) -> np.ndarray:
         """Components (n x r) of rows of the view."""
-        Z = self.map.fill(self.map.apply(X))
-        return np.asarray(Z @ self.basis.T) - self.mean
+        return np.asarray(self._map(X) @ self.basis.T) - self.mean
+
+    def project(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Components (n x r), and the squared norm (n) of what they leave of each row."""
+        Z = self._map(X)
+        scores = np.asarray(Z @ self.basis.T)
+        if sp.issparse(Z):  # not centred
+            norms, inside = np.asarray((Z * Z).sum(axis=1)), scores
+        else:
+            norms, inside = ((Z - self.centre) ** 2).sum(axis=1), scores - self.mean
+        return scores - self.mean, np.maximum(norms - (inside**2).sum(axis=1), 0.0)
+
+    def _map(self, X: Any) -> Any:
+        return self.map.fill(self.map.apply(X))
 
     def features(self, C: np.ndarray) -> np.ndarray:
         """Components on a common scale, and similarities to the landmarks."""
@@ -95,22 +108,26 @@ class Prediction:
 @model_type("trust.CrossViewModel")
 @dataclass(eq=False)
 class CrossViewModel:
-    """Components of each view, and the prediction of each view from each other one."""
+    """Components and typical values of each view, and its prediction from each other one."""
 
     names: list[str]
     components: list[ViewComponents]
+    typical: list[TypicalView]
     predictions: list[list[Prediction | None]]
 
-    def transform(self, data: MultiViewData) -> list[np.ndarray]:
-        """Components of each view (n x r), NaN in rows without it."""
+    def transform(self, data: MultiViewData) -> tuple[list[np.ndarray], np.ndarray]:
+        """Components (n x r) and strangeness (n x V x 2) of each view, NaN in rows without it."""
         out = []
-        for name, part in zip(self.names, self.components, strict=True):
-            is_present = data.present[:, data.view_names.index(name)]
+        strangeness = np.full((len(data), len(self.names), 2), np.nan)
+        for v, (name, part) in enumerate(zip(self.names, self.components, strict=True)):
+            rows = np.flatnonzero(data.present[:, data.view_names.index(name)])
             C = np.full((len(data), len(part.basis)), np.nan)
-            if is_present.any():
-                C[is_present] = part.transform(data[is_present][name])
+            if len(rows):
+                X = data[rows][name]
+                C[rows], outside = part.project(X)
+                strangeness[rows, v] = self.typical[v].strangeness(X, C[rows], outside)
             out.append(C)
-        return out
+        return out, strangeness
 
     def agreement(self, Cs: list[np.ndarray], v: int, Cv: np.ndarray) -> np.ndarray:
         """Mean evidence that ``Cv`` is view v of the samples, over their other views.
@@ -139,12 +156,6 @@ def check_feature_views(data: MultiViewData, method: str) -> None:
             )
 
 
-def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances (n x m)."""
-    norms = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
-    return np.maximum(norms - 2 * A @ B.T, 0.0)
-
-
 def fit_components(X: Any) -> ViewComponents:
     """Map a view and find its principal components; of sparse views without centring."""
     view_map = fit_view_map(X, np.ones(X.shape[0]))
@@ -159,7 +170,7 @@ def fit_components(X: Any) -> ViewComponents:
     landmarks = C[np.sort(rng.permutation(len(C))[:N_LANDMARKS])]
     gamma = 1.0 / max(float(np.median(squared_distances(C, landmarks))), TINY)
     scale = max(float(np.sqrt((C**2).sum(axis=1).mean())), TINY)
-    return ViewComponents(view_map, mean, basis, landmarks, gamma, scale)
+    return ViewComponents(view_map, centre, basis, mean, landmarks, gamma, scale)
 
 
 def _right_singular_vectors(Z: Any, n_components: int) -> np.ndarray:
@@ -227,12 +238,19 @@ def pair_evidence(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) 
 
 
 def fit_cross_views(data: MultiViewData) -> CrossViewModel:
-    """Fit the components of each view, and its prediction from each other one."""
+    """Fit the components and typical values of each view, and its prediction from each other."""
     names = list(data.view_names)
     present = data.present
-    components = [fit_components(data[present[:, v]][name]) for v, name in enumerate(names)]
-    model = CrossViewModel(names, components, [])
-    Cs = model.transform(data)
+    model = CrossViewModel(names, [], [], [])
+    Cs = []
+    for v, name in enumerate(names):
+        X = data[present[:, v]][name]
+        part = fit_components(X)
+        C, outside = part.project(X)
+        model.components.append(part)
+        model.typical.append(fit_typical_view(X, C, outside))
+        Cs.append(np.full((len(data), C.shape[1]), np.nan))
+        Cs[v][present[:, v]] = C
     for u in range(len(names)):
         row: list[Prediction | None] = []
         for v in range(len(names)):
@@ -240,7 +258,7 @@ def fit_cross_views(data: MultiViewData) -> CrossViewModel:
             if u == v or both.sum() < 3:
                 row.append(None)
                 continue
-            F = components[u].features(Cs[u][both])
+            F = model.components[u].features(Cs[u][both])
             row.append(fit_prediction(F, Cs[v][both])[0])
         model.predictions.append(row)
     return model

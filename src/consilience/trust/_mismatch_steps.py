@@ -27,7 +27,7 @@ __all__ = [
     "standard_scores",
 ]
 
-DEGREES_OF_FREEDOM = 8.0
+DEGREES_OF_FREEDOM = 5.0
 MAX_SHARE = 0.3  # of mismatched samples
 N_ITERATIONS = 200
 N_RANDOM_PAIRS = 200_000

@@ -11,6 +11,7 @@ its own than if they belong to one sample, when views are independent given the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,12 @@ def conflict(alone: np.ndarray, others: np.ndarray, prior: np.ndarray) -> np.nda
     return -np.log(np.maximum((alone * others / prior).sum(axis=-1), TINY))
 
 
-def opinions_of(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
-    """Probabilities (n x V x K) from each view alone; NaN where a row lacks it."""
+def opinions_of(
+    estimator: Any, data: MultiViewData, classes: np.ndarray, views: Iterable[int] | None = None
+) -> np.ndarray:
+    """Probabilities (n x V x K) from each view alone, or some; NaN where a row lacks it."""
     out = np.full((len(data), data.n_views, len(classes)), np.nan)
-    for v in range(data.n_views):
+    for v in range(data.n_views) if views is None else views:
         rows = np.flatnonzero(data.present[:, v])
         if len(rows):
             keep = np.arange(data.n_views) == v
@@ -44,11 +47,13 @@ def opinions_of(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.
     return out
 
 
-def without_each_view(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
-    """Probabilities (n x V x K) without each view; NaN where a row has no other or lacks it."""
+def without_each_view(
+    estimator: Any, data: MultiViewData, classes: np.ndarray, views: Iterable[int] | None = None
+) -> np.ndarray:
+    """Probabilities (n x V x K) without each view, or some; NaN where a row has no other."""
     out = np.full((len(data), data.n_views, len(classes)), np.nan)
     n_present = data.present.sum(axis=1)
-    for v in range(data.n_views):
+    for v in range(data.n_views) if views is None else views:
         rows = np.flatnonzero(data.present[:, v] & (n_present > 1))
         if len(rows):
             keep = np.arange(data.n_views) != v

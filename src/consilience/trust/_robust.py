@@ -10,28 +10,33 @@ from sklearn.utils import check_random_state
 from consilience._docstring import fill_docstring
 from consilience._folds import Split, split_holdout, split_rows
 from consilience._model_types import model_type
-from consilience._parameters import CV, FRACTION, N_JOBS, RANDOM_STATE, VIEWS, HasMethods
+from consilience._parameters import (
+    CV,
+    FRACTION,
+    N_JOBS,
+    RANDOM_STATE,
+    VIEWS,
+    HasMethods,
+    StrOptions,
+)
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
 from consilience.trust._cross_view import CrossViewModel, check_feature_views, fit_cross_views
+from consilience.trust._faults import alter_rows
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._robust_steps import (
     Detector,
-    NeighbourDistances,
-    draw_donors,
-    even_detector,
-    evidence_of_p_value,
+    Examples,
+    estimate_rates,
+    even_rates,
     fit_detector,
-    fit_neighbour_distances,
     pool,
+    silent_detector,
+    view_odds,
 )
 from consilience.views import MultiViewData
 
 __all__ = ["RobustPoolingClassifier"]
-
-MIN_CALIBRATION_ROWS = 10
-N_EXCHANGES = 6  # copies of the calibration rows with one view exchanged, at least one per view
-MAX_LOG_ODDS = 50.0
 
 
 def _folds_of(fold: np.ndarray) -> list[np.ndarray]:
@@ -52,8 +57,11 @@ class RobustPoolingClassifier(LeftOutClassifier):
     Parameters
     ----------
     {estimator}
-    off_rate : float, default=0.1
-        Share of samples that are expected to have a view that is off.
+    off_rate : float or "batch", default=0.1
+        Share of samples that are expected to have a view that is off. "batch" estimates it from
+        the samples that are predicted together, which recognises more views of other samples if
+        there are many, and suspects fewer if there are none; the prediction of a sample then
+        depends on the others.
     cv : float, int, splitter or iterable of splits, default=0.3
         Rows on which suspicion is calibrated by a fit without them; a float is the share of a
         random part. The classifier itself is fitted on all rows.
@@ -72,9 +80,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
     Notes
     -----
     What it looks like if a view is off is learnt from left-out rows of which one view is exchanged
-    with that of a row of another class, by predictions without these rows. A view of another sample
-    is recognised where views predict each other well; elsewhere the sample does not tell which of
-    its views is wrong.
+    with that of a row of another class, or has noise of 0.6 to 30 standard deviations of each
+    column. A view of another sample is recognised where views predict each other well; elsewhere
+    the sample does not tell which of its views is wrong. A view with little noise is kept.
 
     Views must have feature columns. A prediction costs 2 V + 1 predictions of the classifier for V
     views. Samples that have a single view are predicted from it as they are.
@@ -99,7 +107,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": [None, HasMethods(["fit", "predict"])],
-        "off_rate": [FRACTION],
+        "off_rate": [FRACTION, StrOptions({"batch"})],
         "cv": [*CV, FRACTION],
         "views": VIEWS,
         "random_state": RANDOM_STATE,
@@ -108,13 +116,12 @@ class RobustPoolingClassifier(LeftOutClassifier):
     method = "hold-out"
 
     _cross_views: CrossViewModel
-    _neighbours: list[NeighbourDistances]
     _detector: Detector
 
     def __init__(
         self,
         estimator: Any = None,
-        off_rate: float = 0.1,
+        off_rate: float | str = 0.1,
         *,
         cv: Any = 0.3,
         views: Any = None,
@@ -136,26 +143,22 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._cross_views = fit_cross_views(data)
-        self._neighbours = [
-            fit_neighbour_distances(C[~np.isnan(C).any(axis=1)])
-            for C in self._cross_views.transform(data)
-        ]
         super()._fit(data, codes, weight)
 
     def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
-        """Learn to tell which view of a left-out row was exchanged with that of another one."""
+        """Learn to tell which view of a left-out row was altered."""
         rng = check_random_state(self.random_state)
-        examples = [
+        parts = [
             self._examples(estimator, data[train], data[test], self._left_out.codes[own], rng)
             for own, (train, test), estimator in zip(
                 _folds_of(self._left_out.fold), splits, self._left_out.estimators, strict=True
             )
         ]
-        features, which, weight = (np.concatenate(parts) for parts in zip(*examples, strict=True))
-        if (which > 0).any():
-            self._detector = fit_detector(features, which, weight)
-        else:  # distances alone tell whether a view is off
-            self._detector = even_detector(*features.shape[1:])
+        examples = Examples(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        if (examples.fault > 0).any():
+            self._detector = fit_detector(examples)
+        else:
+            self._detector = silent_detector(*examples.features.shape[1:])
 
     def _examples(
         self,
@@ -164,73 +167,49 @@ class RobustPoolingClassifier(LeftOutClassifier):
         test: MultiViewData,
         codes: np.ndarray,
         rng: np.random.RandomState,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features of left-out rows as they are and with one view exchanged, which, and weights.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Features of left-out rows, fault and view of each, and likelihoods of their class.
 
         Rows that are left out take no part in the prediction of views either.
         """
-        n_views = test.n_views
-        cross_views = fit_cross_views(train)
-        alone = opinions_of(estimator, test, self.classes_)
-        parts = [self._features(estimator, cross_views, test, alone)]
-        which, weight = [np.zeros(len(test), dtype=np.intp)], [np.ones(len(test))]
-        n_draws = max(1, N_EXCHANGES // n_views)
-        for v in range(n_views):
-            rows = np.flatnonzero(test.present[:, v] & (test.present.sum(axis=1) > 1))
-            if len(rows) < MIN_CALIBRATION_ROWS or len(np.unique(codes[rows])) < 2:
-                continue
-            for _ in range(n_draws):
-                donors = rows[draw_donors(codes[rows], rng)]
-                views = dict(test[rows].items())
-                views[test.view_names[v]] = test[donors][test.view_names[v]]
-                exchanged = MultiViewData(views, present=np.array(test.present[rows]))
-                opinions = alone[rows].copy()
-                opinions[:, v] = alone[donors, v]
-                parts.append(self._features(estimator, cross_views, exchanged, opinions))
-                which.append(np.full(len(rows), v + 1))
-                weight.append(np.full(len(rows), 1.0 / (n_draws * n_views)))
-        return np.concatenate(parts), np.concatenate(which), np.concatenate(weight)
+        altered = alter_rows(test, codes, rng)
+        full, alone, without = altered.predict(estimator, self.classes_)
+        features = self._features(fit_cross_views(train), altered.data, alone, without)
+        own = np.arange(len(full))[:, None], altered.codes[:, None]
+        likelihood = np.hstack([full[own], without[own[0], np.arange(test.n_views), own[1]]])
+        return features, altered.fault, altered.view, np.where(np.isnan(likelihood), 0, likelihood)
 
     def _features(
         self,
-        estimator: Any,
         cross_views: CrossViewModel,
         data: MultiViewData,
         alone: np.ndarray,
-        without: np.ndarray | None = None,
+        others: np.ndarray,
     ) -> np.ndarray:
-        """Conflict in classes and disagreement in components (n x V x 2) of each view.
+        """Conflict in classes, disagreement in components and strangeness (n x V x 4) of views.
 
         NaN where a view is missing or the only one.
         """
-        if without is None:
-            without = without_each_view(estimator, data, self.classes_)
-        Cs = cross_views.transform(data)
+        Cs, strangeness = cross_views.transform(data)
         agreement = np.column_stack([cross_views.agreement(Cs, v, C) for v, C in enumerate(Cs)])
-        conflicts = conflict(alone, without, self.class_prior_)
-        features = np.stack([conflicts, -np.arcsinh(agreement)], axis=2)
-        features[np.isnan(without).any(axis=2)] = np.nan
+        conflicts = conflict(alone, others, self.class_prior_)
+        features = np.dstack([conflicts, -np.arcsinh(agreement), strangeness])
+        features[np.isnan(others).any(axis=2)] = np.nan
         return features
 
-    def _odds(self, data: MultiViewData, alone: np.ndarray, without: np.ndarray) -> np.ndarray:
+    def _odds(self, data: MultiViewData, without: np.ndarray) -> np.ndarray:
         """Odds (n x V) that each view is off; 0 where it is missing or the only one."""
-        features = self._features(self.estimator_, self._cross_views, data, alone, without)
-        log_odds = self._detector.log_odds(features)
-        odds = np.zeros(data.present.shape)
-        for v, C in enumerate(self._cross_views.transform(data)):
-            rows = np.flatnonzero(~np.isnan(log_odds[:, v]))
-            if len(rows):
-                evidence = evidence_of_p_value(self._neighbours[v].p_values(C[rows]))
-                odds[rows, v] = evidence * np.exp(np.minimum(log_odds[rows, v], MAX_LOG_ODDS))
-        return odds * self.off_rate / (1.0 - self.off_rate)
+        alone = opinions_of(self.estimator_, data, self.classes_)
+        odds = self._detector.odds(self._features(self._cross_views, data, alone, without))
+        rates = estimate_rates(odds) if self.off_rate == "batch" else even_rates(self.off_rate)
+        return view_odds(odds, rates)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         full = class_probabilities(self.estimator_, data, self.classes_)
         if data.n_views == 1:
             return full
-        alone = opinions_of(self.estimator_, data, self.classes_)
         without = without_each_view(self.estimator_, data, self.classes_)
-        return pool(full, without, self._odds(data, alone, without))
+        return pool(full, without, self._odds(data, without))
 
     def predict_off(self, X: Any) -> np.ndarray:
         """Probability that each view of each sample is off.
@@ -246,8 +225,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
             NaN where a sample lacks a view; 0 for the only view of a sample.
         """
         data = self._validate_for_predict(X)[0]
-        alone = opinions_of(self.estimator_, data, self.classes_)
         without = without_each_view(self.estimator_, data, self.classes_)
-        odds = self._odds(data, alone, without)
+        odds = self._odds(data, without)
         shares = odds / (1.0 + odds.sum(axis=1, keepdims=True))
         return np.where(data.present, shares, np.nan)

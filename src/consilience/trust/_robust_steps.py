@@ -1,22 +1,19 @@
 """Steps of robust pooling: how likely is each view of a sample to be off?
 
-With the prior probability ρ that some view is off, the odds of "view v is off" against "no view
-is" are
+A view is off because it belongs to another sample, or because its values are noisy. With the
+rates ρ_1 and ρ_2 of samples with such views, the odds of "view v is off" against "no view is" are
 
-    odds_v = ρ / (1 − ρ) · b(p_v) · exp(w_v · z_v + a_v).
+    odds_v = Σ_t 2 ρ_t / (1 − ρ_1 − ρ_2) · exp(w_tv · z_v + a_tv).
 
-z_v are the conflict of the view with the others in classes and its disagreement with them in
-components. w_v and a_v are those of a conditional logistic regression that tells which view, if
-any, was exchanged with that of a row of another class, in calibration rows half of which were
-altered so. p_v is the share of training rows whose distance to their nearest neighbours is as
-large, and b(p) = −1 / (e p log p) for p < 1 / e, otherwise 1, bounds the evidence in a p-value
-(T. Sellke, M. J. Bayarri and J. O. Berger, "Calibration of p values for testing precise null
-hypotheses", The American Statistician 55, 2001).
+z_v are the conflict of the view with the others in classes, its disagreement with them in
+components, and how strange its values are. w_tv and a_tv are those of a conditional logistic
+regression on calibration rows, as they are and with one view altered. It tells which view was
+exchanged with that of a row of another class; of noise it is asked mainly to leave a view out where
+this makes the right class more probable, as a view with little noise is better than none.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,31 +21,31 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from consilience._model_types import model_type
-from consilience.trust._cross_view import squared_distances
 
 __all__ = [
+    "N_FAULTS",
     "Detector",
-    "NeighbourDistances",
+    "Examples",
     "detector_loss",
     "draw_donors",
-    "even_detector",
-    "evidence_of_p_value",
+    "estimate_rates",
+    "even_rates",
     "fit_detector",
-    "fit_neighbour_distances",
     "pool",
+    "silent_detector",
+    "view_odds",
 ]
 
-N_NEIGHBOURS = 5
-MAX_NEIGHBOUR_ROWS = 2000  # rows that distances are computed to
+N_FAULTS = 2  # a view of another sample, and noise
+EXCHANGED, NOISY = 1, 2
 SHARED_PENALTY, OWN_PENALTY = 0.1, 1.0  # of the mean weights of all views, of each view's own part
+RECOGNITION_SHARE = 0.1  # of recognising noise in the loss; the rest is that of the class
+MIN_LIKELIHOOD = 1e-4
 MAX_ITERATIONS = 300
+MAX_LOG_ODDS = 50.0
+N_RATE_ITERATIONS = 200
+MIN_RATE, MAX_RATE = 1e-4, 0.45
 TINY = 1e-12
-
-
-def evidence_of_p_value(p: np.ndarray) -> np.ndarray:
-    """Upper bound of the Bayes factor against the hypothesis that a p-value belongs to."""
-    small = np.minimum(p, 1 / math.e)
-    return -1.0 / (math.e * small * np.log(small))
 
 
 def pool(full: np.ndarray, without: np.ndarray, odds: np.ndarray) -> np.ndarray:
@@ -66,109 +63,150 @@ def draw_donors(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     return np.array([rng.choice(np.flatnonzero(codes != code)) for code in codes])
 
 
+def even_rates(off_rate: float) -> np.ndarray:
+    """Both faults are as frequent."""
+    return np.full(N_FAULTS, off_rate / N_FAULTS)
+
+
+def view_odds(odds: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Odds (n x V) at these rates of the faults, from odds (n x V x 2) at even ones."""
+    return odds @ (N_FAULTS * rates / (1.0 - rates.sum()))
+
+
+def estimate_rates(odds: np.ndarray) -> np.ndarray:
+    """Rates of the faults in the rows with these odds (n x V x 2), by EM.
+
+    M. Saerens, P. Latinne and C. Decaestecker, "Adjusting the outputs of a classifier to new a
+    priori probabilities", Neural Computation 14, 2002.
+    """
+    totals, rates = N_FAULTS * odds.sum(axis=1), even_rates(0.1)
+    for _ in range(N_RATE_ITERATIONS):
+        shares = totals * rates / (1.0 - rates.sum())
+        shares /= 1.0 + shares.sum(axis=1, keepdims=True)
+        rates = np.clip(shares.mean(axis=0), MIN_RATE, MAX_RATE)
+    return rates
+
+
 @model_type("trust.Detector")
 @dataclass(eq=False)
 class Detector:
-    """Weights w_v (V x F) and intercepts a_v (V) of the log-odds that view v is off."""
+    """Weights w_tv (2 x V x F) and intercepts a_tv (2 x V) of the log-odds that view v is off."""
 
     mean: np.ndarray
     scale: np.ndarray
     coef: np.ndarray
     intercept: np.ndarray
 
-    def log_odds(self, features: np.ndarray) -> np.ndarray:
-        """Log-odds (n x V) of features (n x V x F), at even prior odds that some view is off."""
+    def odds(self, features: np.ndarray) -> np.ndarray:
+        """Odds (n x V x 2) of features (n x V x F) if each fault is half as likely as none.
+
+        0 where features are NaN.
+        """
         Z = (features - self.mean) / self.scale
-        return np.einsum("nvf,vf->nv", Z, self.coef) + self.intercept
+        log_odds = np.einsum("nvf,tvf->nvt", Z, self.coef) + self.intercept.T
+        odds = np.exp(np.minimum(log_odds, MAX_LOG_ODDS))
+        return np.where(np.isnan(odds), 0.0, odds)
 
 
-def even_detector(n_views: int, n_features: int) -> Detector:
-    """A detector without evidence: each view is as likely to be off as each other one."""
-    nothing = np.zeros((n_views, n_features))
-    intercept = np.full(n_views, -math.log(n_views))
+def silent_detector(n_views: int, n_features: int) -> Detector:
+    """A detector without any suspicion, where nothing can be learnt."""
+    nothing = np.zeros((N_FAULTS, n_views, n_features))
+    intercept = np.full((N_FAULTS, n_views), -MAX_LOG_ODDS)
     return Detector(np.zeros(n_features), np.ones(n_features), nothing, intercept)
 
 
+@dataclass(eq=False)
+class Examples:
+    """Calibration rows, some with a view that was altered.
+
+    ``fault`` is 0 for rows as they were, else EXCHANGED or NOISY; ``view`` is the altered one.
+    ``likelihood`` (n x V + 1) is the probability of the right class from all views and without
+    each; only that of noisy rows is used.
+    """
+
+    features: np.ndarray
+    fault: np.ndarray
+    view: np.ndarray
+    likelihood: np.ndarray
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Half of the weight for rows as they were, a quarter for each fault."""
+        counts = np.bincount(self.fault, minlength=N_FAULTS + 1)
+        share = np.full(N_FAULTS + 1, counts[0] / N_FAULTS)
+        share[0] = counts[0]
+        return (share / np.maximum(counts, 1))[self.fault]
+
+
 def detector_loss(
-    parameters: np.ndarray, Z: np.ndarray, which: np.ndarray, weight: np.ndarray
+    parameters: np.ndarray, Z: np.ndarray, examples: Examples
 ) -> tuple[float, np.ndarray]:
     """Penalised loss of the conditional logistic regression, and its gradient.
 
-    −Σ_i w_i log softmax(0, s_i1, …, s_iV)[h_i] + ½ (0.1 |w|² + Σ_v |d_v|²),
-    s_iv = (w + d_v) · z_iv + a_v, without the views whose z_iv are NaN; h_i is 0 if no view is off.
+    With P_i = softmax(0, s_i11, …, s_i2V), s_itv = (w_t + d_tv) · z_iv + a_tv, without the views
+    whose z_iv are NaN, it is −Σ_i w_i log P_i[h_i] for the right hypothesis h_i. Of noisy rows this
+    is weighted by 0.1, and by 0.9 −log Σ_h P_i[h] p_ih, with the likelihood p_ih of the class. The
+    penalty is ½ Σ_t (0.1 |w_t|² + Σ_v |d_tv|²).
     """
     n, n_views, n_features = Z.shape
-    shared = parameters[:n_features]
-    own = parameters[n_features : n_features * (n_views + 1)].reshape(n_views, n_features)
-    intercept = parameters[n_features * (n_views + 1) :]
+    shared, own, intercept = _unpack(parameters, n_views, n_features)
     is_known = ~np.isnan(Z).any(axis=2)
     Z = np.where(is_known[:, :, None], Z, 0.0)
-    scores = np.einsum("nvf,vf->nv", Z, shared + own) + intercept
-    scores = np.column_stack([np.zeros(n), np.where(is_known, scores, -np.inf)])
+    coef = shared[:, None] + own
+    scores = np.einsum("nvf,tvf->ntv", Z, coef) + intercept
+    scores = np.where(is_known[:, None], scores, -np.inf).reshape(n, -1)
+    scores = np.column_stack([np.zeros(n), scores])
     log_p = scores - logsumexp(scores, axis=1, keepdims=True)
-    loss = -float(weight @ log_p[np.arange(n), which])
-    loss += 0.5 * (SHARED_PENALTY * shared @ shared + OWN_PENALTY * (own**2).sum())
-    residuals = np.exp(log_p)
-    residuals[np.arange(n), which] -= 1.0
-    residuals = (weight[:, None] * residuals)[:, 1:]
-    slopes = np.einsum("nv,nvf->vf", residuals, Z)
+    p, everyone = np.exp(log_p), np.arange(n)
+    target = np.where(examples.fault > 0, 1 + (examples.fault - 1) * n_views + examples.view, 0)
+    is_noisy, weight = examples.fault == NOISY, examples.weight
+    recognition = np.where(is_noisy, RECOGNITION_SHARE, 1.0) * weight
+    residuals = recognition[:, None] * p
+    residuals[everyone, target] -= recognition
+    log_likelihood = np.log(np.maximum(examples.likelihood[is_noisy], MIN_LIKELIHOOD))
+    joint = log_p[is_noisy] + np.hstack([log_likelihood, *[log_likelihood[:, 1:]] * (N_FAULTS - 1)])
+    total = logsumexp(joint, axis=1)
+    of_class = (1.0 - RECOGNITION_SHARE) * weight[is_noisy]
+    residuals[is_noisy] += of_class[:, None] * (p[is_noisy] - np.exp(joint - total[:, None]))
+    loss = -float(recognition @ log_p[everyone, target]) - float(of_class @ total)
+    loss += 0.5 * (SHARED_PENALTY * (shared**2).sum() + OWN_PENALTY * (own**2).sum())
+    residuals = residuals[:, 1:].reshape(n, N_FAULTS, n_views)
+    slopes = np.einsum("ntv,nvf->tvf", residuals, Z)
     gradient = [
-        slopes.sum(axis=0) + SHARED_PENALTY * shared,
-        (slopes + OWN_PENALTY * own).ravel(),
+        slopes.sum(axis=1) + SHARED_PENALTY * shared,
+        slopes + OWN_PENALTY * own,
         residuals.sum(axis=0),
     ]
-    return loss, np.concatenate(gradient)
+    return loss, np.concatenate([part.ravel() for part in gradient])
 
 
-def fit_detector(features: np.ndarray, which: np.ndarray, weight: np.ndarray) -> Detector:
-    """Fit the conditional logistic regression to features (n x V x F), NaN where unknown.
+def _unpack(
+    parameters: np.ndarray, n_views: int, n_features: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shared weights (2 x F), those of each view (2 x V x F) and intercepts (2 x V)."""
+    ends = np.cumsum([N_FAULTS * n_features, N_FAULTS * n_views * n_features])
+    shared, own, intercept = np.split(parameters, ends)
+    return (
+        shared.reshape(N_FAULTS, n_features),
+        own.reshape(N_FAULTS, n_views, n_features),
+        intercept.reshape(N_FAULTS, n_views),
+    )
 
-    ``which`` is 0 for rows as they were, and v + 1 for those with view v of another one.
-    """
+
+def fit_detector(examples: Examples) -> Detector:
+    """Fit the conditional logistic regression to the examples."""
+    features = examples.features
     n_views, n_features = features.shape[1:]
     mean = np.nanmean(features, axis=(0, 1))
     scale = np.maximum(np.nanstd(features, axis=(0, 1)), TINY)
-    Z = (features - mean) / scale
-    start = np.zeros(n_features * (n_views + 1) + n_views)
+    start = np.zeros(N_FAULTS * (n_features * (n_views + 1) + n_views))
     solution = minimize(
         detector_loss,
         start,
-        (Z, which, weight),
+        ((features - mean) / scale, examples),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": MAX_ITERATIONS},
     ).x
-    own = solution[n_features : n_features * (n_views + 1)].reshape(n_views, n_features)
-    coef = solution[:n_features] + own
-    return Detector(mean, scale, coef, solution[n_features * (n_views + 1) :])
-
-
-@model_type("trust.NeighbourDistances")
-@dataclass(eq=False)
-class NeighbourDistances:
-    """Components of training rows, and their sorted distances to their own neighbours."""
-
-    rows: np.ndarray
-    distances: np.ndarray
-
-    def p_values(self, C: np.ndarray) -> np.ndarray:
-        """Share of training rows that are at least as far from their neighbours."""
-        own = _mean_of_nearest(squared_distances(C, self.rows))
-        above = len(self.distances) - np.searchsorted(self.distances, own, side="left")
-        return (1 + above) / (1 + len(self.distances))
-
-
-def fit_neighbour_distances(C: np.ndarray) -> NeighbourDistances:
-    """Distances of at most ``MAX_NEIGHBOUR_ROWS`` rows to the nearest among them."""
-    rng = np.random.RandomState(0)
-    rows = C[np.sort(rng.permutation(len(C))[:MAX_NEIGHBOUR_ROWS])]
-    squares = squared_distances(rows, rows)
-    np.fill_diagonal(squares, np.inf)
-    return NeighbourDistances(rows, np.sort(_mean_of_nearest(squares)))
-
-
-def _mean_of_nearest(squares: np.ndarray) -> np.ndarray:
-    k = min(N_NEIGHBOURS, squares.shape[1] - 1)
-    if k < 1:
-        return np.zeros(len(squares))
-    return np.sqrt(np.partition(squares, k - 1, axis=1)[:, :k]).mean(axis=1)
+    shared, own, intercept = _unpack(solution, n_views, n_features)
+    return Detector(mean, scale, shared[:, None] + own, intercept)

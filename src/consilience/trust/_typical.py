@@ -1,0 +1,81 @@
+"""TypicalView: how far a view of a sample is from those of the training rows.
+
+Two measures, both 0 for a typical sample: the logarithm of the distance to the nearest training
+rows, in units of the median distance between these, if it is positive; and log (1 + percentage of
+the cells outside the range of their columns). Distances are those of the mapped view: between
+principal components, plus what lies outside of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._model_types import model_type
+
+__all__ = ["TypicalView", "fit_typical_view", "squared_distances"]
+
+N_NEIGHBOURS = 5
+MAX_NEIGHBOUR_ROWS = 2000  # rows that distances are computed to
+TINY = 1e-12
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances (n x m)."""
+    out = A @ (-2.0 * B.T)
+    out += (A**2).sum(axis=1)[:, None]
+    out += (B**2).sum(axis=1)
+    return np.maximum(out, 0.0, out=out)
+
+
+@model_type("trust.TypicalView")
+@dataclass(eq=False)
+class TypicalView:
+    """Components of training rows, their median distance, and the range of each column."""
+
+    rows: np.ndarray
+    distance: float
+    low: np.ndarray
+    high: np.ndarray
+
+    def strangeness(self, X: Any, C: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        """Both measures (n x 2) of rows with components C and squared norms outside of them."""
+        distance = np.sqrt(_mean_of_nearest(squared_distances(C, self.rows)) + outside)
+        ratio = np.log(np.maximum(distance / self.distance, 1.0))
+        return np.column_stack([ratio, np.log1p(100 * self._share_out_of_range(X))])
+
+    def _share_out_of_range(self, X: Any) -> np.ndarray:
+        if not sp.issparse(X):
+            X = np.asarray(X)
+            return ((self.low > X) | (self.high < X)).mean(axis=1)
+        X = sp.csr_array(X)
+        is_out = (X.data < self.low[X.indices]) | (X.data > self.high[X.indices])
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.bincount(rows[is_out], minlength=X.shape[0]) / max(X.shape[1], 1)
+
+
+def fit_typical_view(X: Any, C: np.ndarray, outside: np.ndarray) -> TypicalView:
+    """Distances and ranges of training rows X with components C."""
+    rng = np.random.RandomState(0)
+    kept = np.sort(rng.permutation(len(C))[:MAX_NEIGHBOUR_ROWS])
+    squares = squared_distances(C[kept], C[kept])
+    np.fill_diagonal(squares, np.inf)
+    distance = np.sqrt(_mean_of_nearest(squares) + outside[kept])
+    median = max(float(np.median(distance)), TINY)
+    if sp.issparse(X):
+        X = sp.csc_array(X)
+        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    else:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    return TypicalView(C[kept], median, low, high)
+
+
+def _mean_of_nearest(squares: np.ndarray) -> np.ndarray:
+    """Square of the mean distance to the nearest rows."""
+    k = min(N_NEIGHBOURS, squares.shape[1] - 1)
+    if k < 1:
+        return np.zeros(len(squares))
+    return np.sqrt(np.partition(squares, k - 1, axis=1)[:, :k]).mean(axis=1) ** 2
