@@ -313,7 +313,7 @@ OFF_RATES = (0.1, "batch")
 def conflict(quick, n_draws):
     """Robust pooling on test rows of which half have a view that is off; areas of errors."""
     real = not quick and _data.available(quick)
-    sets = ["mfeat", "landuse21", "uwave", "digits-features", "prokaryotic"]
+    sets = ["uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"]
     for name in sets if real else ["synthetic"]:
         splits = [conflict_of_split(name, seed, 20 if quick else None) for seed in range(n_draws)]
         for kind in KINDS:

@@ -286,7 +286,8 @@ def test_detector_finds_the_view_that_is_off_and_how_often():
     np.testing.assert_array_equal(odds[np.isnan(Z).any(axis=2)], 0)
     rates = estimate_rates(odds)
     shares = np.bincount(examples.fault)[1:] / 600
-    np.testing.assert_allclose(rates, shares, atol=0.07)
+    assert rates[0] == pytest.approx(shares[0], abs=0.05)
+    assert 0.6 * shares[1] < rates[1] < 1.1 * shares[1]  # noise that does no harm does not count
     assert estimate_rates(odds[~is_off]).sum() < 0.12
     np.testing.assert_allclose(view_odds(odds, even_rates(0.2)), odds.sum(axis=2) / 4)
     assert silent_detector(3, 2).odds(Z).max() < 1e-20

@@ -16,6 +16,7 @@ from consilience.io import load, save
 from consilience.margin import SMVMEDClassifier
 from consilience.trust import (
     ConformalClassifier,
+    PatternReliabilityDisplay,
     RobustPoolingClassifier,
     SelectiveClassifier,
     find_label_errors,
@@ -185,6 +186,10 @@ def test_robust_pooling_leaves_a_broken_view_out():
     assert robust.score(test, y_test) == pytest.approx(plain.score(test, y_test), abs=0.01)
     is_off = robust.predict_off(broken)
     assert is_off[:, 2].mean() > 0.5 > is_off[:, :2].mean() + 0.3
+    robust.set_params(off_rate="batch")  # estimated from the samples: nearly all, and none
+    assert robust.predict_off(broken)[:, 2].mean() > is_off[:, 2].mean()
+    assert np.nanmean(robust.predict_off(test)) < 0.03
+    assert robust.score(test, y_test) == pytest.approx(plain.score(test, y_test), abs=0.01)
     assert np.isnan(robust.predict_off(test.select(["v0", "v1"]))[:, 2]).all()
 
 
@@ -363,28 +368,73 @@ def test_kernel_views():
         find_mismatched_samples(kernels)
     with pytest.raises(ValueError, match="next_view needs rows that the classifier was not"):
         next_view(model, kernels)
+    reference = (kernels, y)
+    assert view_opinions(model, kernels).probabilities.shape == (60, 2, 3)
+    assert np.isnan(next_view(model, kernels, reference=reference).gains).all()
+    assert view_cost_curve(model, kernels, y, reference=reference).cost[-1] == 2
+    assert SelectiveClassifier(DEFAULT, 0.9, method="split").fit(kernels, y).answer_rate_ > 0
+    assert len(find_label_errors(DEFAULT, kernels, y).probability) == 60
 
 
-def test_unlabelled_rows_dask_arrays_and_streams():
+@pytest.fixture(scope="module")
+def fitted():
     data, y = draw(60, 0)
+    given = GivenProbabilities()
+    return {
+        "data": data,
+        "y": y,
+        "sets": ConformalClassifier(given, method="split", random_state=0).fit(data, y),
+        "answers": SelectiveClassifier(given, 0.9, random_state=0).fit(data, y),
+        "robust": RobustPoolingClassifier(given, random_state=0).fit(data, y),
+    }
+
+
+CALLS = {
+    "ConformalClassifier": lambda m, X, y: ConformalClassifier(DEFAULT).fit(X, y),
+    "SelectiveClassifier": lambda m, X, y: SelectiveClassifier(DEFAULT).fit(X, y),
+    "RobustPoolingClassifier": lambda m, X, y: RobustPoolingClassifier(DEFAULT).fit(X, y),
+    "find_label_errors": lambda m, X, y: find_label_errors(DEFAULT, X, y),
+    "find_mismatched_samples": lambda m, X, y: find_mismatched_samples(X, y),
+    "view_opinions": lambda m, X, y: view_opinions(m["sets"], X),
+    "next_view": lambda m, X, y: next_view(m["sets"], X),
+    "view_cost_curve": lambda m, X, y: view_cost_curve(m["sets"], X, y),
+    "PatternReliabilityDisplay": lambda m, X, y: PatternReliabilityDisplay.from_estimator(
+        m["sets"], X, y
+    ),
+    "predict_set": lambda m, X, y: m["sets"].predict_set(X),
+    "is_answered": lambda m, X, y: m["answers"].is_answered(X),
+    "predict_off": lambda m, X, y: m["robust"].predict_off(X),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("kind", ["dask", "stream"])
+def test_dask_arrays_and_streams_are_a_type_error(name, kind, fitted):
+    data, y = fitted["data"], fitted["y"]
+    X = {view: da.from_array(values) for view, values in data.items()}
+    if kind == "stream":
+        X = BlockSequence.cut(data, y, rows=20)
+    with pytest.raises(TypeError, match=r"dask arrays|in blocks") as error:
+        CALLS[name](fitted, X, y)
+    assert str(error.value).count(". ") == 0
+    assert "\n" not in str(error.value)
+
+
+def test_dask_arrays_are_predicted(fitted):
+    lazy = {name: da.from_array(view) for name, view in fitted["data"].items()}
+    for name in ("sets", "answers", "robust"):
+        expected = fitted[name].predict(fitted["data"])
+        np.testing.assert_array_equal(np.asarray(fitted[name].predict(lazy)), expected)
+
+
+@pytest.mark.parametrize("name", list(CALLS)[:5] + ["view_cost_curve", "PatternReliabilityDisplay"])
+def test_rows_without_a_label_are_a_type_error(name, fitted):
+    y = np.where(fitted["y"] == 0, None, fitted["y"])
+    with pytest.raises(TypeError, match="does not support rows without a label"):
+        CALLS[name](fitted, fitted["data"], y)
     semi = ConformalClassifier(ConsilienceClassifier(10, unlabelled=-1))
     with pytest.raises(TypeError, match="needs a label for every row"):
-        semi.fit(data, y)
-    with pytest.raises(TypeError, match="does not support rows without a label"):
-        ConformalClassifier(DEFAULT).fit(data, np.where(y == 0, None, y))
-    lazy = {name: da.from_array(view) for name, view in data.items()}
-    model = ConformalClassifier(GivenProbabilities()).fit(data, y)
-    for call in (
-        lambda: clone(model).fit(lazy, y),
-        lambda: clone(model).fit(BlockSequence.cut(data, y, rows=20)),
-        lambda: model.predict_set(lazy),
-        lambda: view_opinions(model, lazy),
-        lambda: next_view(model, lazy),
-        lambda: find_mismatched_samples(lazy),
-    ):
-        with pytest.raises(TypeError, match=r"dask arrays|in blocks"):
-            call()
-    np.testing.assert_array_equal(np.asarray(model.predict(lazy)), model.predict(data))
+        semi.fit(fitted["data"], fitted["y"])
 
 
 @pytest.mark.parametrize(
@@ -398,6 +448,7 @@ def test_unlabelled_rows_dask_arrays_and_streams():
         (lambda m, d, y: next_view(m, d, utility="money"), "utility must be 'accuracy'"),
         (lambda m, d, y: next_view(m, d, reference=(d, y[:3])), "labels of reference"),
         (lambda m, d, y: view_cost_curve(m, d.select(["v0"]), y), "that have all views"),
+        (lambda m, d, y: view_cost_curve(m, d, y + 7), "labels of the classes seen in fit"),
         (lambda m, d, y: next_view(m.estimator_, d), "needs rows that the classifier was not"),
     ],
 )

@@ -179,6 +179,7 @@ class ConflictingSample(Struct, forbid_unknown_fields=True):
     view: str  # in the strongest conflict with the others
     conflict: float
     p_value: float
+    by_view: dict[str, float] = {}  # conflict of each view that the sample has
 
 
 class CostCurve(Struct, forbid_unknown_fields=True):

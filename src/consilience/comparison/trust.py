@@ -208,7 +208,12 @@ def _conflicts(
     for i in order[highest[order] > 0][:MAX_LISTED]:
         v = int(known[i].argmax())
         conflict, p = round(float(highest[i]), DIGITS), round(float(p_values[i, v]), DIGITS)
-        out.append(ConflictingSample(int(rows[i]), names[v], conflict, p))
+        by_view = {
+            name: round(float(value), DIGITS)
+            for name, value in zip(names, values[i], strict=True)
+            if not np.isnan(value)
+        }
+        out.append(ConflictingSample(int(rows[i]), names[v], conflict, p, by_view))
     return out
 
 

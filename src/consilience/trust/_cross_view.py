@@ -7,8 +7,9 @@ pair belongs together is the log-likelihood ratio of Student's t with ν degrees
 
     ½ log |T| / |Σ| + ½ (ν + r) log (1 + cᵀ T⁻¹ c / ν) / (1 + (c − ĉ)ᵀ Σ⁻¹ (c − ĉ) / ν),
 
-of b given a plus of a given b. Σ is shrunk as by O. Ledoit and M. Wolf, "A well-conditioned
-estimator for large-dimensional covariance matrices", Journal of Multivariate Analysis 88, 2004.
+of b given a plus of a given b. It uses the first components, as many as tell rows left out best
+from others. Σ is shrunk as by O. Ledoit and M. Wolf, "A well-conditioned estimator for
+large-dimensional covariance matrices", Journal of Multivariate Analysis 88, 2004.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 N_COMPONENTS = 40
+COMPONENT_COUNTS = (10, 20, 40)  # of the predicted view, to choose from
+WRONG_SHIFTS = (1, 7, 31)  # other rows that a row is compared with to choose
 N_LANDMARKS = 200
 PENALTIES = 10.0 ** np.arange(-3, 3)  # in units of the mean squared norm of the features
 MAX_LEVERAGE = 0.99
@@ -88,7 +91,7 @@ class ViewComponents:
 @model_type("trust.Prediction")
 @dataclass(eq=False)
 class Prediction:
-    """Ridge regression of the components of one view on the features of another.
+    """Ridge regression of the first components of one view on the features of another.
 
     ``whitening`` W has Σ⁻¹ = Wᵀ W; ``log_ratio`` is ½ log |T| / |Σ|.
     """
@@ -201,9 +204,26 @@ def fit_prediction(F: np.ndarray, C: np.ndarray) -> tuple[Prediction, np.ndarray
         loss = float((residuals**2).sum())
         if loss < best:
             best, coef, errors = loss, vectors @ (shrunk[:, None] * products), residuals
-    variance = Y.var(axis=0) + TINY
+    counts = [r for r in COMPONENT_COUNTS if r < C.shape[1]] + [C.shape[1]]
+    models = [_with_errors(feature_mean, mean[:r], coef[:, :r], errors[:, :r], Y) for r in counts]
+    predicted = C - errors
+    best_model = max(models, key=lambda model: _separation(model, predicted, C))
+    return best_model, predicted
+
+
+def _with_errors(
+    feature_mean: np.ndarray, mean: np.ndarray, coef: np.ndarray, errors: np.ndarray, Y: np.ndarray
+) -> Prediction:
+    variance = Y[:, : len(mean)].var(axis=0) + TINY
     whitening, log_ratio = _whiten(errors, variance)
-    return Prediction(feature_mean, mean, coef, whitening, variance, log_ratio), C - errors
+    return Prediction(feature_mean, mean, coef, whitening, variance, log_ratio)
+
+
+def _separation(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) -> float:
+    """Share of some wrong pairs of rows with less evidence than a pair of a row's own."""
+    own = np.sort(_evidence(prediction, predicted, C))
+    wrong = [_evidence(prediction, np.roll(predicted, k, axis=0), C) for k in WRONG_SHIFTS]
+    return 1.0 - float(np.searchsorted(own, np.concatenate(wrong)).mean()) / len(own)
 
 
 def _whiten(errors: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, float]:
@@ -224,17 +244,24 @@ def _log_ratio_of_t(total: np.ndarray, error: np.ndarray, r: int) -> np.ndarray:
 
 def evidence(prediction: Prediction, F: np.ndarray, C: np.ndarray) -> np.ndarray:
     """Evidence (n) that the rows of C belong to those of F."""
+    return _evidence(prediction, prediction(F), C)
+
+
+def _evidence(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) -> np.ndarray:
+    r = len(prediction.mean)
+    C = C[:, :r]
     total = ((C - prediction.mean) ** 2 / prediction.variance).sum(axis=1)
-    error = (((C - prediction(F)) @ prediction.whitening.T) ** 2).sum(axis=1)
-    return prediction.log_ratio + _log_ratio_of_t(total, error, C.shape[1])
+    error = (((C - predicted[:, :r]) @ prediction.whitening.T) ** 2).sum(axis=1)
+    return prediction.log_ratio + _log_ratio_of_t(total, error, r)
 
 
 def pair_evidence(prediction: Prediction, predicted: np.ndarray, C: np.ndarray) -> np.ndarray:
     """Evidence (n x m) that row j of C belongs to the row i whose components are predicted."""
-    W = prediction.whitening.T
+    r, W = len(prediction.mean), prediction.whitening.T
+    C = C[:, :r]
     total = ((C - prediction.mean) ** 2 / prediction.variance).sum(axis=1)
-    error = squared_distances(predicted @ W, C @ W)
-    return prediction.log_ratio + _log_ratio_of_t(total, error, C.shape[1])
+    error = squared_distances(predicted[:, :r] @ W, C @ W)
+    return prediction.log_ratio + _log_ratio_of_t(total, error, r)
 
 
 def fit_cross_views(data: MultiViewData) -> CrossViewModel:

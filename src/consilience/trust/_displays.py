@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 
 from consilience._default._rows import group_by_pattern
 from consilience.trust._left_out import class_probabilities
-from consilience.trust._opinions import read_fitted
+from consilience.trust._opinions import read_codes, read_fitted
 
 __all__ = [
     "PatternReliabilityDisplay",
@@ -267,7 +267,8 @@ class PatternReliabilityDisplay:
         """
         data = read_fitted(estimator, X, "PatternReliabilityDisplay")[1]
         p = class_probabilities(estimator, data, estimator.classes_)
-        is_right = estimator.classes_[p.argmax(axis=1)] == np.asarray(y)
+        codes = read_codes(estimator, y, len(data), "PatternReliabilityDisplay")
+        is_right = p.argmax(axis=1) == codes
         curves = {}
         for pattern, rows in group_by_pattern(data.present):
             names = [n for n, has in zip(data.view_names, pattern, strict=True) if has]

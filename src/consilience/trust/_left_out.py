@@ -36,9 +36,10 @@ from consilience._parameters import (
     HasMethods,
     StrOptions,
 )
+from consilience.distributed import BlockSequence
 from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes
-from consilience.views._input import read_input
+from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS, PAIRWISE
 
@@ -46,6 +47,7 @@ __all__ = [
     "LEFT_OUT_PARAMETERS",
     "LeftOutClassifier",
     "LeftOutRows",
+    "check_in_memory",
     "class_probabilities",
     "with_presence",
 ]
@@ -59,6 +61,14 @@ LEFT_OUT_PARAMETERS: dict[str, list[Any]] = {
     "random_state": RANDOM_STATE,
     "n_jobs": N_JOBS,
 }
+
+
+def check_in_memory(X: Any, name: str) -> None:
+    """Raise a TypeError for a stream of blocks or dask arrays."""
+    if isinstance(X, BlockSequence):
+        raise TypeError(f"{name} does not take rows in blocks; pass them as one container")
+    if has_dask_views(X):
+        raise TypeError(f"{name} does not take dask arrays; load them by compute() first")
 
 
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
@@ -205,6 +215,7 @@ class LeftOutClassifier(MultiViewClassifier):
         return [split_holdout(codes, data, self.classes_, size, self.random_state)]
 
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
+        check_in_memory(X, type(self).__name__)
         if not self._takes_tables():
             return super()._validate_input(X, reset)
         data = read_input(self, X, reset=reset, numeric=False)

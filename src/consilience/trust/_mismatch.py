@@ -19,6 +19,7 @@ from consilience.trust._cross_view import (
     pair_evidence,
 )
 from consilience.trust._fdr import q_values_of_probabilities
+from consilience.trust._left_out import check_in_memory
 from consilience.trust._mismatch_steps import (
     fit_mixture,
     own_scores,
@@ -29,7 +30,6 @@ from consilience.trust._mismatch_steps import (
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._encode import encode_tables, fit_table_codes
-from consilience.views._input import has_dask_views
 
 __all__ = ["find_mismatched_samples"]
 
@@ -104,10 +104,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
 
 
 def _read_views(X: Any) -> MultiViewData:
-    if has_dask_views(X):
-        raise TypeError(
-            "find_mismatched_samples does not take dask arrays; load them by compute() first"
-        )
+    check_in_memory(X, "find_mismatched_samples")
     data = as_multiview(X)
     check_feature_views(data, "find_mismatched_samples")
     if data.n_views < 2:

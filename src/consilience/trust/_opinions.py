@@ -19,8 +19,14 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._base import MultiViewClassifier
-from consilience.trust._left_out import LeftOutClassifier, class_probabilities, with_presence
-from consilience.views import MultiViewData, as_multiview
+from consilience._targets import check_labels
+from consilience.trust._left_out import (
+    LeftOutClassifier,
+    check_in_memory,
+    class_probabilities,
+    with_presence,
+)
+from consilience.views import MultiViewData
 
 __all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "without_each_view"]
 
@@ -145,9 +151,16 @@ def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
         raise TypeError(
             f"{function} needs a fitted classifier of consilience, got {type(model).__name__}"
         )
-    if getattr(as_multiview(X) if not hasattr(X, "shape") else X, "is_lazy", False):
-        raise TypeError(f"{function} does not take dask arrays; load them by compute() first")
+    check_in_memory(X, function)
     return model, model._validate_input(X, reset=False)
+
+
+def read_codes(model: Any, y: Any, n_samples: int, function: str) -> np.ndarray:
+    """Codes of labels, each of which must be a class seen in fit."""
+    labels = check_labels(y, n_samples, function)
+    if labels.shape != (n_samples,) or not np.isin(labels, model.classes_).all():
+        raise ValueError(f"{function} needs {n_samples} labels of the classes seen in fit")
+    return np.searchsorted(model.classes_, labels)
 
 
 def left_out_conflicts(model: LeftOutClassifier) -> np.ndarray:

@@ -19,7 +19,7 @@ from consilience.trust._next_view import (
     read_reference,
     read_utility,
 )
-from consilience.trust._opinions import read_fitted
+from consilience.trust._opinions import read_codes, read_fitted
 
 __all__ = ["area_under_curve", "cost_curve", "view_cost_curve"]
 
@@ -88,7 +88,7 @@ def view_cost_curve(
     names = list(model.view_names_)
     prices = read_costs(costs, names)
     rows = read_reference(model, reference, "view_cost_curve")
-    codes = np.searchsorted(model.classes_, np.asarray(y))
+    codes = read_codes(model, y, len(data), "view_cost_curve")
 
     def predict(present: np.ndarray) -> np.ndarray:
         return probabilities_of(model, with_presence(data, present))
