@@ -308,13 +308,13 @@ def risk(quick, n_draws):
 
 KINDS = ("clean", "class", "noise 1", "noise 3", "noise 10")
 OFF_RATES = (0.1, "batch")
+CONFLICT_SETS = ["uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"]
 
 
 def conflict(quick, n_draws):
     """Robust pooling on test rows of which half have a view that is off; areas of errors."""
     real = not quick and _data.available(quick)
-    sets = ["uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"]
-    for name in sets if real else ["synthetic"]:
+    for name in CONFLICT_SETS if real else ["synthetic"]:
         splits = [conflict_of_split(name, seed, 20 if quick else None) for seed in range(n_draws)]
         for kind in KINDS:
             for k, off_rate in enumerate(OFF_RATES):

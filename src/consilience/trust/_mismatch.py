@@ -52,8 +52,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     y : array of shape (n_samples,), optional
         Labels; they help to predict the views, and are taken to be right.
     fdr : float, default=0.2
-        Largest expected share of false suspects. It is estimated, not guaranteed: at 0.2, up to
-        0.28 were false on real data.
+        Largest expected share of false suspects. It is estimated, not guaranteed.
 
     Returns
     -------
