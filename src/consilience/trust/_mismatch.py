@@ -151,7 +151,7 @@ def evidence_of_view(
     evidence: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]], v: int, present: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean evidence of view v (columns) with the others (rows), for samples that have both."""
-    pairs = {pair: found for pair, found in evidence.items() if v in pair}
+    pairs = {pair: item for pair, item in evidence.items() if v in pair}
     has_pair = np.zeros(len(present), dtype=bool)
     for rows, _ in pairs.values():
         has_pair[rows] = True

@@ -201,7 +201,8 @@ class RobustPoolingClassifier(LeftOutClassifier):
         """Odds (n x V) that each view is off; 0 where it is missing or the only one."""
         alone = opinions_of(self.estimator_, data, self.classes_)
         odds = self._detector.odds(self._features(self._cross_views, data, alone, without))
-        rates = estimate_rates(odds) if self.off_rate == "batch" else even_rates(self.off_rate)
+        is_batch = isinstance(self.off_rate, str)
+        rates = estimate_rates(odds) if is_batch else even_rates(float(self.off_rate))
         return view_odds(odds, rates)
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
