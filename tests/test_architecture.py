@@ -112,6 +112,7 @@ ALLOWED = {
         "views",
     ],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
+    "__main__": ["cli"],
     "_binned_tree": ["_core", "_parameters", "_targets", "_training", "distributed", "views"],
     # the other subpackages are named for type checkers only: test_import_is_light
     "__init__": [*FAMILIES, "_binned_tree", *LAZY_SUBPACKAGES, "views"],

@@ -84,6 +84,13 @@ def test_version(capsys):
     assert out.startswith("consilience ")
 
 
+def test_package_can_be_run_as_a_module():
+    command = [sys.executable, "-m", "consilience", "compare", "nothing.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "consilience: there is no file 'nothing.csv'\n"
+
+
 def test_fetch(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CONSILIENCE_DATA", str(tmp_path))
     for stem, arrays in small_sets.nutrimouse().items():

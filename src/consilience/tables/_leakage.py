@@ -171,7 +171,8 @@ def _columns(data: MultiViewData, names: Mapping[str, Sequence[str] | None]) -> 
             continue
         view, absent = data[name], ~data.present[:, v]
         view = sp.csc_array(view) if sp.issparse(view) else view
-        for j in range(min(storage.n_columns(view), MAX_COLUMNS)):
+        view = nw.from_native(view, eager_only=True) if storage.is_dataframe(view) else view
+        for j in range(min(view.shape[1], MAX_COLUMNS)):
             title, codes = _column(view, j)
             given = names.get(name)
             title = title if given is None else given[j]
@@ -182,9 +183,9 @@ def _columns(data: MultiViewData, names: Mapping[str, Sequence[str] | None]) -> 
 def _column(view: Any, j: int) -> tuple[str, np.ndarray]:
     if sp.issparse(view):
         return str(j), view[:, [j]].toarray().ravel().astype(np.float64)
-    if not storage.is_dataframe(view):
+    if not isinstance(view, nw.DataFrame):
         return str(j), np.asarray(view[:, j], dtype=np.float64)
-    column = nw.from_native(view, eager_only=True)[:, j]
+    column = view[:, j]
     numbers = storage.column_to_numeric(column, column.dtype)
     if numbers is not None:
         return str(column.name), np.asarray(numbers, dtype=np.float64)
