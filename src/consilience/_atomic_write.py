@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["replaced_atomically", "write_atomically"]
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
@@ -36,6 +38,26 @@ def write_atomically(
             os.replace(temporary, target)
         else:
             _move_to_new(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replaced_atomically(path: str | os.PathLike) -> Iterator[Path]:
+    """Path to write a file to; it takes the place of ``path`` at the end, or is removed on errors.
+
+    What ``path`` must be is the same as in ``write_atomically``.
+    """
+    target = Path(os.path.realpath(path))
+    _check_replaceable(target, path)
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        _check_replaceable(target, path)
+        os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
