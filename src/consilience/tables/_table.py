@@ -172,6 +172,13 @@ def _check_not_mixed(table: Table, name: str, cells: list[str | None], required:
     known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
     texts = [(row, cell) for row, cell in known if not _is_number(cell)]
     if texts and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in texts):
+        points = [(row, cell) for row, cell in known if "." in cell]
+        if points:
+            raise TableError(
+                f"{table.path}: column {name!r} has numbers with a comma, such as {texts[0][1]!r} "
+                f"in row {texts[0][0]}, and with a point, such as {points[0][1]!r} in row "
+                f"{points[0][0]}; write them all in one way"
+            )
         raise TableError(
             f"{table.path}: column {name!r} has numbers with a decimal comma, such as "
             f"{texts[0][1]!r} in row {texts[0][0]}; add --decimal ,"
