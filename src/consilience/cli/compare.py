@@ -371,8 +371,8 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
     if result.features_ is not None:
         say(f"features: {out / FEATURES_FILE_NAME}")
     if run.external is not None:
-        name, value = run.options.metric, run.external.metrics.get(run.options.metric)
-        score = "" if value is None else f"{name} {value:.4f} "
+        value = run.external.metrics.get(run.options.metric)
+        score = "" if value is None else f"{run.metric_title} {value:.4f} "
         say(f"test:   {score}on {run.external.samples} samples of {', '.join(run.external.files)}")
     if run.best:
         say(f"model:  {out / MODEL_FILE_NAME} ({run.best}); card: {out / CARD_FILE_NAME}")
