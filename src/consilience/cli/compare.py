@@ -50,6 +50,7 @@ from consilience.comparison.execution import (
     Execution,
     ExternalFiles,
     Plan,
+    check_external,
     claim_output,
     plan_comparison,
     run_comparison,
@@ -236,6 +237,8 @@ def compare(
         raise ValueError(f"{'--write-var' if write_var else '--test'} needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     data = _read_inputs(inputs, table_options)
+    if external is not None:
+        check_external(external, data.target)
     copies = _plan_copies(data, out) if write_var else []
     prices = parse_costs(costs)
     check_costs(prices, data.problem)
