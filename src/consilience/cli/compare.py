@@ -65,8 +65,8 @@ from consilience.comparison.study import StudyResults, failures
 from consilience.comparison.trust import check_costs
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
-from consilience.tables._suggest import suggest
 from consilience.tables._var_columns import VarCopy, plan_var_copies
+from consilience.views._suggest import suggest
 
 __all__ = ["compare"]
 

@@ -45,7 +45,7 @@ from consilience.comparison.report import write_report
 from consilience.comparison.study import collect_study
 from consilience.comparison.trust_columns import TrustColumns
 from consilience.tables import parse_files
-from consilience.tables._suggest import suggest
+from consilience.views._suggest import suggest
 
 __all__ = ["explain", "predict", "rebuild_report"]
 

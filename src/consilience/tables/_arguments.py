@@ -12,11 +12,11 @@ from consilience.tables._files import READABLE, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._stack import stack_tables
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError
 from consilience.tables._text_format import ReadOptions
 from consilience.tables._transpose import transpose_table
 from consilience.views._storage import format_list
+from consilience.views._suggest import suggest
 
 __all__ = ["FileArgument", "parse_files", "parse_keys", "parse_views", "read_tables", "table_of"]
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.tables._text_files import MISSING_VALUES
 from consilience.tables._text_format import ReadOptions
 from consilience.views._storage import format_list
+from consilience.views._suggest import suggest
 
 __all__ = ["read_excel"]
 

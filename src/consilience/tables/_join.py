@@ -21,7 +21,6 @@ from consilience.tables._labels import convert_labels, drop_rare_classes, merge_
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, text_column
 from consilience.tables._views import (
     check_not_constant,
@@ -32,6 +31,7 @@ from consilience.tables._views import (
 from consilience.views import MultiViewData
 from consilience.views._join import check_keys, outer_join
 from consilience.views._storage import format_list
+from consilience.views._suggest import suggest
 
 __all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 
