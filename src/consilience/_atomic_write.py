@@ -26,20 +26,32 @@ def write_atomically(
     target = Path(os.path.realpath(path))
     _check_replaceable(target, path)
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    # created, not opened: nobody else's file or link can be in the way
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+    with _named_in_errors(path):
+        # created, not opened: nobody else's file or link can be in the way
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            _check_replaceable(target, path)
+            if replace:
+                os.replace(temporary, target)
+            else:
+                _move_to_new(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _named_in_errors(path: str | os.PathLike) -> Iterator[None]:
+    """Let errors of the system name the file that was to be written, not the temporary one."""
     try:
-        with open(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        _check_replaceable(target, path)
-        if replace:
-            os.replace(temporary, target)
-        else:
-            _move_to_new(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
         raise
 
 
