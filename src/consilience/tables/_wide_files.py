@@ -55,20 +55,20 @@ def read_wide(
     pa = import_pyarrow()
     n_columns, decimal = len(header), text_format.decimal
     blocks = _read_blocks(path, file, n_columns, text_format)
-    found = {i for i, name in enumerate(header) if name in text_columns}
+    new_text = {i for i, name in enumerate(header) if name in text_columns}
     if blocks:
-        found |= _text_columns(blocks[0].cells, n_columns, decimal, missing, with_codes=True)
+        new_text |= _text_columns(blocks[0].cells, n_columns, decimal, missing, with_codes=True)
     texts: dict[int, Any] = {}
     while True:
-        if len(texts) + len(found) > MAX_TEXT_SHARE * n_columns:
-            found = set(range(n_columns)) - set(texts)
-        texts |= _take_text(blocks, n_columns, sorted(found), missing)
+        if len(texts) + len(new_text) > MAX_TEXT_SHARE * n_columns:
+            new_text = set(range(n_columns)) - set(texts)
+        texts |= _take_text(blocks, n_columns, sorted(new_text), missing)
         if len(texts) == n_columns:
             return pa.table([texts[j] for j in range(n_columns)], names=list(header))
         try:
             columns = _number_columns(blocks, n_columns, decimal, missing)
         except _TextFoundError as error:
-            found = error.columns
+            new_text = error.columns
             continue
         return pa.table([texts.get(j, columns[j]) for j in range(n_columns)], names=list(header))
 
