@@ -22,10 +22,10 @@ from sklearn.pipeline import Pipeline
 from consilience._base import MultiViewClassifier
 from consilience._estimators import last_step, with_seed
 from consilience._method import Method
+from consilience._suggest import suggest
 from consilience.fusion import EarlyFusionClassifier
 from consilience.views import ViewTransformer
 from consilience.views._preparation import ViewPreparer
-from consilience.views._suggest import suggest
 
 __all__ = [
     "METHODS",

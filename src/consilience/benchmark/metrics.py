@@ -24,7 +24,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from consilience.views._suggest import suggest
+from consilience._suggest import suggest
 
 __all__ = [
     "COST_METRICS",

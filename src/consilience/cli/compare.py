@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience._suggest import suggest
 from consilience.benchmark.cluster import n_threads
 from consilience.benchmark.console import run_with_progress
 from consilience.benchmark.metrics import find_metric, metric_names
@@ -66,7 +67,6 @@ from consilience.comparison.trust import check_costs
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
 from consilience.tables._var_columns import VarCopy, plan_var_copies
-from consilience.views._suggest import suggest
 
 __all__ = ["compare"]
 

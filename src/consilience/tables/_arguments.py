@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from consilience._suggest import suggest
 from consilience.tables._content import file_kind, file_stem
 from consilience.tables._files import READABLE, read_file
 from consilience.tables._join import JoinedTables, join_tables
@@ -16,7 +17,6 @@ from consilience.tables._table import Table, TableError
 from consilience.tables._text_format import ReadOptions
 from consilience.tables._transpose import transpose_table
 from consilience.views._storage import format_list
-from consilience.views._suggest import suggest
 
 __all__ = ["FileArgument", "parse_files", "parse_keys", "parse_views", "read_tables", "table_of"]
 

@@ -15,13 +15,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from consilience._suggest import suggest
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.tables._text_files import MISSING_VALUES
 from consilience.tables._text_format import ReadOptions
 from consilience.views._storage import format_list
-from consilience.views._suggest import suggest
 
 __all__ = ["read_excel"]
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from consilience._suggest import suggest
 from consilience.tables._identity import (
     ViewSources,
     check_key_is_given,
@@ -31,7 +32,6 @@ from consilience.tables._views import (
 from consilience.views import MultiViewData
 from consilience.views._join import check_keys, outer_join
 from consilience.views._storage import format_list
-from consilience.views._suggest import suggest
 
 __all__ = ["JoinedTables", "check_order", "join_tables", "sample_rows"]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from consilience._suggest import suggest
 from consilience.tables._table import Table, TableError, import_pyarrow, text_column
 from consilience.views._storage import format_list
-from consilience.views._suggest import suggest
 
 __all__ = ["normalise_key", "normalise_keys", "rename_keys"]
 

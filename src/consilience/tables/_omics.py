@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._suggest import suggest
 from consilience.tables._matrix_files import check_sparse
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.views._storage import format_list
-from consilience.views._suggest import suggest
 
 __all__ = ["import_readers", "read_frame", "read_h5ad", "read_h5mu"]
 
