@@ -118,3 +118,22 @@ def test_a_file_of_another_process_is_not_replaced(tmp_path, monkeypatch, has_li
     assert list(tmp_path.iterdir()) == [path]
     write_atomically(path, "yours")
     assert path.read_text() == "yours"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_full_disk_names_the_file_and_leaves_nothing(tmp_path, monkeypatch):
+    original = os.open
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    opened = []
+
+    def full(path, flags, mode=0o777):
+        os.close(original(path, flags, mode))
+        opened.append(path)
+        return original("/dev/full", os.O_WRONLY)
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_atomically(tmp_path / "report.html", "page")
+    assert caught.value.filename == str(tmp_path / "report.html")
+    assert len(opened) == 1
+    assert list(tmp_path.iterdir()) == []

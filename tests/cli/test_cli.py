@@ -31,6 +31,10 @@ def test_compare_ranks_methods(capsys):
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
+        (["compare", "digits", "--methods", "late fusoin"], "did you mean 'Late fusion'?"),
+        (["compare", "digits", "--metric", "acuracy"], "did you mean 'accuracy'?"),
+        (["compare", "digits", "--targte", "x"], "--target"),
+        (["compar", "digits"], "Did you mean 'compare'?"),
         (["compare", "digits", "--cv", "1"], "cv must be between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
         (["compare", "digits", "--seed", "-1"], "--seed must be at least 0"),
@@ -82,6 +86,13 @@ def test_version(capsys):
     code, out, _ = run(capsys, "--version")
     assert code == 0
     assert out.startswith("consilience ")
+
+
+def test_package_can_be_run_as_a_module():
+    command = [sys.executable, "-m", "consilience", "compare", "nothing.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "consilience: there is no file 'nothing.csv'\n"
 
 
 def test_fetch(capsys, monkeypatch, tmp_path):
