@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 
 import pytest
 
-MAX_CASES, MAX_COMMON_CASES = 24, 4  # of one test; of one in tests/common, which are many
+MAX_CASES, MAX_COMMON_CASES = 100, 4  # of one test; of one in tests/common, which are many
 # slow reference implementations would be several times slower still
 MAX_EVENTS = 200_000
 

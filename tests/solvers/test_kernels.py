@@ -140,5 +140,5 @@ def test_matrices_between_samples_are_symmetric_and_distances_positive():
     D[599, 3] += 0.5 * 1e-6 * 599  # rounding
     check_between_samples(D, "v", "kernel")
     D[599, 520] += 2
-    with pytest.raises(ValueError, match="view 'v' is not symmetric .* differ by up to 2$"):
+    with pytest.raises(ValueError, match=r"view 'v' is not symmetric .* differ by up to 2$"):
         check_between_samples(D, "v", "kernel")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from scipy.linalg import LinAlgError
 
 from consilience._solvers.nystrom import _factorise, conjugate_gradients, nystrom_ridge
