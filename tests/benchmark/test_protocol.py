@@ -17,6 +17,7 @@ from consilience.benchmark.protocol import (
     make_rng,
     n_splits,
     split_rows,
+    stratified_subset,
 )
 from consilience.datasets import make_multiview_classification
 
@@ -86,6 +87,21 @@ def test_subset_is_balanced(labels, size, seed):
         assert min(max(2, each), of) <= count <= min(max(2, each + (rest > 0)), of)
     if not any(short) and each >= 2:
         assert len(kept) == size
+
+
+def test_stratified_subsets_have_the_shares_of_all_rows():
+    labels = np.repeat([0, 1, 2, 3], [50, 30, 19, 1])
+    rows = np.arange(100) + 1000
+    subset = stratified_subset(rows, labels, 15, make_rng(0, 0, "subset"))
+    counts = np.bincount(labels[subset - 1000], minlength=4)
+    # 7.5, 4.5, 2.85 and 0.15 of 15: the first remainders win; at least two, if there are two
+    assert counts.tolist() == [8, 4, 3, 1]
+    assert len(set(subset)) == 16
+    again = stratified_subset(rows, labels, 16, make_rng(0, 0, "subset"))
+    assert np.bincount(labels[again - 1000], minlength=4).tolist() == [8, 5, 3, 1]
+    few = stratified_subset(rows, labels, 4, make_rng(0, 0, "subset"))
+    assert np.bincount(labels[few - 1000], minlength=4).tolist() == [2, 2, 2, 1]
+    assert set(stratified_subset(rows, labels, 1000, make_rng(0, 0, "subset"))) == set(rows)
 
 
 def test_subset_has_two_groups_of_each_class():
