@@ -155,3 +155,16 @@ def test_failed_fit_is_printed_and_sets_the_exit_code(capsys, tmp_path):
     assert "2 of 2 failed" in out
     assert "SMVMED on synthetic failed: InvalidParameterError: The 'alpha' parameter" in err
     assert "The 'alpha' parameter" in (tmp_path / "out" / "bad.md").read_text()
+
+
+def test_limits_reach_the_tasks(capsys, monkeypatch, tmp_path):
+    seen = {}
+
+    def run_tasks(tasks, store, **options):
+        seen.update(options)
+        return iter([])
+
+    monkeypatch.setattr("consilience.cli.suites.run_tasks", run_tasks)
+    options = ["--memory", "1.5", "--timeout", "9", "--jobs", "3", "--out", str(tmp_path)]
+    run(capsys, "bench", "smoke", "--quiet", *options)
+    assert (seen["memory"], seen["timeout"], seen["jobs"]) == (3 * 2**29, 9, 3)
