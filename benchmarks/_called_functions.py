@@ -1,6 +1,6 @@
 """A pytest plugin that notes which functions of the package each test calls, and its time.
 
-Of a test with very many cases a few are run.
+Of a test with very many, or slow, cases a few are run.
 Functions called in other processes, or after very many calls, are not seen; such tests are marked.
 """
 
@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +18,7 @@ from types import CodeType, FrameType
 import pytest
 
 MAX_CASES, MAX_COMMON_CASES = 100, 4  # of one test; of one in tests/common, which are many
+MAX_SECONDS, MIN_CASES = 4.0, 4  # for all cases of a test, of which at least so many are run
 # slow reference implementations would be several times slower still
 MAX_EVENTS = 200_000
 
@@ -34,7 +36,8 @@ class CallRecorder:
         self.source, self.out = str(source / "consilience"), out
         self.called: set[CodeType] = set()
         self.n_events = 0
-        self.failed: set[str] = set()
+        self.left_out: set[str] = set()
+        self.seconds: dict[str, list[float]] = defaultdict(list)  # of the cases of each test
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         kept = []
@@ -44,9 +47,14 @@ class CallRecorder:
             kept += cases[: MAX_COMMON_CASES if is_common else MAX_CASES]
         items[:] = kept
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        done = self.seconds[item.nodeid.partition("[")[0]]
+        if len(done) >= MIN_CASES and sum(done) > MAX_SECONDS:
+            pytest.skip("enough cases")
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed.add(report.nodeid)
+        if report.failed or report.skipped:
+            self.left_out.add(report.nodeid)
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
         self.n_events += 1
@@ -77,13 +85,15 @@ class CallRecorder:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
             own_after, children_after = processor_seconds()
+            seconds = own_after - own + children_after - children
+            self.seconds[item.nodeid.partition("[")[0]].append(seconds)
             line = {
                 "test": item.nodeid,
-                "seconds": own_after - own + children_after - children,
+                "seconds": seconds,
                 "complete": children_after == children and self.n_events <= MAX_EVENTS,
                 "functions": self.functions(),
             }
-            if item.nodeid not in self.failed:
+            if item.nodeid not in self.left_out:
                 with self.out.open("a") as stream:
                     stream.write(json.dumps(line) + "\n")
 
