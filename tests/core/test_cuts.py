@@ -9,7 +9,14 @@ import scipy.sparse as sp
 from consilience._core import _core
 from consilience._core import cuts as module
 from consilience._core.binned import BinnedView, RowTarget
-from consilience._core.cuts import draw_bin_rows, find_cuts, hash_rows, join_ranges
+from consilience._core.cuts import (
+    canonical,
+    draw_bin_rows,
+    find_cuts,
+    hash_rows,
+    join_ranges,
+    row_masses,
+)
 from consilience._core.exact import (
     add_sums,
     as_float,
@@ -54,6 +61,36 @@ def test_cuts_are_halfway_between_bins(form):
     assert cuts.start.tolist() == [0, 2, 2, 3, 5]
     one = find_cuts(form(X[:, :1]), None, 255)
     assert (one.values.tolist(), one.start.tolist()) == ([1, 4.5], [0, 2])
+
+
+def test_weights_become_integers():
+    masses = row_masses(np.array([1.0, 2, 5]))
+    assert masses.tolist() == [2**47, 2**48, 5 * 2**47]  # with a sum of at most 2⁵⁰
+    assert row_masses(np.array([1e-300, 1])).tolist() == [1, 2**50]  # no row is lost
+    assert row_masses(np.array([3.0, 3])) is None
+    present = np.array([True, False, True])
+    assert row_masses(np.array([1.0, 9, 3]), present).tolist() == [2**48, 0, 3 * 2**48]
+    assert row_masses(np.array([2.0, 9, 2]), present) is None
+    assert row_masses(np.array([2.0, 9, 2]), ~present) is None
+    assert row_masses(np.zeros(0)) is None
+
+
+def test_canonical_matrices_are_not_copied():
+    X = sp.csr_array(np.eye(3))
+    assert canonical(X, "csr") is X
+    twice = sp.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2, 2])), shape=(2, 3))
+    assert canonical(twice, "csr").data.tolist() == [2]
+    assert twice.nnz == 2  # the argument stays as it is
+    assert canonical(twice, "csc").toarray().tolist() == [[0, 2, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("max_depth", [-1, 31])
+def test_depths_of_trees(max_depth):
+    view = BinnedView(make_rows())
+    with pytest.raises(ValueError, match=rf"max_depth must be in \[0, 30\], got {max_depth}"):
+        view.grow(np.zeros(60), np.ones(60), n_classes=2, max_depth=max_depth)
+    for allowed in (0, 30):
+        view.grow(np.zeros(60), np.ones(60), n_classes=2, max_depth=allowed)
 
 
 @pytest.mark.parametrize("form", FORMS)
