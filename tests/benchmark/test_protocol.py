@@ -109,6 +109,10 @@ def test_subset_has_two_groups_of_each_class():
     rows = np.arange(1, 20)
     subset = ensure_two_groups(np.array([1, 2, 12, 17]), rows, labels, groups)
     assert subset.tolist() == [1, 5, 12, 17]
+    # a single row of a class is left, and so is a class that has no other group
+    assert ensure_two_groups(np.array([1, 12, 13]), rows, labels, groups).tolist() == [1, 12, 15]
+    few = np.array([0, 1, 10, 15])
+    assert ensure_two_groups(few[:2], few, labels, groups).tolist() == [0, 1]
 
 
 @given(LABELS, st.floats(0, 1), SEEDS)
