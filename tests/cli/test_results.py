@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from consilience.cli import main
+from consilience.comparison.record import read_run
 
 
 @pytest.fixture
@@ -41,6 +42,7 @@ def test_from_files_to_predictions(run, tmp_path):
     assert "40 samples, 2 views, 2 classes (u 20, v 20)" in out
     assert "Late fusion" in out
     assert "nothing was written" not in out
+    assert read_run(tmp_path / "study").command == []  # not that of the process around the test
     assert re.search(r"report: study/report.html\nmodel:  study/model.skops \(.*\); card: ", out)
     assert "run the same command" not in out
     table = [line for line in out.splitlines() if line.startswith("│")]
