@@ -23,7 +23,7 @@ from tables.forged_files import (
 
 TESTS = Path(__file__).parents[1]
 BATCH_FILES = 100
-MAX_SECONDS = 5.0
+MAX_SECONDS, MAX_STUDY_SECONDS = 5.0, 20.0  # of the processor; files that are valid are compared
 # all precise edits in the full run, a sample of them else
 SIZES = {"n_edits": None, "n_mutated": 600} if FULL else {"n_edits": 40, "n_mutated": 24}
 STRIDE = 1 if FULL else 13
@@ -62,7 +62,12 @@ def test_forged_files_are_one_sentence(tmp_path):
         results |= read_in_child(paths[start : start + BATCH_FILES], COMMAND_LINE_SHARE)
     wrong = {path: result for path, result in results.items() if not is_one_sentence(result)}
     assert not wrong
-    slow = {path: r["seconds"] for path, r in results.items() if r["seconds"] > MAX_SECONDS}
+    limits = {2: MAX_SECONDS}
+    slow = {
+        path: result
+        for path, result in results.items()
+        if result["seconds"] > limits.get(result["code"], MAX_STUDY_SECONDS)
+    }
     assert not slow
     counts = Counter(result["code"] for result in results.values())
     print(f"{len(results)} forged files: {counts}")
