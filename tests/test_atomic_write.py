@@ -1,5 +1,6 @@
 """Files are written completely or not at all, and nothing but a regular file is replaced."""
 
+import errno
 import os
 import socket
 import stat
@@ -89,6 +90,25 @@ def test_an_interrupted_write_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(KeyboardInterrupt):
         write_atomically(path, "after")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_name_the_file_and_not_a_temporary_one(tmp_path, monkeypatch):
+    path = tmp_path / "nowhere" / "file"
+    with pytest.raises(FileNotFoundError) as missing:
+        write_atomically(path, "content")
+    assert missing.value.filename == str(path)
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "file"
+    write_atomically(path, "before")
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left on device") as full:
+        write_atomically(path, "after")
+    assert full.value.filename == str(path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -23,6 +23,22 @@ def write_atomically(
     a device, a pipe, a socket or a directory: only a regular file is ever replaced. Without
     ``replace`` FileExistsError if there is a file, also one of another process at the same time.
     """
+    with _errors_name(path):
+        _write(path, content, replace)
+
+
+@contextmanager
+def _errors_name(path: str | os.PathLike) -> Iterator[None]:
+    """Let errors of the system name the file that is wanted, and not one that is temporary."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _write(path: str | os.PathLike, content: bytes | str, replace: bool) -> None:
     target = Path(os.path.realpath(path))
     _check_replaceable(target, path)
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")

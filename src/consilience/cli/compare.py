@@ -288,7 +288,7 @@ def _run(plan: Plan, execution: Execution) -> ComparisonResult:
     except KeyboardInterrupt:
         message = "" if execution.out is None else "; run the same command to continue"
         print(f"consilience: stopped{message}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
