@@ -86,7 +86,7 @@ def test_a_failure_is_shown_once(lines):
 def test_where_progress_is_shown(monkeypatch, is_jupyter, is_terminal, quiet, name):
     for each in ("_notebook_line", "_terminal_bar", "_log_lines"):
         monkeypatch.setattr(console, each, lambda *_, each=each: each)
-    target = SimpleNamespace(is_jupyter=is_jupyter, is_terminal=is_terminal)
+    target = SimpleNamespace(is_jupyter=is_jupyter, is_terminal=is_terminal, is_dumb_terminal=False)
     assert console._progress_of(target, quiet, 2, 0) == name
     monkeypatch.setattr(console, "Console", lambda stderr: target)
     assert console.is_interactive() == (is_jupyter or is_terminal)
