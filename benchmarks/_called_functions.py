@@ -1,24 +1,30 @@
 """A pytest plugin that notes which functions of the package each test calls, and its time.
 
-Of a test with very many cases a few are run.
-Functions called in other processes, or after very many calls, are not seen; such tests are marked.
+Each function notes by itself that it is called: a statement is added to its code in memory. Of a
+test with very many, or slow, cases a few are run. Functions called in other processes are not seen;
+tests that start any are marked.
 """
 
+import ast
+import builtins
+import contextlib
+import gc
+import importlib
 import json
 import os
-import sys
-import threading
+import pkgutil
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FunctionType
 
 import pytest
 
-MAX_CASES = 4  # of one test
-# slow reference implementations would be several times slower still
-MAX_EVENTS = 200_000
+MAX_CASES, MAX_COMMON_CASES = 100, 4  # of one test; of one in tests/common, which are many
+MAX_SECONDS, MIN_CASES = 4.0, 4  # for all cases of a test, of which at least so many are run
+CALLED = "_called_functions"  # a set among the built-in names
 
 
 def processor_seconds() -> tuple[float, float]:
@@ -27,61 +33,89 @@ def processor_seconds() -> tuple[float, float]:
     return times.user + times.system, times.children_user + times.children_system
 
 
+def exchange_code(path: Path, module: CodeType) -> None:
+    """Give the functions of an imported module the code of another version of it."""
+    codes = {}
+    waiting = [module]
+    while waiting:
+        code = waiting.pop()
+        codes[code.co_qualname, code.co_firstlineno] = code
+        waiting += [const for const in code.co_consts if isinstance(const, CodeType)]
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
+            key = function.__code__.co_qualname, function.__code__.co_firstlineno
+            function.__code__ = codes[key]
+
+
+def noting_calls(path: Path, package: Path) -> CodeType:
+    """The code of a module whose functions note that they are called."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            (note,) = ast.parse(f"{CALLED}.add('{path.relative_to(package)}:{node.name}')").body
+            for part in ast.walk(note):
+                ast.copy_location(part, node.body[0])
+            node.body.insert(ast.get_docstring(node) is not None, note)
+    return compile(tree, str(path), "exec")
+
+
+def note_calls(package: Path) -> set[str]:
+    """Have all functions of the package note their calls, as ``path/in/package.py:name``."""
+    module = importlib.import_module(package.name)
+    for info in pkgutil.walk_packages(module.__path__, f"{package.name}."):
+        with contextlib.suppress(ImportError):  # an extra that is not installed
+            importlib.import_module(info.name)
+    called: set[str] = set()
+    setattr(builtins, CALLED, called)
+    for path in package.rglob("*.py"):
+        exchange_code(path, noting_calls(path, package))
+    return called
+
+
 class CallRecorder:
     """Write one line for each test that passes: id, seconds, functions called, whether all."""
 
     def __init__(self, source: Path, out: Path) -> None:
-        self.source, self.out = str(source / "consilience"), out
-        self.called: set[CodeType] = set()
-        self.n_events = 0
-        self.failed: set[str] = set()
+        self.package, self.out = source / "consilience", out
+        self.called: set[str] = set()
+        self.left_out: set[str] = set()
+        self.seconds: dict[str, list[float]] = defaultdict(list)  # of the cases of each test
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.called = note_calls(self.package)
         kept = []
         for _, cases in groupby(items, lambda item: item.nodeid.partition("[")[0]):
-            kept += sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))[:MAX_CASES]
+            cases = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
+            is_common = cases[0].path.parent.name == "common"
+            kept += cases[: MAX_COMMON_CASES if is_common else MAX_CASES]
         items[:] = kept
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        done = self.seconds[item.nodeid.partition("[")[0]]
+        if len(done) >= MIN_CASES and sum(done) > MAX_SECONDS:
+            pytest.skip("enough cases")
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed.add(report.nodeid)
-
-    def profile(self, frame: FrameType, event: str, _: object) -> None:
-        self.n_events += 1
-        if event == "call":
-            self.called.add(frame.f_code)
-        if self.n_events > MAX_EVENTS:
-            sys.setprofile(None)
-
-    def functions(self) -> list[str]:
-        """The calls inside the package, as ``path/in/package.py:name``."""
-        calls = ((Path(code.co_filename), code.co_name) for code in self.called)
-        names = {
-            f"{path.relative_to(self.source)}:{name}"
-            for path, name in calls
-            if path.is_relative_to(self.source)
-        }
-        return sorted(names)
+        if report.failed or report.skipped:
+            self.left_out.add(report.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self.called, self.n_events = set(), 0
+        self.called.clear()
         own, children = processor_seconds()
-        threading.setprofile(self.profile)
-        sys.setprofile(self.profile)
         try:
             return (yield)
         finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
             own_after, children_after = processor_seconds()
+            seconds = own_after - own + children_after - children
+            self.seconds[item.nodeid.partition("[")[0]].append(seconds)
             line = {
                 "test": item.nodeid,
-                "seconds": own_after - own + children_after - children,
-                "complete": children_after == children and self.n_events <= MAX_EVENTS,
-                "functions": self.functions(),
+                "seconds": seconds,
+                "complete": children_after == children,
+                "functions": sorted(self.called),
             }
-            if item.nodeid not in self.failed:
+            if item.nodeid not in self.left_out:
                 with self.out.open("a") as stream:
                     stream.write(json.dumps(line) + "\n")
 

@@ -14,6 +14,11 @@ PAIRS = [
     *[(ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.FloorDiv, ast.Mod)],
 ]
 SWAPS = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
+# how a figure looks is not tested
+COSMETIC = {
+    *("capsize", "color", "figsize", "fontsize", "labelpad", "labelsize", "linewidth"),
+    *("linewidths", "lw", "ms", "rotation", "zorder"),
+}
 MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -54,9 +59,10 @@ def replacements(node: ast.AST) -> list[ast.AST]:
 
 
 def code_nodes(node: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str]]:
-    """Nodes in the bodies of functions; no messages, annotations, defaults or decorators."""
+    """Nodes in the bodies of functions; no messages, annotations, defaults, decorators or looks."""
     is_warning = isinstance(node, ast.Call) and "warn" in ast.unparse(node.func)
-    if is_warning or isinstance(node, ast.Raise | ast.JoinedStr):
+    is_look = isinstance(node, ast.keyword) and node.arg in COSMETIC
+    if is_warning or is_look or isinstance(node, ast.Raise | ast.JoinedStr):
         return
     if function:
         yield node, function

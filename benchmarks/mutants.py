@@ -14,7 +14,6 @@ import argparse
 import ast
 import compileall
 import contextlib
-import gc
 import importlib
 import itertools
 import json
@@ -32,10 +31,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
-from types import CodeType, FunctionType
 
 import pytest
-from _called_functions import CallRecorder, Selection
+from _called_functions import CallRecorder, Selection, exchange_code
 from _mutations import PACKAGE, Site, find_sites, mutate
 
 ROOT = Path(__file__).parents[1]
@@ -173,20 +171,6 @@ def sample(sites: list[Site], count: int, choose: random.Random) -> Iterator[Sit
     return itertools.islice((site for turn in rounds for site in turn if site), count)
 
 
-def import_mutant(path: Path, source: str) -> None:
-    """Give the functions of an imported module the code of a mutated source."""
-    codes = {}
-    waiting = [compile(source, str(path), "exec")]
-    while waiting:
-        code = waiting.pop()
-        codes[code.co_qualname, code.co_firstlineno] = code
-        waiting += [const for const in code.co_consts if isinstance(const, CodeType)]
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
-            key = function.__code__.co_qualname, function.__code__.co_firstlineno
-            function.__code__ = codes[key]
-
-
 class MutatedModule:
     """A plugin that mutates a module in memory and has the given tests run."""
 
@@ -196,7 +180,7 @@ class MutatedModule:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         self.selection.pytest_collection_modifyitems(items)
-        import_mutant(self.path, self.source)
+        exchange_code(self.path, compile(self.source, str(self.path), "exec"))
 
 
 def try_mutants(source: Path, log: Path, sites: list[Site], seconds: float, seed: str) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import zlib
 from itertools import groupby
 
@@ -21,6 +22,8 @@ settings.load_profile("consilience")
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start jobs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "one_in(n): make test runs one in n cases of this test, make test-all runs all"
     )

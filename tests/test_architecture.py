@@ -44,11 +44,13 @@ LAZY_SUBPACKAGES = [
     "tables",
     "trust",
 ]
-# names of types in model files: declared where the types are, whatever their layer; atomic writes
-EVERY_LAYER = ["_atomic_write", "_model_types"]
+# names of types in model files: declared where the types are, whatever their layer; atomic writes;
+# names that the user may have meant
+EVERY_LAYER = ["_atomic_write", "_model_types", "_suggest"]
 ALLOWED = {
     "_atomic_write": [],
     "_model_types": [],
+    "_suggest": [],
     "_model_archive": ["_model_bounds"],
     "_model_bounds": [],
     "_model_checks": ["_compat", "views"],
@@ -112,6 +114,7 @@ ALLOWED = {
         "views",
     ],
     "cli": ["benchmark", "comparison", "datasets", "io", "methods", "tables"],
+    "__main__": ["cli"],
     "_binned_tree": ["_core", "_parameters", "_targets", "_training", "distributed", "views"],
     # the other subpackages are named for type checkers only: test_import_is_light
     "__init__": [*FAMILIES, "_binned_tree", *LAZY_SUBPACKAGES, "views"],

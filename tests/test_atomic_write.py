@@ -1,5 +1,6 @@
 """Files are written completely or not at all, and nothing but a regular file is replaced."""
 
+import errno
 import os
 import socket
 import stat
@@ -93,6 +94,25 @@ def test_an_interrupted_write_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_errors_name_the_file_and_not_a_temporary_one(tmp_path, monkeypatch):
+    path = tmp_path / "nowhere" / "file"
+    with pytest.raises(FileNotFoundError) as missing:
+        write_atomically(path, "content")
+    assert missing.value.filename == str(path)
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "file"
+    write_atomically(path, "before")
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left on device") as full:
+        write_atomically(path, "after")
+    assert full.value.filename == str(path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_long_names_and_permissions(tmp_path):
     old = os.umask(0o027)
     try:
@@ -118,3 +138,22 @@ def test_a_file_of_another_process_is_not_replaced(tmp_path, monkeypatch, has_li
     assert list(tmp_path.iterdir()) == [path]
     write_atomically(path, "yours")
     assert path.read_text() == "yours"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_full_disk_names_the_file_and_leaves_nothing(tmp_path, monkeypatch):
+    original = os.open
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    opened = []
+
+    def full(path, flags, mode=0o777):
+        os.close(original(path, flags, mode))
+        opened.append(path)
+        return original("/dev/full", os.O_WRONLY)
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_atomically(tmp_path / "report.html", "page")
+    assert caught.value.filename == str(tmp_path / "report.html")
+    assert len(opened) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from consilience._base import MultiViewClassifier
 from consilience._estimators import last_step, with_seed
 from consilience._method import Method
+from consilience._suggest import suggest
 from consilience.fusion import EarlyFusionClassifier
 from consilience.views import ViewTransformer
 from consilience.views._preparation import ViewPreparer
@@ -129,9 +130,10 @@ def find_methods(names: Iterable[str], methods: Mapping[str, Method] = METHODS) 
             continue
         matches[method.name] = method
     if unknown:
+        named = ", ".join(f"{name!r}{suggest(name, methods)}" for name in unknown)
         raise ValueError(
-            f"unknown method {', '.join(map(repr, unknown))}; known are {', '.join(methods)}, or "
-            "give your own as module:Class"
+            f"unknown method {named}; known are {', '.join(methods)}, or give your own as "
+            "module:Class"
         )
     return list(matches.values())
 

@@ -11,7 +11,7 @@ import pytest
 from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.problems import ProblemCache
 from consilience.benchmark.protocol import Folds
-from consilience.benchmark.tasks import cross_validation, task_hash
+from consilience.benchmark.tasks import Task, cross_validation, task_hash
 from consilience.benchmark.work import execute
 from consilience.methods import with_own_methods
 
@@ -101,3 +101,8 @@ def table(records):
         assert record.task_hash not in rows
         rows[record.task_hash] = (record.task, outcome.status, metrics, outcome.best_params)
     return rows
+
+
+def task(index, method="Late fusion"):
+    """A task that is only talked about."""
+    return Task(data="mine", method=method, split=Folds(2, 1), index=index)

@@ -108,13 +108,17 @@ def test_forked_runs_finish_what_killed_forks_left(undisturbed, tmp_path):
 
 
 @POSIX
-def test_interrupt_leaves_a_readable_store(suite, undisturbed, tmp_path):
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM] if FULL else [signal.SIGTERM])
+def test_interrupt_leaves_a_readable_store(suite, undisturbed, tmp_path, sign):
     run = start("bench", suite, "--out", tmp_path, "--quiet", start_new_session=True)
     while run.poll() is None and count_results(tmp_path) < 3:
         time.sleep(0.01)
-    os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+    workers = workers_of(run.pid) if Path("/proc/self").exists() else []
+    os.killpg(run.pid, sign)  # as a terminal does
     _, err = run.communicate(timeout=60)
-    assert run.returncode == 1
+    assert run.returncode == 128 + sign
+    assert not any(map(is_there, workers))
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".tmp"] == []
     assert "consilience: stopped; run the same command to continue" in err
     assert "Traceback" not in err
     expected, _ = undisturbed

@@ -17,6 +17,7 @@ from consilience.benchmark.protocol import (
     make_rng,
     n_splits,
     split_rows,
+    stratified_subset,
 )
 from consilience.datasets import make_multiview_classification
 
@@ -88,11 +89,30 @@ def test_subset_is_balanced(labels, size, seed):
         assert len(kept) == size
 
 
+def test_stratified_subsets_have_the_shares_of_all_rows():
+    labels = np.repeat([0, 1, 2, 3], [50, 30, 19, 1])
+    rows = np.arange(100) + 1000
+    subset = stratified_subset(rows, labels, 15, make_rng(0, 0, "subset"))
+    counts = np.bincount(labels[subset - 1000], minlength=4)
+    # 7.5, 4.5, 2.85 and 0.15 of 15: the first remainders win; at least two, if there are two
+    assert counts.tolist() == [8, 4, 3, 1]
+    assert len(set(subset)) == 16
+    again = stratified_subset(rows, labels, 16, make_rng(0, 0, "subset"))
+    assert np.bincount(labels[again - 1000], minlength=4).tolist() == [8, 5, 3, 1]
+    few = stratified_subset(rows, labels, 4, make_rng(0, 0, "subset"))
+    assert np.bincount(labels[few - 1000], minlength=4).tolist() == [2, 2, 2, 1]
+    assert set(stratified_subset(rows, labels, 1000, make_rng(0, 0, "subset"))) == set(rows)
+
+
 def test_subset_has_two_groups_of_each_class():
     labels, groups = np.repeat([0, 1], 10), np.arange(20) // 5
     rows = np.arange(1, 20)
     subset = ensure_two_groups(np.array([1, 2, 12, 17]), rows, labels, groups)
     assert subset.tolist() == [1, 5, 12, 17]
+    # a single row of a class is left, and so is a class that has no other group
+    assert ensure_two_groups(np.array([1, 12, 13]), rows, labels, groups).tolist() == [1, 12, 15]
+    few = np.array([0, 1, 10, 15])
+    assert ensure_two_groups(few[:2], few, labels, groups).tolist() == [0, 1]
 
 
 @given(LABELS, st.floats(0, 1), SEEDS)

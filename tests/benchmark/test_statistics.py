@@ -138,3 +138,54 @@ def test_diagram_shows_every_method():
     assert all(name in texts for name in names)
     assert "critical difference" in texts
     ax.figure.canvas.draw()
+
+
+def test_intervals_of_a_mean_over_splits():
+    scores = np.array([0.7, 0.8, 0.75, 0.9])
+    assert ours.variance_factor(4, 0.2) == pytest.approx(1 / 4 + 0.25)
+    assert ours.variance_factor(4, 0.2, is_folds=True) == pytest.approx(0.25)
+    for is_folds, factor in ((False, 0.5), (True, 0.25)):
+        error = np.sqrt(scores.var(ddof=1) * factor)
+        expected = stats.t.interval(0.9, 3, scores.mean(), error)
+        interval = ours.corrected_interval(scores, 0.2, is_folds=is_folds, level=0.9)
+        assert interval == pytest.approx(expected)
+    assert np.isfinite(ours.corrected_interval(scores[:2], 0.2)).all()
+    assert np.isnan(ours.corrected_interval(scores[:1], 0.2)).all()
+
+
+@pytest.mark.parametrize(("successes", "n"), [(3, 10), (0, 7), (25, 25), (40, 90)])
+def test_wilson_interval_is_that_of_scipy(successes, n):
+    for level in (0.8, 0.95):
+        expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+        assert ours.wilson_interval(successes / n, n, level) == pytest.approx(tuple(expected))
+
+
+def test_advantage_is_a_one_sided_corrected_test():
+    a, b = np.array([0.8, 0.9, 0.85, 0.7]), np.array([0.7, 0.85, 0.9, 0.6])
+    two_sided = ours.paired_t(a, b, test_share=0.25)
+    assert two_sided.statistic > 0
+    assert ours.advantage_p_value(a, b, 0.25) == pytest.approx(two_sided.p_value / 2)
+    assert ours.advantage_p_value(b, a, 0.25) == pytest.approx(1 - two_sided.p_value / 2)
+    mean = (a - b).mean()
+    assert ours.advantage_p_value(a, b, 0.25, min_error=0.5) == pytest.approx(
+        stats.t.sf(mean / 0.5, 3)
+    )
+    assert ours.advantage_p_value(a[:1], b[:1], 0.25, min_error=0.5) == pytest.approx(
+        stats.norm.sf(0.2)
+    )
+    two = ours.advantage_p_value(a[:2], b[:2], 0.25)
+    assert two == pytest.approx(ours.paired_t(a[:2], b[:2], test_share=0.25).p_value / 2)
+    assert [ours.advantage_p_value(a, a - d, 0.25) for d in (0, 0.5, -0.5)] == [1, 0, 1]
+
+
+def test_impossible_shares_and_too_few_values():
+    for share in (0, 1, 1.5):
+        with pytest.raises(ValueError, match="test_share must be between 0 and 1"):
+            ours.paired_t([1, 2], [2, 2], test_share=share)
+    with pytest.raises(ValueError, match="at least two pairs"):
+        ours.paired_t([1], [2])
+    assert ours.mean_and_deviation(np.array([1.0, 3.0])) == (2.0, pytest.approx(np.sqrt(2)))
+    assert np.isnan(ours.mean_and_deviation(np.array([1.0]))[1])
+    assert ours.paired_t([2, 2], [2, 2]).p_value == 1
+    worse = ours.paired_t([1, 1], [2, 2])
+    assert (worse.statistic, worse.p_value) == (-np.inf, 0)

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -7,7 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmark.studies import SUITE, tasks_on
 from consilience import MultiViewData
-from consilience.benchmark import RECIPES, Problem, plan
+from consilience.benchmark import RECIPES, Problem, plan, work
+from consilience.benchmark.memory import limit_memory, measure_peak
 from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
@@ -20,7 +23,7 @@ from consilience.benchmark.tasks import (
     task_hash,
     with_estimator_spec,
 )
-from consilience.benchmark.work import execute, prepare_task_data
+from consilience.benchmark.work import DIAGNOSTICS, execute, prepare_task_data, warm_up
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import BestViewClassifier
 from consilience.methods import Method
@@ -299,3 +302,102 @@ def test_metrics_of_labels_only():
     bad = text.replace('metrics = ["accuracy"', 'metrics = ["roc_auc"')
     with pytest.raises(ValueError, match="the metric 'roc_auc' needs scores"):
         parse_suite(bad, "s")
+
+
+class ByOneView:
+    """Says the sign of the first present view's only column, its size is the score."""
+
+    classes_ = np.array(["neg", "pos"])
+
+    def decision_function(self, X):
+        X = [X.present[:, v] * X[name][:, 0] for v, name in enumerate(X.view_names)]
+        return np.where(X[0] != 0, X[0], X[1])
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+def two_views():
+    """The first view is right in 3 of 4 rows, the second in 1 of 3; one row has no second."""
+    data = MultiViewData(
+        {"a": np.array([[1.0], [-2], [3], [-4]]), "b": np.array([[-1.0], [-1], [-1], [0]])},
+        present=np.array([[1, 1], [1, 1], [1, 1], [1, 0]], dtype=bool),
+    )
+    return data, np.array(["pos", "pos", "pos", "neg"])
+
+
+def test_what_single_views_say():
+    X, y = two_views()
+    found = DIAGNOSTICS["single_views"](ByOneView(), X, y, work.TestMetric("accuracy", "pos"))
+    assert found["alone"] == {"a": 0.75, "b": 0.0}
+    assert found["pairs"] == {'["a", "b"]': 0.75}
+    assert found["agreement"] == {'["a", "b"]': pytest.approx(1 / 3)}
+    rows, truth, scores = found["scores"]["a"]
+    order = work._importance_rows(y)
+    assert rows == [0, 1, 2, 3]
+    assert truth == (y[order] == "pos").astype(int).tolist()
+    assert scores == X["a"][order, 0].tolist()
+    assert len(found["scores"]["b"][0]) == 3
+    missing = DIAGNOSTICS["missing_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    assert missing == {"a": 0.0, "b": 0.75}
+
+
+def test_a_view_that_no_row_has_says_nothing():
+    X, y = two_views()
+    X = MultiViewData({"a": X["a"], "b": X["b"]}, present=np.tile([True, False], (4, 1)))
+    found = DIAGNOSTICS["single_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    assert np.isnan(found["alone"]["b"])
+    assert np.isnan(found["agreement"]['["a", "b"]'])
+    assert list(found["scores"]) == ["a"]
+    missing = DIAGNOSTICS["missing_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    assert np.isnan(missing["a"])
+
+
+def test_importance_is_computed_on_some_rows(monkeypatch):
+    monkeypatch.setattr(work, "MAX_IMPORTANCE_ROWS", 30)
+    X, y = DATA[:60], NAMES[:60]
+    model = RECIPES["Late fusion"].make_estimator(0).fit(X, y)
+    assert len(work._importance_rows(y)) == 30
+    for name in ("permutation", "shapley"):
+        found = DIAGNOSTICS[name](model, X, y, work.TestMetric("accuracy"))
+        assert list(found) == list(X.view_names)
+        losses = DIAGNOSTICS[name](model, X, y, work.TestMetric("log_loss"))
+        assert sum(found.values()) > 0
+        assert sum(losses.values()) > 0  # a smaller loss is better
+    assert work.TestMetric("log_loss")(model, X, y) == -work.TestMetric("log_loss").value(
+        model, X, y
+    )
+
+
+def test_methods_are_warmed_up_on_few_rows(monkeypatch):
+    seen = []
+
+    class Model:
+        def fit(self, X, y):
+            seen.append(("fit", len(y), len(X.view_names)))
+            return self
+
+        def predict(self, X):
+            seen.append(("predict", len(X), len(X.view_names)))
+            raise ValueError
+
+    monkeypatch.setattr(work, "build_method", lambda *_: Model())
+    warm_up(task())
+    assert seen == [("fit", 30, 2), ("predict", 30, 2)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_memory_is_limited_and_measured():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with limit_memory(None):
+        np.ones(2**20)
+    with limit_memory(2**26):
+        np.ones(2**20)
+        with pytest.raises(MemoryError):
+            np.ones(2**25)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    metrics = {}
+    with measure_peak(metrics):
+        np.ones(2**23)
+    assert 0.9 * 2**26 < metrics["peak_memory"] < 2**27

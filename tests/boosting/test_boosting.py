@@ -385,3 +385,9 @@ def test_training_data_are_not_kept(kind):
     data, y = problem(n_samples=1500, n_features=50)
     model = kind(n_estimators=5, max_depth=1, random_state=0).fit(data, y)
     assert len(pickle.dumps(model)) < 60_000
+
+
+def test_views_that_no_learner_uses_have_equal_shares():
+    model = MVWABClassifier()
+    model._rounds, model.n_views_in_ = [], 4
+    assert model._view_shares().tolist() == [0.25] * 4

@@ -5,6 +5,7 @@ import pytest
 
 from conftest import FULL
 from consilience.cli import main
+from consilience.cli.common import n_cores
 from consilience.datasets._store import write_arrays
 from reference import small_sets
 
@@ -31,6 +32,10 @@ def test_compare_ranks_methods(capsys):
     [
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
+        (["compare", "digits", "--methods", "late fusoin"], "did you mean 'Late fusion'?"),
+        (["compare", "digits", "--metric", "acuracy"], "did you mean 'accuracy'?"),
+        (["compare", "digits", "--targte", "x"], "--target"),
+        (["compar", "digits"], "Did you mean 'compare'?"),
         (["compare", "digits", "--cv", "1"], "cv must be between 2 and 174"),
         (["compare", "digits", "--jobs", "0"], "--jobs must be at least 1"),
         (["compare", "digits", "--seed", "-1"], "--seed must be at least 0"),
@@ -82,6 +87,13 @@ def test_version(capsys):
     code, out, _ = run(capsys, "--version")
     assert code == 0
     assert out.startswith("consilience ")
+
+
+def test_package_can_be_run_as_a_module():
+    command = [sys.executable, "-m", "consilience", "compare", "nothing.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "consilience: there is no file 'nothing.csv'\n"
 
 
 def test_fetch(capsys, monkeypatch, tmp_path):
@@ -155,3 +167,26 @@ def test_failed_fit_is_printed_and_sets_the_exit_code(capsys, tmp_path):
     assert "2 of 2 failed" in out
     assert "SMVMED on synthetic failed: InvalidParameterError: The 'alpha' parameter" in err
     assert "The 'alpha' parameter" in (tmp_path / "out" / "bad.md").read_text()
+
+
+def test_limits_reach_the_tasks(capsys, monkeypatch, tmp_path):
+    seen = {}
+
+    def run_tasks(tasks, store, **options):
+        seen.update(options)
+        return iter([])
+
+    monkeypatch.setattr("consilience.cli.suites.run_tasks", run_tasks)
+    options = ["--memory", "1.5", "--timeout", "9", "--jobs", "3", "--out", str(tmp_path)]
+    run(capsys, "bench", "smoke", "--quiet", *options)
+    assert (seen["memory"], seen["timeout"], seen["jobs"]) == (3 * 2**29, 9, 3)
+
+
+def test_number_of_cores(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
+    assert n_cores() == 3
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    assert n_cores() == 7
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert n_cores() == 1

@@ -75,25 +75,49 @@ LONG_FITS = {
     },
 }
 
+# the same for fits from blocks; the user's classifiers are other ones there
+LONG_FITS_FROM_BLOCKS = {
+    **{
+        name: LONG_FITS[name]
+        for name in (
+            *("ConsilienceClassifier", "IBoostClassifier", "MVLSVMClassifier", "MVWABClassifier"),
+            *("MuMBoClassifier", "MwMvC2Classifier", "MwMvC2Classifier(loss)"),
+            *("RShareBoostClassifier", "ShareBoostClassifier"),
+        )
+    },
+    "SMVMEDClassifier": ({}, 20_000, 2000),
+    **{
+        name: ({}, 20_000, 2000)
+        for name in ("BestViewClassifier", "EarlyFusionClassifier", "LateFusionClassifier")
+    },
+    "StackingFusionClassifier": ({}, 20_000, 2000),
+}
+
 FIT = """
 import signal, sys, warnings
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from common.estimators import CLASSIFIERS
+from consilience import MultiViewData
+from consilience.distributed import BlockSequence
 from consilience.fusion import EarlyFusionClassifier
 
 warnings.simplefilter("ignore")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background jobs
 name, params, n, d = {case!r}
+from_blocks, n_jobs = {form!r}
 if "estimator" in params:
     params["estimator"] = eval(params["estimator"])
 rng = np.random.default_rng(0)
 y = rng.integers(0, 2, n)
 X = {{view: rng.normal(size=(n, d)) for view in "ab"}}
 model = clone(CLASSIFIERS[name]).set_params(**params)
+if n_jobs is not None and "n_jobs" in model.get_params():
+    model.set_params(n_jobs=n_jobs)
+given = (BlockSequence.cut(MultiViewData(X), y, rows=n // 5),) if from_blocks else (X, y)
 print("begun", flush=True)
-model.fit(X, y)
+model.fit(*given)
 print("finished", flush=True)
 """
 
@@ -116,10 +140,18 @@ while True:
 """
 
 
-def processor_seconds(child):
-    """Processor time that a running child has used so far."""
-    fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+def cpu_seconds(pid):
+    """Processor time that a process has used so far; 0 if it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds(child):
+    """The same of a child."""
+    return cpu_seconds(child.pid)
 
 
 def seconds_to_end(script, sign, delay=1.0):
@@ -161,7 +193,26 @@ def seconds_to_end(script, sign, delay=1.0):
 @LINUX
 @pytest.mark.parametrize("name", CLASSIFIERS if FULL else ["SVM2KClassifier(rbf)"])
 def test_interrupt_fit(name):
-    script = FIT.format(case=(name, *LONG_FITS[name]))
+    script = FIT.format(case=(name, *LONG_FITS[name]), form=(False, None))
+    assert seconds_to_end(script, signal.SIGINT) < MAX_SECONDS
+
+
+@LINUX
+@pytest.mark.skipif(not FULL, reason="with CONSILIENCE_TEST_ALL=1")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("name", LONG_FITS_FROM_BLOCKS)
+def test_interrupt_fit_from_blocks(name, n_jobs):
+    script = FIT.format(case=(name, *LONG_FITS_FROM_BLOCKS[name]), form=(True, n_jobs))
+    assert seconds_to_end(script, signal.SIGINT) < MAX_SECONDS
+
+
+@LINUX
+@pytest.mark.skipif(not FULL, reason="with CONSILIENCE_TEST_ALL=1")
+@pytest.mark.parametrize(
+    "name", [name for name, model in CLASSIFIERS.items() if "n_jobs" in model.get_params()]
+)
+def test_interrupt_fit_in_threads(name):
+    script = FIT.format(case=(name, *LONG_FITS[name]), form=(False, 2))
     assert seconds_to_end(script, signal.SIGINT) < MAX_SECONDS
 
 
@@ -175,8 +226,52 @@ def test_interrupt_predict(name):
 @pytest.mark.skipif(not FULL, reason="the default action of SIGTERM is not ours")
 @pytest.mark.parametrize("name", ["SVM2KClassifier(rbf)", "MwMvC2Classifier", "MVMEDClassifier"])
 def test_terminate(name):
-    script = FIT.format(case=(name, *LONG_FITS[name]))
+    script = FIT.format(case=(name, *LONG_FITS[name]), form=(False, None))
     assert seconds_to_end(script, signal.SIGTERM) < MAX_SECONDS
+
+
+COMPARE = """
+import os, sys
+import numpy as np
+from sklearn.base import clone
+from common.estimators import CLASSIFIERS
+from consilience import compare
+
+rng = np.random.default_rng(0)
+X, y = {"a": rng.normal(size=(4000, 5)), "b": rng.normal(size=(4000, 5))}, np.arange(4000) % 2
+slow = clone(CLASSIFIERS["SVM2KClassifier(rbf)"]).set_params(C=1e4)
+print("begun", flush=True)
+compare(X, y, methods={"slow": slow}, cv=2, repeats=1, n_jobs=1)
+"""
+
+
+def processes_below(pid):
+    """Children of a process, and theirs."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children] + [p for c in children for p in processes_below(c)]
+
+
+@LINUX
+@pytest.mark.skipif(not FULL, reason="test_faults.py has workers of killed runs too")
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent(sign):
+    """Also in the middle of a compiled loop."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMPARE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    with child:
+        assert child.stdout.readline() == "begun\n"
+        while not (workers := [p for p in processes_below(child.pid) if cpu_seconds(p) > 6]):
+            time.sleep(0.1)
+        used = cpu_seconds(workers[0])
+        child.send_signal(sign)
+        deadline = time.monotonic() + MAX_CLOCK_SECONDS
+        while Path(f"/proc/{workers[0]}").exists() and time.monotonic() < deadline:
+            assert cpu_seconds(workers[0]) < used + MAX_SECONDS, "runs on after the signal"
+            time.sleep(0.05)
+        child.wait()
+    assert child.returncode == -sign
 
 
 class Stop(Exception):

@@ -141,18 +141,6 @@ def test_a_table_with_numbers_is_no_histogram_of_its_categories():
     assert model._columns.maps["t"].kind == "roots"
 
 
-def test_an_eigendecomposition_without_values_is_repeated(monkeypatch):
-    A = np.diag(np.arange(5.0))
-
-    def eigh(A, driver=None, **params):
-        if driver is None:
-            return np.array([np.nan]), np.zeros((5, 1))
-        return scipy.linalg.eigh(A, driver=driver)
-
-    monkeypatch.setattr(eigen, "eigh", eigh)
-    np.testing.assert_allclose(eigen.symmetric_eigh(A, n_largest=2)[0], [3, 4])
-
-
 def test_ridge_on_an_indefinite_kernel():
     rng = np.random.RandomState(0)
     K = rng.randn(20, 20)

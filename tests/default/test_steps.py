@@ -7,6 +7,7 @@ from scipy.special import log_softmax
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._default import _classifier
+from consilience._default._boosted import bin_columns
 from consilience._default._combine import (
     PRIOR_PENALTY,
     SCALE_PENALTY,
@@ -17,6 +18,7 @@ from consilience._default._combine import (
 from consilience._default._kernel import fit_views_alone
 from consilience._default._linear import fit_linear_member, fit_view
 from consilience._default._reference_set import ReferenceView
+from consilience._default._trees import N_FOLDS, single_view_seeds
 
 
 def test_stacking_minimises_the_penalised_log_loss():
@@ -112,3 +114,17 @@ def test_boosted_scores_left_out_are_of_the_size_of_those_of_new_rows(monkeypatc
     assert model.member_names_[-1] == "boosted"
     ratio = np.abs(seen[-1][-1]).mean() / np.abs(model._member_scores(data[100:])[-1]).mean()
     assert 0.5 < ratio < 2
+
+
+def test_columns_of_views_fill_blocks_of_eight():
+    X = np.arange(30.0).reshape(3, 10)
+    bins = bin_columns([X[:, :2], None, X[:, 2:]], np.ones((3, 3), dtype=bool), np.ones(3))
+    assert bins.columns.tolist() == [0, 1, *[-1] * 6, *range(2, 10)]
+    assert bins.limits[2].tolist() == [0, 3, *[6] * 7, *range(9, 31, 3)]
+    assert bins.codes.shape == (2, 3, 8)
+
+
+@pytest.mark.parametrize(("n_trees", "expected"), [(100, 50), (99, 50), (N_FOLDS + 1, N_FOLDS)])
+def test_views_share_the_number_of_trees(n_trees, expected):
+    seeds = np.arange(3 * n_trees).reshape(3, n_trees)
+    np.testing.assert_array_equal(single_view_seeds(seeds, 1), seeds[2, :expected])

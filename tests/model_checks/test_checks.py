@@ -185,6 +185,8 @@ def test_trials_call_the_first_and_the_last_method():
     """Labels are predicted in one trial, scores in the others."""
     model = LateFusionClassifier().fit({"a": X}, y)
     assert passed_trials(model) == ["labels", "dense"]
+    two = LateFusionClassifier().fit({"a": X, "b": X**2}, y)
+    assert passed_trials(two) == ["labels", "dense", "missing"]
     model.predict_proba = lambda rows: np.full((len(rows), 3), np.nan)
     assert passed_trials(model) == ["labels"]
 

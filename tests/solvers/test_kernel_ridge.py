@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience._solvers.kernel_ridge import feature_ridge, kernel_ridge, solve_kernel_ridge
+from consilience._solvers.kernel_ridge import (
+    exact_ridge,
+    feature_ridge,
+    kernel_ridge,
+    solve_kernel_ridge,
+)
 from reference import default as slow
 
 
@@ -81,3 +86,13 @@ def test_penalty_of_a_fold_is_chosen_on_the_others():
         best = single[losses[:, folds != fold].sum(axis=1).argmin()]
         np.testing.assert_allclose(fit.left_out[folds == fold], best.left_out[folds == fold])
     assert fit.error == pytest.approx(weight @ ((Y - fit.left_out) ** 2).sum(axis=1))
+
+
+@pytest.mark.parametrize("folds", [None, np.arange(15) % 4])
+def test_a_cholesky_factor_gives_the_same_as_the_eigenvectors(folds):
+    _, K, Y, weight = problem(4)
+    one, other = exact_ridge(K, Y, weight, 0.2, folds), kernel_ridge(K, Y, weight, [0.2], folds)
+    np.testing.assert_allclose(one.coef, other.coef, atol=1e-9)
+    np.testing.assert_allclose(one.left_out, other.left_out, atol=1e-9)
+    assert one.penalty == 0.2
+    assert one.error == pytest.approx(other.error)

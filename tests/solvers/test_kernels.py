@@ -3,15 +3,21 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+from sklearn.metrics.pairwise import (
+    euclidean_distances,
+    pairwise_kernels,
+    polynomial_kernel,
+)
 from sklearn.svm import SVC
 
 from consilience._solvers.kernels import (
     KERNELS,
     KernelAgainst,
+    check_between_samples,
     distance_gamma,
     distance_kernel,
     kernel_block,
+    kernel_diagonal,
     kernel_gamma,
 )
 
@@ -102,3 +108,37 @@ def test_gamma_of_distances():
     assert distance_gamma("median", D) == pytest.approx(1 / above[(len(above) - 1) // 2])
     assert distance_gamma("auto", np.zeros((2, 2))) == 1.0
     np.testing.assert_allclose(distance_kernel(D, 0.5), np.exp(-0.5 * D))
+
+
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("kernel", [*KERNELS, polynomial_kernel])
+def test_diagonals_are_those_of_blocks(kernel, stored):
+    A = STORED[stored](np.tile(Z, (4, 1)))  # a row of zeros among them, and more than 64 rows
+    params = {"gamma": 0.7, "degree": 2, "coef0": 0.5}
+    expected = kernel_block(A, A, kernel, **params).diagonal()
+    ours = kernel_diagonal(A, kernel, **params)
+    assert ours.dtype == np.float64
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_medians_of_many_rows_come_from_rows_of_equal_weight():
+    rows = np.r_[np.zeros(1500), np.ones(1000), 3.0][:, None]
+    weight = np.r_[np.full(1500, 1e-9), np.ones(1000), 1000.0]
+    # half of the weight is at 1, half at 3: a median of 2² among the pairs that differ
+    assert kernel_gamma("median", rows, weight) == pytest.approx(0.25)
+    assert kernel_gamma("auto", rows[:0]) == 1.0
+    assert kernel_gamma("scale", np.empty((0, 4))) == 0.25
+
+
+def test_matrices_between_samples_are_symmetric_and_distances_positive():
+    check_between_samples(np.empty((0, 0)), "v", "kernel")
+    D = np.abs(np.subtract.outer(np.arange(600.0), np.arange(600.0)))
+    check_between_samples(D, "v", "distance")
+    check_between_samples(-D, "v", "kernel")
+    with pytest.raises(ValueError, match=r"view 'v' holds distances, but has -599.0 < 0"):
+        check_between_samples(-D, "v", "distance")
+    D[599, 3] += 0.5 * 1e-6 * 599  # rounding
+    check_between_samples(D, "v", "kernel")
+    D[599, 520] += 2
+    with pytest.raises(ValueError, match=r"view 'v' is not symmetric .* differ by up to 2$"):
+        check_between_samples(D, "v", "kernel")

@@ -115,3 +115,13 @@ def test_many_columns_are_inspected_quickly():
     started = time.process_time()
     assert leakage_notes(data, rng.integers(0, 2, 300)) == []
     assert time.process_time() - started < 10
+
+
+def test_rare_words_that_are_equal_by_chance_are_not_named():
+    words = np.zeros((N, 4))
+    words[:3, 0] = words[:3, 2] = 1  # in three rows
+    words[:9, 1] = words[:9, 3] = 1  # in nine rows
+    views = {"a": sp.csr_array(words[:, :2]), "b": sp.csr_array(words[:, 2:])}
+    assert leakage_notes(MultiViewData(views), labels()) == [
+        "equal columns in two views: '1' of view 'a' and '1' of view 'b'"
+    ]

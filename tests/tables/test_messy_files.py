@@ -134,6 +134,12 @@ BATCHES = {
     "b1.csv": "\n".join(PLAIN.splitlines()[:5]) + "\n",
     "b2.csv": "\n".join([PLAIN.splitlines()[0], *PLAIN.splitlines()[5:]]) + "\n",
 }
+MANY_CATEGORIES = "site,gene,subtype\n" + "".join(
+    f"clinic {k % 300},{k % 17 / 4},{LABELS[k % N]}\n" for k in range(900)
+)
+THOUSANDS = "patient;gene;subtype\n" + "".join(
+    f"{i};{d},{k}00;{c}\n" for k, (i, d, c) in enumerate(zip(IDS, DOSE, LABELS, strict=True))
+)
 SUBTYPE = ["--target", "subtype"]
 # files, arguments, views with their numbers of columns, samples, part of the output
 READ = {
@@ -188,7 +194,13 @@ READ = {
     "dates": ({"rna.csv": with_column("day", [f"{k + 10}.12.2024" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 2}, "'day' (date); to use one as a feature, name it in --keep"),
     "dates to use": ({"rna.csv": with_column("day", [f"{k + 10}.12.2024" for k in range(N)])}, ["rna.csv", *SUBTYPE, "--keep", "day"], {"rna": 3}, ""),
     "free text": ({"rna.csv": with_column("note", [f"patient {k} has {'fever' if k % 2 else 'no fever'}" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 2, "note": 4}, "'note' is free text; its 4 words are a view"),
-    "many categories": ({"rna.csv": with_column("site", [f"site {k // 2}" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 3}, ""),
+    "few categories": ({"rna.csv": with_column("site", [f"site {k // 2}" for k in range(N)])}, ["rna.csv", *SUBTYPE], {"rna": 3}, ""),
+    "hundreds of categories": ({"rna.csv": MANY_CATEGORIES}, ["rna.csv", *SUBTYPE], {"rna": 2}, "more than 30 categories: 'site' (300); only the 30 most frequent of the training rows"),
+    "a given decimal mark": ({"rna.csv": THOUSANDS}, ["rna.csv", *SUBTYPE, "--decimal", ","], {"rna": 1}, "decimal comma"),
+    "a given encoding": ({"rna.csv": PLAIN.replace("gene", "ген").encode("cp1251")}, ["rna.csv", *SUBTYPE, "--encoding", "cp1251"], {"rna": 2}, "encoding cp1251"),
+    "a given delimiter": ({"rna.csv": table("~")}, ["rna.csv", *SUBTYPE, "--delimiter", "~"], {"rna": 2}, "delimiter '~'"),
+    "rows without a label to use": ({"rna.csv": PLAIN + "P101,1.5,2,\nP102,0.5,1,\n"}, ["rna.csv", *SUBTYPE, "--unlabelled", "use"], {"rna": 2}, "2 samples without a label help methods that can use them"),
+    "rows without a label": ({"rna.csv": PLAIN + "P101,1.5,2,\nP102,0.5,1,NA\n"}, ["rna.csv", *SUBTYPE], {"rna": 2}, "left out: 2 rows that have no label"),
     "a column to drop": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE, "--drop", "dose"], {"rna": 1}, ""),
     "a rare class": ({"rna.csv": PLAIN + "P099,1.5,2,odd\n"}, ["rna.csv", *SUBTYPE, "--drop-rare", "2"], {"rna": 2}, "fewer than 2 samples: 'odd (1)'"),
     "blanks around cells": ({"rna.csv": PLAIN.replace(",", " , ")}, ["rna.csv", *SUBTYPE], {"rna": 2}, ""),
@@ -204,7 +216,8 @@ REFUSED = {
     "keys that differ in spelling": ({"rna.csv": PLAIN, "protein.csv": SPELLED}, ["rna.csv", "protein.csv", *SUBTYPE, "--on", "patient"], "add --normalise-keys"),
     "keys that become the same": ({"rna.csv": PLAIN.replace("P002", "P1"), "protein.csv": SPELLED}, ["rna.csv", "protein.csv", *SUBTYPE, "--on", "patient", "--normalise-keys"], "'P001' and 'P1' in 'patient' would be the same sample"),
     "a key of another name": ({"rna.csv": PLAIN, "protein.csv": OTHER_KEYS}, ["rna.csv", "protein.csv", *SUBTYPE, "--on", "patient"], "--key VIEW=COLUMN"),
-    "thousands or decimals": ({"rna.csv": table(";").replace("0.5", "1,500").replace("1.5", "2,500")}, ["rna.csv", *SUBTYPE], "add --decimal ,"),
+    "thousands or decimals": ({"rna.csv": THOUSANDS}, ["rna.csv", *SUBTYPE], "add --decimal ,"),
+    "commas and points": ({"rna.csv": table(";").replace("0.5", "1,500").replace("1.5", "2,500")}, ["rna.csv", *SUBTYPE, "--decimal", ","], "with a comma, such as '1,500' in row 1, and with a point, such as '0.25' in row 3; write them all in one way"),
     "one sample of a class": ({"rna.csv": PLAIN + "P099,1.5,2,odd\n"}, ["rna.csv", *SUBTYPE], "--drop-rare 2"),
     "dates of either order": ({"rna.csv": with_column("day", [f"0{k + 1}/02/2024" for k in range(N)])}, ["rna.csv", *SUBTYPE, "--keep", "day"], "may have the day or the month first; write them like 2024-12-31"),
     "a misspelled column to drop": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE, "--drop", "Dose"], "did you mean 'dose'?"),
@@ -222,6 +235,9 @@ REFUSED = {
     "a view to transpose that is none": ({"rna.csv": PLAIN}, ["rna.csv", *SUBTYPE, "--transpose", "rn"], "did you mean 'rna'?"),
     "repeated rows to transpose": ({"rna.csv": TURNED.replace("g1,", "g0,"), "labels.csv": LABEL_FILE}, ["rna.csv", "labels.csv", *SUBTYPE, "--on", "patient", "--transpose", "rna"], "several rows named 'g0'"),
 }  # fmt: skip
+
+
+N_SAMPLES = {"a letter of Latin-1 at the end": N + 20_001, "hundreds of categories": 900}
 
 
 class ReadEnd(Exception):
@@ -262,8 +278,7 @@ def test_messy_files_are_read(read, name):
     data = read(files, arguments)
     views = {view.name: view.columns for view in data.summary.views}
     assert views == columns
-    n_expected = N + 20_001 if name == "a letter of Latin-1 at the end" else N
-    assert data.summary.samples == n_expected
+    assert data.summary.samples == N_SAMPLES.get(name, N)
     assert len(data.summary.classes) == 2
     assert part in "\n".join(data.summary.notes)
 

@@ -24,10 +24,12 @@ __all__ = [
     "join_ranges",
     "row_masses",
     "sparse_arrays",
+    "splitmix",
 ]
 
 # bins come from all rows of a view, or from about so many if it has more
 MAX_BIN_ROWS = 200_000
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, as an odd number
 
 
 def row_masses(weight: np.ndarray | None, present: np.ndarray | None = None) -> np.ndarray | None:
@@ -64,9 +66,13 @@ def draw_bin_rows(first: int, n_rows: int, n_present: int) -> np.ndarray:
 
 
 def hash_rows(first: int, n_rows: int) -> np.ndarray:
-    """Uniform 64-bit numbers of the rows ``first`` … (splitmix64)."""
-    z = np.arange(first + 1, first + n_rows + 1, dtype=np.uint64)
-    z *= np.uint64(0x9E3779B97F4A7C15)
+    """Uniform 64-bit numbers of the rows ``first`` …"""
+    return splitmix(np.arange(first, first + n_rows, dtype=np.uint64) * GOLDEN)
+
+
+def splitmix(state: np.ndarray) -> np.ndarray:
+    """The number that splitmix64 gives in each of these states (64-bit integers)."""
+    z = state + GOLDEN
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

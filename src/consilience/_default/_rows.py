@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._core.cuts import splitmix
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
@@ -95,14 +96,14 @@ def row_keys(data: MultiViewData) -> np.ndarray:
         else:
             part = np.arange(len(data), dtype=np.uint64)
         part[~data.present[:, v]] = np.uint64(v + 1)
-        keys = _mix(keys * np.uint64(3) + _mix(part + np.uint64(v)))
+        keys = splitmix(keys * np.uint64(3) + splitmix(part + np.uint64(v)))
     return keys
 
 
 def _hash(X: Any) -> np.ndarray:
     """Σ_j (bits of x_j) · m_j modulo 2⁶⁴ with odd multipliers: the same for dense and sparse."""
     n, d = X.shape
-    odd = _mix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
+    odd = splitmix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
     if sp.issparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         out = np.zeros(n, dtype=np.uint64)
@@ -120,11 +121,3 @@ def _bits(values: np.ndarray) -> np.ndarray:
     values = np.array(values, dtype=np.float64, order="C") + 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.uint64)
-
-
-def _mix(z: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64, on arrays."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))

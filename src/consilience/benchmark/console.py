@@ -77,7 +77,8 @@ def _progress_of(
 ) -> AbstractContextManager[Show]:
     if console.is_jupyter and not quiet:
         return _notebook_line(total)
-    if console.is_terminal and not quiet:
+    # a dumb terminal cannot go back in a line
+    if console.is_terminal and not console.is_dumb_terminal and not quiet:
         return _terminal_bar(console, total, n_done)
     return _log_lines(console, total)
 

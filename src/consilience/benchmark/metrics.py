@@ -24,6 +24,8 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from consilience._suggest import suggest
+
 __all__ = [
     "COST_METRICS",
     "DESCRIPTIVE_METRICS",
@@ -251,7 +253,8 @@ def find_metric(name: str, argument: str = "metric") -> Metric:
             depends_on="positive",
             chance_metric="roc_auc",
         )
-    raise ValueError(f"{argument} must be one of {metric_names()}, got {name!r}")
+    hint = suggest(name, _BY_NAME) if isinstance(name, str) else ""
+    raise ValueError(f"{argument} must be one of {metric_names()}, got {name!r}{hint}")
 
 
 def needs_scores(name: str) -> bool:

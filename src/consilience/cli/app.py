@@ -16,6 +16,8 @@ from consilience.datasets import DatasetError
 
 __all__ = ["app", "main"]
 
+INTERRUPTED = 128 + signal.SIGINT  # what typer returns after Ctrl-C
+
 app = typer.Typer(
     help="Compare classifiers on samples described by several views.",
     add_completion=False,
@@ -45,17 +47,26 @@ def _fail(message: str, code: int = 2) -> NoReturn:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command; an error of the user gives one sentence and exit code 2."""
+    """Run a command; an error of the user gives one sentence and exit code 2.
+
+    An interrupt gives the code that shells give: 130 after Ctrl-C, 143 after SIGTERM.
+    """
+    received = [signal.SIGINT]
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        received.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
     if threading.current_thread() is threading.main_thread():
         # as Ctrl-C: workers are stopped, with whatever processes they have started
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, interrupt)
     command = typer.main.get_command(app)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         arguments = arguments or ["--help"]
         code = command.main(arguments, prog_name="consilience", standalone_mode=False)
-    except typer.Abort:
-        raise SystemExit(1) from None
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except (ValueError, TypeError) as error:
         _fail(str(error))
     except (ClusterLostError, DatasetError, StoreError) as error:
@@ -71,4 +82,6 @@ def main(arguments: list[str] | None = None) -> None:
         if hasattr(error, "format_message"):
             _fail(error.format_message().replace("\n", " "))
         raise
+    if code == INTERRUPTED:
+        code = 128 + received[-1]
     raise SystemExit(code if isinstance(code, int) else 0)

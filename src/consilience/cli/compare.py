@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from consilience._suggest import suggest
 from consilience.benchmark.cluster import n_threads
 from consilience.benchmark.console import run_with_progress
 from consilience.benchmark.metrics import find_metric, metric_names
@@ -50,11 +51,12 @@ from consilience.comparison.execution import (
     Execution,
     ExternalFiles,
     Plan,
+    check_external,
     claim_output,
     plan_comparison,
     run_comparison,
 )
-from consilience.comparison.features import FEATURES_FILE_NAME
+from consilience.comparison.features import FEATURES_FILE_NAME, write_var_copies
 from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
 from consilience.comparison.model_card import CARD_FILE_NAME
@@ -64,7 +66,7 @@ from consilience.comparison.study import StudyResults, failures
 from consilience.comparison.trust import check_costs
 from consilience.datasets import DATASETS
 from consilience.tables import parse_files
-from consilience.tables._suggest import suggest
+from consilience.tables._var_columns import VarCopy, plan_var_copies
 
 __all__ = ["compare"]
 
@@ -159,6 +161,14 @@ def compare(
             "--features", help="Also rank all features for the best method: report, features.csv."
         ),
     ] = False,
+    write_var: Annotated[
+        bool,
+        typer.Option(
+            "--write-var",
+            help="Write copies of h5ad and h5mu files into the --out folder, with the importance "
+            "of the features in .var; implies --features.",
+        ),
+    ] = False,
     time_budget: Annotated[
         str | None,
         typer.Option(
@@ -223,10 +233,13 @@ def compare(
         **reading,
     }  # fmt: skip
     external = ExternalFiles(parse_files(test), reading) if test else None
-    if external is not None and out is None:
-        raise ValueError("--test needs --out FOLDER")
+    if out is None and (external is not None or write_var):
+        raise ValueError(f"{'--write-var' if write_var else '--test'} needs --out FOLDER")
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     data = _read_inputs(inputs, table_options)
+    if external is not None:
+        check_external(external, data.target)
+    copies = _plan_copies(data, out) if write_var else []
     prices = parse_costs(costs)
     check_costs(prices, data.problem)
     plan = plan_comparison(data, chosen, options, command)
@@ -244,7 +257,7 @@ def compare(
         external=external,
         calibrate=calibrate or prices is not None,
         costs=prices,
-        features=features,
+        features=features or write_var,
     )
     claim_output(plan, execution)
     console = Console()
@@ -254,8 +267,17 @@ def compare(
             execution = replace(execution, client=client, jobs=n_threads(client))
         result = _run(plan, execution)
     _print_result(console, result, out)
+    if copies and result.features_ is not None:
+        write_var_copies(copies, result.features_)
+        _say(console, f"var:    {', '.join(str(copy.target) for copy in copies)}")
     if result.best_method_ is None:
         raise typer.Exit(1)
+
+
+def _plan_copies(data: ComparisonInput, out: Path | None) -> list[VarCopy]:
+    files = data.source.files if data.source is not None else ()
+    assert out is not None
+    return plan_var_copies(files, out)
 
 
 def _run(plan: Plan, execution: Execution) -> ComparisonResult:
@@ -266,7 +288,7 @@ def _run(plan: Plan, execution: Execution) -> ComparisonResult:
     except KeyboardInterrupt:
         message = "" if execution.out is None else "; run the same command to continue"
         print(f"consilience: stopped{message}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        raise
 
 
 def _read_inputs(inputs: list[str], options: dict[str, Any]) -> ComparisonInput:
@@ -352,8 +374,8 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
     if result.features_ is not None:
         say(f"features: {out / FEATURES_FILE_NAME}")
     if run.external is not None:
-        name, value = run.options.metric, run.external.metrics.get(run.options.metric)
-        score = "" if value is None else f"{name} {value:.4f} "
+        value = run.external.metrics.get(run.options.metric)
+        score = "" if value is None else f"{run.metric_title} {value:.4f} "
         say(f"test:   {score}on {run.external.samples} samples of {', '.join(run.external.files)}")
     if run.best:
         say(f"model:  {out / MODEL_FILE_NAME} ({run.best}); card: {out / CARD_FILE_NAME}")

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from consilience._atomic_write import write_atomically
+from consilience._suggest import suggest
 from consilience.benchmark.store import Store, StoreError
 from consilience.cli.app import app
 from consilience.cli.common import (
@@ -45,7 +46,6 @@ from consilience.comparison.report import write_report
 from consilience.comparison.study import collect_study
 from consilience.comparison.trust_columns import TrustColumns
 from consilience.tables import parse_files
-from consilience.tables._suggest import suggest
 
 __all__ = ["explain", "predict", "rebuild_report"]
 

@@ -90,7 +90,7 @@ def bench(
             run_with_progress(records, pending, threads, quiet, n_done=len(tasks) - len(pending))
         except KeyboardInterrupt:
             print("consilience: stopped; run the same command to continue", file=sys.stderr)
-            raise typer.Exit(1) from None
+            raise
         collected = collect_results(tasks, store.records(), planned)
         runners = {record.runner for record in collected.records}
         environments = [env for runner, env in store.environments().items() if runner in runners]

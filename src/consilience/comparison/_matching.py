@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from consilience._suggest import suggest
 from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel, read_file
 from consilience.tables._arguments import ALL_VIEWS, table_of
 from consilience.tables._content import file_stem
-from consilience.tables._suggest import suggest
 from consilience.tables._transpose import transpose_table
 from consilience.views._storage import format_list
 

@@ -62,7 +62,7 @@ from consilience.methods import (
     is_from_main,
     with_own_methods,
 )
-from consilience.tables import FileArgument, TableModel
+from consilience.tables import FileArgument, TableModel, read_file
 from consilience.tables._frames import take_all_columns
 from consilience.trust._reference import ReferenceTable
 
@@ -70,6 +70,7 @@ __all__ = [
     "Execution",
     "ExternalFiles",
     "Plan",
+    "check_external",
     "claim_output",
     "plan_comparison",
     "run_comparison",
@@ -161,6 +162,26 @@ def claim_output(plan: Plan, execution: Execution) -> None:
         plan.run.notes.append(f"another study was set aside as {old}")
 
 
+def check_external(external: ExternalFiles, target: str) -> None:
+    """Check that one of the files to score the model on has the labels."""
+    if external.options.get("transpose"):
+        return  # the labels may be a row
+    columns = {
+        column
+        for file in external.files
+        for table in read_file(
+            file.path, part=file.part, options=external.options.get("reading")
+        ).values()
+        for column in table.columns
+    }
+    if target not in columns:
+        raise ValueError(_describe_unlabelled(target))
+
+
+def _describe_unlabelled(target: str) -> str:
+    return f"the files of --test have no label: none of them has the column {target!r}"
+
+
 def run_comparison(plan: Plan, execution: Execution) -> ComparisonResult:
     """Run the study, fit the best method to all samples, and write what was asked for."""
     out = execution.out
@@ -233,13 +254,17 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         features = _rank_features(run, data, fitted, budget)
     if not results.is_complete:
         run.notes.append(_describe_partial(results))
+    external_error: ValueError | None = None
     if out is not None:
         write_features(out, features)
         write_atomically(out / "results.csv", raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
             model = _table_model(run, data, results.best, fitted, note, reference)
-            run.external = _score_external(run, model, execution.external)
+            try:
+                run.external = _score_external(run, model, execution.external)
+            except ValueError as error:
+                external_error = error  # raised when everything else has been written
             _save_model(run, model, execution)
             write_atomically(out / CARD_FILE_NAME, model_card(run, results, store))
         else:
@@ -247,6 +272,8 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
                 (out / name).unlink(missing_ok=True)  # of an earlier run
         run.write(out)
         write_report(run, results, store, out)
+    if external_error is not None:
+        raise external_error
     best = None if fitted is None else take_all_columns(fitted, data.roles)
     return ComparisonResult(run, data, results, store, best, features)
 
@@ -369,9 +396,7 @@ def _score_external(
         return None
     predictions = predict_files(model, external.files, on=run.on or None, **external.options)
     if predictions.scores is None:
-        raise ValueError(
-            f"the files of --test have no label: none of them has the column {model.target!r}"
-        )
+        raise ValueError(_describe_unlabelled(model.target))
     run.notes += [f"--test: {note}" for note in predictions.notes]
     names = [str(file.path) for file in external.files]
     return ExternalScores(names, predictions.scores.samples, predictions.scores.metrics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,20 @@ from consilience._atomic_write import write_atomically
 from consilience.comparison.inputs import ComparisonInput
 from consilience.comparison.record import FeatureRow, FeatureSummary
 from consilience.inspection import FeatureImportance, feature_importance
+from consilience.tables._var_columns import VarColumns, VarCopy, write_var_copy
 
-__all__ = ["FEATURES_FILE_NAME", "rank_features", "summarise_features", "write_features"]
+__all__ = [
+    "FEATURES_FILE_NAME",
+    "rank_features",
+    "summarise_features",
+    "write_features",
+    "write_var_copies",
+]
 
 FEATURES_FILE_NAME = "features.csv"
 FDR = 0.1
 N_SHOWN = 10  # features of each view
+VAR_COLUMNS = ("importance", "std", "frequency", "p_value", "q_value")
 
 
 def rank_features(
@@ -74,6 +83,18 @@ def write_features(folder: Path, importance: FeatureImportance | None) -> None:
         path.unlink(missing_ok=True)
     else:
         write_atomically(path, feature_csv(importance))
+
+
+def write_var_copies(copies: Sequence[VarCopy], importance: FeatureImportance) -> None:
+    """Write copies of h5ad and h5mu files with the importance of the features in ``.var``."""
+    values = {}
+    for view in dict.fromkeys(importance.view.tolist()):
+        own = importance.take(importance.view == view)
+        columns = {name: getattr(own, name) for name in VAR_COLUMNS}
+        columns["higher_in"] = own.higher_in.astype(str)
+        values[view] = VarColumns([str(name) for name in own.feature], columns)
+    for copy in copies:
+        write_var_copy(copy, values)
 
 
 def feature_csv(importance: FeatureImportance) -> str:

@@ -31,11 +31,14 @@ from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
+from consilience.views._encode import MAX_CATEGORIES
 from consilience.views._index import check_aligned, is_default
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
 MAX_PATTERNS = 12
+MAX_NAMED_COLUMNS = 5
+CATEGORICAL_TYPES = (nw.String, nw.Categorical, nw.Enum)
 MAX_NAMED_SAMPLES = 5000  # whose keys are recorded
 ROLES = (
     "number",
@@ -131,6 +134,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         views=joined.views,
         notes=[
             *joined.notes,
+            *_many_categories(joined.data, joined.views),
             *leakage_notes(_with_groups(joined.data, joined.groups), joined.target, names),
         ],
         roles=joined.roles,
@@ -166,8 +170,28 @@ def _from_problem(
 ) -> ComparisonInput:
     data = problem.data
     views = {view: _describe_columns(data, view, roles) for view in data.view_names}
+    notes = [*_many_categories(data, views), *notes]
     summary = _summary(name, problem, views=views, notes=notes, roles=roles)
     return ComparisonInput(problem, views, summary, [], roles=tuple(roles))
+
+
+def _many_categories(data: MultiViewData, views: dict[str, TableView]) -> list[str]:
+    """Name columns with more categories than methods are given."""
+    many: list[str] = []
+    for name, view in views.items():
+        if not view.text_columns or view.words:
+            continue
+        frame = nw.from_native(data[name], eager_only=True)
+        texts = [c for c in view.text_columns if frame.schema[c] in CATEGORICAL_TYPES]
+        counts = {c: frame[c].drop_nulls().n_unique() for c in texts}
+        many += [f"{c!r} ({n})" for c, n in counts.items() if n > MAX_CATEGORIES]
+    if not many:
+        return []
+    named = ", ".join(many[:MAX_NAMED_COLUMNS]) + (", ..." if many[MAX_NAMED_COLUMNS:] else "")
+    return [
+        f"more than {MAX_CATEGORIES} categories: {named}; only the {MAX_CATEGORIES} most frequent "
+        "of the training rows are told apart"
+    ]
 
 
 def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole]) -> TableView:

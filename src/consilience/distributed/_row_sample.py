@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._core.cuts import hash_rows
 from consilience._training import TrainingRows
 from consilience.distributed._blocks import BlockTraining, join
 
@@ -46,15 +47,11 @@ class SampleRates:
 
 
 def hash_uniform(start: int, n_rows: int, purpose: int = 0) -> np.ndarray:
-    """Numbers in [0, 1) that depend on the row numbers start, start + 1, … alone (splitmix64).
+    """Numbers in [0, 1) that depend on the row numbers start, start + 1, … alone.
 
     Those of different purposes are independent.
     """
-    z = np.arange(start, start + n_rows, dtype=np.uint64) + np.uint64((purpose << 48) + 1)
-    z = z * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 2.0**53
+    return (hash_rows(start + (purpose << 48), n_rows) >> np.uint64(11)) / 2.0**53
 
 
 def take_sample(rows: TrainingRows, rates: SampleRates, start: int) -> TrainingRows:

@@ -8,6 +8,7 @@ import numpy as np
 
 from consilience._kernel_views import KernelSpec, ViewKernel, kernel_against, present_rows
 from consilience._model_types import model_type
+from consilience._solvers.kernels import chunks
 from consilience.views import MultiViewData
 
 __all__ = ["Training", "TrainingKernel", "ViewMachine"]
@@ -56,12 +57,14 @@ class TrainingKernel:
         shares = weight[rows] / weight[rows].sum()
         means = shares @ K if normalize == "centred" else np.zeros(len(rows))
         if normalize == "centred":
-            K = K - means - means[:, None] + shares @ means
+            centre = shares @ means
+            for part in chunks(len(K), len(K)):  # Python handles signals between the chunks
+                K[part] = K[part] - means - means[part, None] + centre
         scale = 1.0
         if normalize is not None:
             trace = shares @ K.diagonal()
             scale = 1 / trace if trace > 1e-12 * np.abs(means).max(initial=1e-300) else 1.0
-            K = K * scale
+            K *= scale
         matrix = K
         if len(rows) < len(data):
             matrix = np.zeros((len(data), len(data)))

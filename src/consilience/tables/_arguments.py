@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from consilience._suggest import suggest
 from consilience.tables._content import file_kind, file_stem
 from consilience.tables._files import READABLE, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._stack import stack_tables
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError
 from consilience.tables._text_format import ReadOptions
 from consilience.tables._transpose import transpose_table

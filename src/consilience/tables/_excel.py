@@ -15,9 +15,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from consilience._suggest import suggest
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.tables._text_files import MISSING_VALUES
 from consilience.tables._text_format import ReadOptions

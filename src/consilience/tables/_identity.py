@@ -66,6 +66,8 @@ def check_key_is_given(
     tables: Mapping[str, Table], contents: TableContents, keep: Collection[str]
 ) -> None:
     """Check that files without a key have no column that could join them."""
+    if len(contents) < 2:
+        return
     candidates = {
         name: [c for c, content in columns.items() if _could_be_key(content) and c not in keep]
         for name, columns in contents.items()
@@ -167,8 +169,10 @@ def select_features(
         features |= {view: numbers[view]} if view in numbers else {}
         own = {title: column for (source, column), title in texts.items() if source == view}
         features |= {title: (name, [column]) for title, column in own.items()}
-    named = {(r.view, r.column): texts.get((r.view, r.column), r.view) for r in roles}
-    roles = [replace(role, view=named[role.view, role.column]) for role in roles]
+    roles = [
+        replace(role, view=texts[role.view, role.column]) if role.role == "text" else role
+        for role in roles
+    ]
     return features, {title: view for (view, _), title in texts.items()}, roles
 
 

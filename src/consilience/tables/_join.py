@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from consilience._suggest import suggest
 from consilience.tables._identity import (
     ViewSources,
     check_key_is_given,
@@ -21,7 +22,6 @@ from consilience.tables._labels import convert_labels, drop_rare_classes, merge_
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, text_column
 from consilience.tables._views import (
     check_not_constant,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from consilience.tables._suggest import suggest
+from consilience._suggest import suggest
 from consilience.tables._table import Table, TableError, import_pyarrow, text_column
 from consilience.views._storage import format_list
 

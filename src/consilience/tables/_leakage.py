@@ -27,6 +27,7 @@ MAX_NAMED_COLUMNS = 5
 N_FOLDS = 3
 MIN_ROWS = 30  # fewer rows are told apart by chance
 MIN_SCORE = 0.99  # balanced accuracy of a column that tells the classes apart
+MIN_DIFFERENT_ROWS = 5  # columns of rare words are often equal by chance
 MIN_GROUPS = 10  # repeated values of a column that may name groups
 MIN_PURE_SHARE = 0.95  # of these values, with rows of one class only
 MIN_PURE_EXCESS = 5  # such values above what chance would give
@@ -52,6 +53,12 @@ class _Column:
     def varies(self) -> bool:
         known = self.values[self.is_known]
         return bool(len(known) and (known != known[0]).any())
+
+    @property
+    def has_pattern(self) -> bool:
+        """Whether enough rows differ from the usual value for equality to mean something."""
+        known = self.values[self.is_known]
+        return int((known != np.median(known)).sum()) >= MIN_DIFFERENT_ROWS
 
     def __str__(self) -> str:
         return f"{self.name!r} of view {self.view!r}"
@@ -112,7 +119,7 @@ def _name_duplicates(columns: list[_Column]) -> list[str]:
     pairs = []
     for column in columns:
         same = first.setdefault(hashlib.sha256(column.values.tobytes()).digest(), column)
-        if same.view != column.view:
+        if same.view != column.view and column.has_pattern:
             pairs.append(f"{same} and {column}")
     if not pairs:
         return []
@@ -171,7 +178,8 @@ def _columns(data: MultiViewData, names: Mapping[str, Sequence[str] | None]) -> 
             continue
         view, absent = data[name], ~data.present[:, v]
         view = sp.csc_array(view) if sp.issparse(view) else view
-        for j in range(min(storage.n_columns(view), MAX_COLUMNS)):
+        view = nw.from_native(view, eager_only=True) if storage.is_dataframe(view) else view
+        for j in range(min(view.shape[1], MAX_COLUMNS)):
             title, codes = _column(view, j)
             given = names.get(name)
             title = title if given is None else given[j]
@@ -182,9 +190,9 @@ def _columns(data: MultiViewData, names: Mapping[str, Sequence[str] | None]) -> 
 def _column(view: Any, j: int) -> tuple[str, np.ndarray]:
     if sp.issparse(view):
         return str(j), view[:, [j]].toarray().ravel().astype(np.float64)
-    if not storage.is_dataframe(view):
+    if not isinstance(view, nw.DataFrame):
         return str(j), np.asarray(view[:, j], dtype=np.float64)
-    column = nw.from_native(view, eager_only=True)[:, j]
+    column = view[:, j]
     numbers = storage.column_to_numeric(column, column.dtype)
     if numbers is not None:
         return str(column.name), np.asarray(numbers, dtype=np.float64)

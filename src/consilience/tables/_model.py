@@ -15,6 +15,9 @@ from consilience.tables._dates import date_column
 from consilience.tables._table import (
     Table,
     TableError,
+    check_finite_columns,
+    float_columns,
+    has_floats_only,
     import_pyarrow,
     number_column,
     text_column,
@@ -122,6 +125,10 @@ def view_values(
     dates, which become days, and whether 1/2/2024 is a day in January.
     """
     pa = import_pyarrow()
+    if not dates and not text_columns and has_floats_only(frame := table.frame.select(columns)):
+        matrix = float_columns(frame)
+        check_finite_columns(table, columns, matrix)
+        return matrix, []
     numbers: dict[str, np.ndarray | None] = {}
     dates = dates or {}
     for name in columns:

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._suggest import suggest
 from consilience.tables._matrix_files import check_sparse
-from consilience.tables._suggest import suggest
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.views._storage import format_list
 
-__all__ = ["read_h5ad", "read_h5mu"]
+__all__ = ["import_readers", "read_frame", "read_h5ad", "read_h5mu"]
 
 FLOAT_BYTES = 8
 MATRIX_DIMENSIONS = 2
 
 
-def _import_readers() -> tuple[Any, Any]:
+def import_readers() -> tuple[Any, Any]:
+    """Import h5py and the reader of elements; the error says how to install them."""
     try:
         import h5py
         from anndata.io import read_elem
@@ -37,14 +38,14 @@ def _import_readers() -> tuple[Any, Any]:
 
 def read_h5ad(path: Path, part: str | None) -> Table:
     """Read X, or a layer or ``obsm/NAME``, with the columns of obs."""
-    h5py, _ = _import_readers()
+    h5py, _ = import_readers()
     with h5py.File(path, "r") as file:
         return _read_annotated(path, file, part)
 
 
 def read_h5mu(path: Path, part: str | None) -> dict[str, Table]:
     """Read every modality, with its own columns of obs and those of the whole file."""
-    h5py, _ = _import_readers()
+    h5py, _ = import_readers()
     with h5py.File(path, "r") as file:
         if "mod" not in file:
             raise TableError(f"{path} has no modalities; is it an h5ad file?")
@@ -54,7 +55,7 @@ def read_h5mu(path: Path, part: str | None) -> dict[str, Table]:
                 f"{path} has no modality {part!r}{suggest(part, names)}; it has "
                 f"{format_list(names)}"
             )
-        shared = _read_frame(path, file, "obs")
+        shared = read_frame(path, file, "obs")
         wanted = names if part is None else [part]
         tables = {name: _read_annotated(path, file["mod"][name], None, shared) for name in wanted}
     # they have different rows, as tables of different files
@@ -63,7 +64,7 @@ def read_h5mu(path: Path, part: str | None) -> dict[str, Table]:
 
 def _read_annotated(path: Path, group: Any, part: str | None, shared: Any = None) -> Table:
     pa = import_pyarrow()
-    obs = _read_frame(path, group, "obs")
+    obs = read_frame(path, group, "obs")
     matrix = _read_matrix(path, group, part)
     if matrix.shape[0] != len(obs):
         raise TableError(f"{path}: X has {matrix.shape[0]} rows, but obs has {len(obs)}")
@@ -94,8 +95,9 @@ def _to_arrow(series: Any) -> Any:
     return None if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) else column
 
 
-def _read_frame(path: Path, group: Any, name: str) -> Any:
-    _, read_elem = _import_readers()
+def read_frame(path: Path, group: Any, name: str) -> Any:
+    """Read ``obs`` or ``var`` of a file or modality as a dataframe."""
+    _, read_elem = import_readers()
     if name not in group:
         raise TableError(f"{path} has no {name}")
     _check_element(path, group, name)
@@ -121,7 +123,7 @@ def _location(path: Path, group: Any, part: str | None) -> str:
 
 
 def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
-    _, read_elem = _import_readers()
+    _, read_elem = import_readers()
     location = _location(path, group, part)
     _check_element(path, group, location)
     matrix = read_elem(group[location])
@@ -139,7 +141,7 @@ def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
 
 def _check_element(path: Path, group: Any, name: str) -> None:
     """Check that an element is in this file, and that what it declares fits in memory."""
-    h5py, _ = _import_readers()
+    h5py, _ = import_readers()
     n_values, visited = 0, set()
     waiting = [(group, name)]
     while waiting:
@@ -160,7 +162,7 @@ def _column_names(path: Path, group: Any, part: str | None, width: int) -> list[
     if part is not None and _location(path, group, part).startswith("obsm/"):
         name = part.removeprefix("obsm/")
         return [f"{name}_{j}" for j in range(width)]
-    names = [str(name) for name in _read_frame(path, group, "var").index]
+    names = [str(name) for name in read_frame(path, group, "var").index]
     if len(names) != width:
         raise TableError(f"{path}: X has {width} columns, but var has {len(names)}")
     if len(set(names)) < width:

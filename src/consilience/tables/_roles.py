@@ -22,7 +22,7 @@ from consilience.tables._dates import (
     is_epoch_time,
     to_timestamps,
 )
-from consilience.tables._table import import_pyarrow
+from consilience.tables._table import float_columns, import_pyarrow
 from consilience.tables._words import find_words
 
 __all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column", "measured_columns"]
@@ -158,13 +158,14 @@ def measured_columns(frame: Any, columns: Sequence[str]) -> set[str]:
     measured: set[str] = set()
     for start in range(0, len(floats), COLUMNS_AT_ONCE):
         names = floats[start : start + COLUMNS_AT_ONCE]
-        values = np.column_stack([frame[n].to_numpy(zero_copy_only=False) for n in names])
+        values = float_columns(frame.select(names)).T
         with np.errstate(invalid="ignore"):
-            is_small = ~(np.fmax.reduce(values, axis=0) >= MIN_DATE_NUMBER)
-            has_fraction = (values != np.floor(values)) & np.isfinite(values)
-            is_repeated = (np.diff(np.sort(values, axis=0), axis=0) == 0).any(axis=0)
-        accepted = is_small & (has_fraction.any(axis=0) | is_repeated)
-        measured |= {names[j] for j in np.flatnonzero(accepted)}
+            is_small = ~(np.fmax.reduce(values, axis=1) >= MIN_DATE_NUMBER)
+            has_fraction = ((values != np.floor(values)) & np.isfinite(values)).any(axis=1)
+            whole = np.flatnonzero(is_small & ~has_fraction)
+            is_repeated = (np.diff(np.sort(values[whole]), axis=1) == 0).any(axis=1)
+        accepted = [*np.flatnonzero(is_small & has_fraction), *whole[is_repeated]]
+        measured |= {names[j] for j in accepted}
     return measured
 
 

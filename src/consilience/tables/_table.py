@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +17,10 @@ __all__ = [
     "QUERY",
     "Table",
     "TableError",
+    "check_finite_columns",
     "check_memory",
+    "float_columns",
+    "has_floats_only",
     "import_pyarrow",
     "number_column",
     "text_column",
@@ -136,15 +140,45 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
     array = values.to_numpy(zero_copy_only=False) if hasattr(values, "chunks") else values
     numbers = np.asarray(array, dtype=np.float64)
     if np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0])
-        raise TableError(f"{table.path}: column {name!r} is infinite in row {row + 1}")
+        _fail_infinite(table, name, int(np.flatnonzero(np.isinf(numbers))[0]))
     return numbers
+
+
+def has_floats_only(frame: Any) -> bool:
+    """Whether every column of an Arrow table is one of floats."""
+    floats = import_pyarrow().float64()
+    return all(kind == floats for kind in frame.schema.types)
+
+
+def float_columns(frame: Any) -> np.ndarray:
+    """Columns of floats of an Arrow table as a matrix, at once; NaN where missing."""
+    (batch,) = frame.combine_chunks().to_batches()
+    return batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+
+
+def check_finite_columns(table: Table, columns: Sequence[str], matrix: np.ndarray) -> None:
+    """Check that no column contains infinity."""
+    wrong = np.isinf(matrix)
+    if wrong.any():
+        column, row = np.argwhere(wrong.T)[0]
+        _fail_infinite(table, columns[column], row)
+
+
+def _fail_infinite(table: Table, column: str, row: int) -> NoReturn:
+    raise TableError(f"{table.path}: column {column!r} is infinite in row {row + 1}")
 
 
 def _check_not_mixed(table: Table, name: str, cells: list[str | None], required: bool) -> None:
     known = [(row, cell) for row, cell in enumerate(cells, start=1) if cell is not None]
     texts = [(row, cell) for row, cell in known if not _is_number(cell)]
     if texts and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in texts):
+        points = [(row, cell) for row, cell in known if "." in cell]
+        if points:
+            raise TableError(
+                f"{table.path}: column {name!r} has numbers with a comma, such as {texts[0][1]!r} "
+                f"in row {texts[0][0]}, and with a point, such as {points[0][1]!r} in row "
+                f"{points[0][0]}; write them all in one way"
+            )
         raise TableError(
             f"{table.path}: column {name!r} has numbers with a decimal comma, such as "
             f"{texts[0][1]!r} in row {texts[0][0]}; add --decimal ,"

@@ -1,13 +1,14 @@
 """Text files with many columns, most of them numbers.
 
 A reader of columns needs time and memory for every column and block. Here, a block of rows is read
-as a single column of cells, and converted to numbers at once.
+as a single column of cells, one a line, and converted to numbers at once.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,11 +21,18 @@ from consilience.tables._text_format import TextFormat
 __all__ = ["MIN_WIDE_COLUMNS", "read_wide"]
 
 MIN_WIDE_COLUMNS = 1000
-BLOCK_BYTES = 8 * 2**20
+BLOCK_BYTES = 4 * 2**20
 MAX_TEXT_SHARE = 0.5
 # leading zeros and numbers of many digits may be codes, which stay text
 CODE = r"^[+-]?0\d|^[+-]?\d{17,}$"
 SEPARATOR = "\x1f"  # in no cell
+LINE_END, ZERO = b"\n0"
+
+
+@dataclass(frozen=True)
+class _Block:
+    n_rows: int
+    cells: memoryview  # one a line
 
 
 class _TextFoundError(Exception):
@@ -44,18 +52,41 @@ def read_wide(
     text_columns: Collection[str] = (),
 ) -> Any:
     """Read a table; columns of numbers as floats, NaN where missing, others as text."""
-    content = list(_blocks(path, file, len(header), text_format))
-    text = {i for i, name in enumerate(header) if name in text_columns}
+    pa = import_pyarrow()
+    n_columns, decimal = len(header), text_format.decimal
+    blocks = _read_blocks(path, file, n_columns, text_format)
+    new_text = {i for i, name in enumerate(header) if name in text_columns}
+    if blocks:
+        new_text |= _text_columns(blocks[0].cells, n_columns, decimal, missing, with_codes=True)
+    texts: dict[int, Any] = {}
     while True:
+        if len(texts) + len(new_text) > MAX_TEXT_SHARE * n_columns:
+            new_text = set(range(n_columns)) - set(texts)
+        texts |= _take_text(blocks, n_columns, sorted(new_text), missing)
+        if len(texts) == n_columns:
+            return pa.table([texts[j] for j in range(n_columns)], names=list(header))
         try:
-            return _to_frame(content, header, text, text_format.decimal, missing)
+            columns = _number_columns(blocks, n_columns, decimal, missing)
         except _TextFoundError as error:
-            text |= error.columns
-            if len(text) > MAX_TEXT_SHARE * len(header):
-                text = set(range(len(header)))
+            new_text = error.columns
+            continue
+        return pa.table([texts.get(j, columns[j]) for j in range(n_columns)], names=list(header))
 
 
-def _blocks(
+def _read_blocks(
+    path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat
+) -> list[_Block]:
+    """Blocks of rows in one piece of memory, which is given back as a whole."""
+    content, ends = bytearray(), []
+    for n_rows, cells in _split_rows(path, file, n_columns, text_format):
+        content += cells
+        ends.append((n_rows, len(content)))
+    view = memoryview(content)
+    starts = [0, *(end for _, end in ends)]
+    return [_Block(n, view[start:end]) for (n, end), start in zip(ends, starts, strict=False)]
+
+
+def _split_rows(
     path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat
 ) -> Iterator[tuple[int, bytes]]:
     """Number of rows and cells, one a line, of each block of rows."""
@@ -74,7 +105,7 @@ def _blocks(
                     f"{n_columns}"
                 )
         n_read += len(rows)
-        yield len(rows), b"\n".join(rows) + b"\n"
+        yield len(rows), b"\n".join([*rows, b""])
 
 
 def _unquote(file: IO[bytes], lines: list[bytes], delimiter: str) -> list[bytes]:
@@ -86,77 +117,100 @@ def _unquote(file: IO[bytes], lines: list[bytes], delimiter: str) -> list[bytes]
     return ["\n".join(row).encode() for row in clean if row]
 
 
-def _to_frame(
-    blocks: Sequence[tuple[int, bytes]],
-    header: Sequence[str],
-    text: set[int],
-    decimal: str,
-    missing: Sequence[str],
-) -> Any:
+def _take_text(
+    blocks: Sequence[_Block], n_columns: int, columns: list[int], missing: Sequence[str]
+) -> dict[int, Any]:
+    """Columns of text; zeros take their place in the blocks."""
+    if not columns:
+        return {}
     pa = import_pyarrow()
-    n_rows, n_columns = sum(n for n, _ in blocks), len(header)
-    is_number = np.ones(n_columns, dtype=bool)
-    is_number[sorted(text)] = False
+    chunks = []
+    for block in blocks:
+        content = np.frombuffer(block.cells, dtype=np.uint8)
+        ends = np.flatnonzero(content == LINE_END) + 1
+        starts = np.concatenate([[0], ends[:-1]]).reshape(-1, n_columns)[:, columns].ravel()
+        lengths = ends.reshape(-1, n_columns)[:, columns].ravel() - starts
+        offsets = np.cumsum(lengths) - lengths
+        places = np.arange(lengths.sum()) + np.repeat(starts - offsets, lengths)
+        cells = content[places]
+        content[places[cells != LINE_END]] = ZERO
+        chunks.append(_parse_cells(cells, missing, pa.string()))
+    return {
+        j: pa.chunked_array([cells[k :: len(columns)] for cells in chunks], pa.string())
+        for k, j in enumerate(columns)
+    }
+
+
+def _number_columns(
+    blocks: Sequence[_Block], n_columns: int, decimal: str, missing: Sequence[str]
+) -> list[Any]:
+    """All columns as numbers; those of text, which are zeros here, have no meaning."""
+    pa = import_pyarrow()
+    n_rows = sum(block.n_rows for block in blocks)
     # one column after the other, since every one of them becomes an Arrow array without a copy
-    numbers = np.empty((n_rows, n_columns), order="F")
-    cells_of: dict[int, list[Any]] = {column: [] for column in text}
+    memory = pa.allocate_buffer(n_rows * n_columns * np.dtype(np.float64).itemsize)
+    numbers = np.frombuffer(memory, dtype=np.float64).reshape(n_columns, n_rows).T
     start = 0
-    for n, content in blocks:
-        cells = _split_cells(content, missing)
-        for column, parts in cells_of.items():
-            parts.append(cells.take(pa.array(np.arange(column, len(cells), n_columns))))
-        numbers[start : start + n] = _to_numbers(cells, is_number, decimal, is_first=start == 0)
-        start += n
-    columns = [
-        pa.array(numbers[:, j]) if is_number[j] else pa.chunked_array(cells_of[j], pa.string())
+    for block in blocks:
+        end = start + block.n_rows
+        numbers[start:end] = _to_numbers(block.cells, n_columns, decimal, missing)
+        start = end
+    return [
+        pa.Array.from_buffers(pa.float64(), n_rows, [None, memory], null_count=0, offset=j * n_rows)
         for j in range(n_columns)
     ]
-    return pa.table(columns, names=list(header))
 
 
-def _split_cells(content: bytes, missing: Sequence[str]) -> Any:
-    """Cells of a block, row by row; null where missing."""
+def _parse_cells(content: Any, missing: Sequence[str], kind: Any) -> Any:
+    """Cells, one a line, as an Arrow array; null where missing."""
     pa = import_pyarrow()
     from pyarrow import csv as pacsv
 
     table = pacsv.read_csv(
         pa.py_buffer(content),
-        read_options=pacsv.ReadOptions(column_names=["cell"], block_size=len(content) + 1),
+        read_options=pacsv.ReadOptions(
+            column_names=["cell"], block_size=len(content) + 1, use_threads=False
+        ),
         parse_options=pacsv.ParseOptions(
             delimiter=SEPARATOR, quote_char=False, ignore_empty_lines=False
         ),
         convert_options=pacsv.ConvertOptions(
-            column_types={"cell": pa.string()}, null_values=missing, strings_can_be_null=True
+            column_types={"cell": kind}, null_values=missing, strings_can_be_null=True
         ),
     )
     return table["cell"].combine_chunks()
 
 
-def _to_numbers(cells: Any, is_number: np.ndarray, decimal: str, is_first: bool) -> np.ndarray:
-    """Numbers of a block, NaN in columns of text; an error names further columns of text."""
+def _to_numbers(
+    content: memoryview, n_columns: int, decimal: str, missing: Sequence[str]
+) -> np.ndarray:
+    """Numbers of a block, NaN where missing; an error names the columns of text."""
     pa = import_pyarrow()
-    import pyarrow.compute as pc
-
-    n_columns = len(is_number)
-    is_text = np.tile(~is_number, len(cells) // n_columns)
-    nothing = pa.nulls(int(is_text.sum()), pa.string())
-    kept = pc.replace_with_mask(cells, pa.array(is_text), nothing) if len(nothing) else cells
-    if is_first and pc.any(is_code := pc.match_substring_regex(kept, CODE)).as_py():
-        raise _TextFoundError(_columns_of(is_code, n_columns))
-    if decimal == ",":
-        kept = pc.replace_substring(kept, ",", ".")
-    if pc.any(pc.match_substring(kept, " ")).as_py():
-        kept = pc.utf8_trim_whitespace(kept)
+    points = content if decimal == "." else bytes(content).replace(b",", b".")
     try:
-        values = kept.cast(pa.float64())
+        values = _parse_cells(points, missing, pa.float64())
     except pa.ArrowInvalid:
-        is_wrong = pc.invert(pc.match_substring_regex(kept, NUMBER))
-        if not pc.any(is_wrong).as_py():
-            is_wrong = pc.is_valid(kept)
-        raise _TextFoundError(_columns_of(is_wrong, n_columns)) from None
+        text = _text_columns(content, n_columns, decimal, missing)
+        raise _TextFoundError(text or set(range(n_columns))) from None
     return values.to_numpy(zero_copy_only=False).reshape(-1, n_columns)
 
 
-def _columns_of(mask: Any, n_columns: int) -> set[int]:
-    flags = mask.fill_null(False).to_numpy(zero_copy_only=False)
+def _text_columns(
+    content: memoryview,
+    n_columns: int,
+    decimal: str,
+    missing: Sequence[str],
+    with_codes: bool = False,
+) -> set[int]:
+    """Columns of a block with cells that are no numbers, or that look like codes."""
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    cells = pc.utf8_trim_whitespace(_parse_cells(content, missing, pa.string()))
+    if decimal == ",":
+        cells = pc.replace_substring(cells, ",", ".")
+    is_text = pc.invert(pc.match_substring_regex(cells, NUMBER))
+    if with_codes:
+        is_text = pc.or_(is_text, pc.match_substring_regex(cells, CODE))
+    flags = is_text.fill_null(False).to_numpy(zero_copy_only=False)
     return set(np.flatnonzero(flags.reshape(-1, n_columns).any(axis=0)).tolist())

@@ -6,8 +6,10 @@ import pytest
 from comparison.in_process import Store, problem_of, study
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.statistics import corrected_interval
+from consilience.comparison.ranking import RankingRow
 from consilience.comparison.report import build_page
 from consilience.comparison.report.summaries import MIN_BIN_SAMPLES, calibration
+from consilience.comparison.report.verdict import _best_view_sentences
 
 
 def predictions(confidence, right):
@@ -91,3 +93,23 @@ def test_the_command_that_predicts_has_the_names_of_the_run():
         run.single_file, run.on = True, ""
         command = "consilience predict model.skops NEW_FILE --out predictions.csv"
         assert command in build_page(run, result, store)
+
+
+def row(method, score, low, high, p_value=np.nan):
+    return RankingRow(method, "", "", score, low, high, 0.0, 0.0, np.array([score]),
+                      p_value=p_value, p_chance=0.01)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("score", "p_value", "part"),
+    [
+        (0.60, 0.01, "significantly worse: the views complement each other"),
+        (0.92, 0.40, "not significantly worse: combining views gains little here"),
+        (0.60, 0.20, "lower, but not significantly so on these splits; more repeats may tell"),
+    ],
+)
+def test_verdict_on_a_single_view_says_what_the_splits_can_tell(score, p_value, part):
+    methods = [row("Consilience", 0.95, 0.9, 0.99), row("Best view", score, 0.3, 0.9, p_value)]
+    (sentence,) = _best_view_sentences(methods)
+    assert part in sentence
+    assert f"{score:.4f}" in sentence

@@ -138,10 +138,6 @@ def _draw_chance(ax: Any, score: float | None) -> None:
     """Draw a horizontal line at the score of chance."""
     if score is not None:
         ax.axhline(score, color=GREY, lw=0.9, ls="--", zorder=0)
-        ax.annotate(
-            "chance", (0.0, score), (2, 2), xycoords=("axes fraction", "data"),
-            textcoords="offset points", fontsize=7, color=GREY,
-        )  # fmt: skip
 
 
 def _label_points(ax: Any, labels: Sequence[str]) -> None:
@@ -235,7 +231,7 @@ def curve_figure(
         ax.set_xticks([], minor=True)
         ax.set_xlabel("training samples")
         ax.set_ylabel(metric)
-        ax.legend(loc="lower right")
+        fig.legend(loc="outside upper left", ncols=1)
         return as_svg(fig, "curve")
 
 

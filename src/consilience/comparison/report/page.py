@@ -80,7 +80,7 @@ def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
     return {
         "run": run,
         "metric": run.metric_title,
-        "n_methods": len(run.options.methods),
+        "n_methods": len(run.options.methods) - len(run.left_out),
         "rows": rows,
         "results": results,
         "verdict": verdict(run, results, store),

@@ -38,7 +38,7 @@ def cost_figure(run: Run) -> Markup | None:
         ax.axhline(curve.accuracy[-1], color=GREY, lw=0.8, label="all views")
         ax.set_xlabel("mean cost of a sample")
         ax.set_ylabel("accuracy")
-        ax.legend(fontsize=7, loc="lower right")
+        fig.legend(loc="outside upper left", ncols=1)
         return as_svg(fig, "costs")
 
 

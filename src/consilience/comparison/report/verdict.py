@@ -95,12 +95,12 @@ def _best_view_sentences(methods: list[RankingRow]) -> list[str]:
         return []
     if row is methods[0]:
         return ["One view alone is as good as any combination of views."]
-    complement = row.p_value < SIGNIFICANCE_LEVEL
-    ending = (
-        "which is significantly worse: the views complement each other"
-        if complement
-        else "which is not significantly worse: combining views gains little here"
-    )
+    if row.p_value < SIGNIFICANCE_LEVEL:
+        ending = "which is significantly worse: the views complement each other"
+    elif methods[0].low <= row.score <= methods[0].high:
+        ending = "which is not significantly worse: combining views gains little here"
+    else:
+        ending = "which is lower, but not significantly so on these splits; more repeats may tell"
     return [f"The best single view alone reaches {row.score:.4f}, {ending}."]
 
 

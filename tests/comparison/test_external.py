@@ -1,0 +1,47 @@
+"""``compare --test``: a cohort that cannot be scored is refused first, or costs nothing else."""
+
+import numpy as np
+import pytest
+
+from consilience.cli import main
+
+pytestmark = pytest.mark.usefixtures("serially", "undrawn")
+QUICK = ["--methods", "Late fusion", "--cv", "2", "--repeats", "1", "--jobs", "1"]
+
+
+def write(path, n=30, columns=("hb", "crp"), label=True):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    header = [*columns, *(["ill"] if label else [])]
+    rows = [[f"{v + c:.3f}" for v in rng.normal(size=len(columns))] for c in y]
+    rows = [[*row, *(["yn"[c]] if label else [])] for row, c in zip(rows, y, strict=True)]
+    path.write_text("\n".join(",".join(row) for row in [header, *rows]) + "\n")
+    return path
+
+
+def run(capsys, tmp_path, cohort):
+    blood = write(tmp_path / "blood.csv")
+    command = ["compare", f"blood={blood}", "--target", "ill", "--out", str(tmp_path / "study")]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--test", f"blood={cohort}", *QUICK])
+    return end.value.code, capsys.readouterr().err
+
+
+def test_cohort_without_labels_is_refused_before_anything_is_fitted(capsys, tmp_path):
+    cohort = write(tmp_path / "new.csv", label=False)
+    code, err = run(capsys, tmp_path, cohort)
+    assert (code, err) == (
+        2,
+        "consilience: the files of --test have no label: none of them has the column 'ill'\n",
+    )
+    assert not (tmp_path / "study").exists()
+
+
+def test_cohort_that_does_not_fit_costs_neither_model_nor_report(capsys, tmp_path):
+    code, err = run(capsys, tmp_path, write(tmp_path / "new.csv", columns=("hb",)))
+    assert code == 2
+    assert "'crp'" in err.splitlines()[-1]
+    names = {path.name for path in (tmp_path / "study").iterdir()}
+    assert {"report.html", "model.skops", "model_card.md", "results.csv", "run.toml"} <= names
+    code, err = run(capsys, tmp_path, write(tmp_path / "new.csv"))
+    assert code == 0
