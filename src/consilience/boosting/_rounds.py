@@ -17,6 +17,7 @@ __all__ = [
     "Member",
     "Round",
     "RoundRows",
+    "as_codes",
     "first_largest",
     "gather_views",
     "round_decision",
@@ -55,6 +56,11 @@ class RoundRows:
     codes: np.ndarray
     state: dict[str, Any]
     predictions: Sequence[Any] = ()
+
+
+def as_codes(values: np.ndarray) -> np.ndarray:
+    """Class codes as the compiled code expects them."""
+    return np.ascontiguousarray(values, dtype=np.int32)
 
 
 def first_largest(values: Any, tolerance: float = 1e-12) -> Any:
