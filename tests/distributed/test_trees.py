@@ -26,7 +26,10 @@ from consilience.boosting import (
 )
 from consilience.distributed import BlockSequence, _trees
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
-from consilience.distributed._kept import FileBlocks, WorkerBlocks, naming_lost_scheduler
+from consilience.distributed._connection import naming_lost_scheduler
+from consilience.distributed._drivers import add_up
+from consilience.distributed._kept import WorkerBlocks
+from consilience.distributed._states import BlockState, FileStates
 from consilience.vote import MwMvC2Classifier
 
 LOOPBACK = "127.0.0.1:0"
@@ -137,7 +140,25 @@ def tree_problems(draw):
 
 
 def block_target(block, key):
-    return block[1]
+    return block.state
+
+
+class MemoryStates:
+    """Blocks in memory, which may lose what they keep between passes."""
+
+    def __init__(self, blocks, lost):
+        self.blocks, self.lost = blocks, lost
+
+    def collect(self, function, *args):
+        for block in self.blocks:
+            if self.lost.random() < 0.3:
+                block.scratch.clear()
+        return [function(block, *args) for block in self.blocks]
+
+    def sum(self, function, *args):
+        return add_up(self.collect(function, *args))
+
+    gather = FileStates.gather
 
 
 @given(tree_problems(), st.sampled_from([0, 400, 3000, 10**6]), st.sampled_from([10, 10**6]))
@@ -159,14 +180,14 @@ def test_tree_on_blocks_is_that_of_all_rows(problem, finish_bytes, bin_rows):
             own, found = BinnedView.from_cuts(X[part], mask, cuts)
             ranges.append(found)
             values = RowTarget(*(None if x is None else x[part] for x in target))
-            blocks.append((BinnedRows([own], None, None, []), values))
+            blocks.append(BlockState(BinnedRows([own], None, None, []), values))
         limits = join_ranges(ranges, cuts)
         for ours, theirs in zip(limits, view.limits, strict=True):
             np.testing.assert_array_equal(ours, theirs)
-        kept = FileBlocks.from_values(iter(blocks))
-        training = BinnedTraining(kept, [limits], np.array([n_present]))
+        training = BinnedTraining(None, [limits], np.array([n_present]))
+        states = MemoryStates(blocks, np.random.default_rng(params["seed"]))
         spec = _trees.TreeSpec(0, None, n_classes, params, cost=target.costs is not None)
-        (tree,) = _trees.grow_trees(training, [spec], block_target)
+        (tree,) = _trees.grow_trees(training, [spec], block_target, states)
         if target.costs is None:
             expected = view.grow(target.codes, target.weight, n_classes=n_classes, **params)
         else:
