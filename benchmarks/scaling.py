@@ -23,7 +23,7 @@ from consilience._default import _boosted, _forest, _from_blocks, _kernel
 from consilience._solvers.water_filling import coupling, water_fill
 from consilience._targets import one_vs_rest_signs
 from consilience.boosting import MuMBoClassifier, RShareBoostClassifier
-from consilience.distributed import BlockSequence, _dask, _kept
+from consilience.distributed import BlockSequence, _dask, _kept, _states
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.vote import MwMvC2Classifier
@@ -98,11 +98,14 @@ class Rounds:
 
     def __enter__(self):
         self.seconds, self.kept = {}, {}
-        for kind in (_dask.DaskBlocks, _kept.WorkerBlocks):
-            for name in ("sum", "collect", "gather"):
-                if hasattr(kind, name):
-                    self.kept[kind, name] = method = getattr(kind, name)
-                    setattr(kind, name, self._watched(method))
+        for kind, names in (
+            (_dask.DaskBlocks, ("sum", "collect")),
+            (_kept.WorkerBlocks, ("sum", "collect", "gather")),
+            (_states.WorkerStates, ("collect",)),
+        ):
+            for name in names:
+                self.kept[kind, name] = method = getattr(kind, name)
+                setattr(kind, name, self._watched(method))
         return self
 
     def _watched(self, method):

@@ -40,8 +40,9 @@ nb::object py_apply_bins(nb::tuple tree, Codes bins, int n_depths) {
     const TreeArrays arrays(tree);
     require(bins.shape(2) == lanes, "bins do not fit");
     arrays.require_features(bins.shape(0) * lanes);
-    return reach(bins.shape(1), n_depths,
-                 [&](Reached out) { apply_bins(arrays.view(), bins.data(), bins.shape(1), out); });
+    return reach(bins.shape(1), n_depths, [&](Reached out) {
+        apply_bins(arrays.view(), arrays.size(), bins.data(), bins.shape(1), out);
+    });
 }
 
 nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr,
