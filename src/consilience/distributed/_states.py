@@ -135,21 +135,28 @@ class WorkerStates:
                 for k, answer in answers:
                     result = self._wait(k, answer)
                     if result is not None:
-                        results[k] = pickle.loads(result.error) if result.error else result.value
-                        if result.error:
-                            raise results[k]
+                        results[k] = result.read()
         return [results[k] for k in range(len(self.futures))]
 
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
-        """As of ``BlockStates``: a worker asks for the rows of a group, and does its tasks."""
-        out = []
-        for group, own in zip(groups, tasks, strict=True):
-            merged = merge(self.collect(split, group))
-            out.append([run(merged, task) for task in own])
-            del merged
-        return out
+        """As of ``BlockStates``: a worker asks for the parts of a group, and does its tasks."""
+        results: dict[int, list] = {}
+        while len(results) < len(groups):
+            self.collect(_nothing)  # all updates are applied, and lost blocks made again
+            servers = [server for server in self.servers if server is not None]
+            actors, futures = [server.actor for server in servers], {}
+            with naming_lost_scheduler(self.client):
+                for k in range(len(groups)):
+                    if k not in results:
+                        work = pickle.dumps((split, merge, run, groups[k], tasks[k]), protocol=5)
+                        futures[k] = self.client.submit(
+                            run_group, actors, len(self.log), work, pure=False
+                        )
+                answers = dict(zip(futures, self.client.gather([*futures.values()]), strict=True))
+            results.update({k: answer.read() for k, answer in answers.items() if answer})
+        return [results[k] for k in range(len(groups))]
 
     def _start(self, numbers: list[int]) -> None:
         """Actors of blocks that have none, or have lost it; a lost block is computed again."""
@@ -206,6 +213,34 @@ class Answer:
 
     value: Any = None
     error: bytes | None = None
+
+    def read(self) -> Any:
+        """The result; raises the error."""
+        if self.error is not None:
+            raise pickle.loads(self.error)
+        return self.value
+
+
+def _nothing(block: BlockState) -> None:
+    """For a pass that applies updates only."""
+
+
+def run_group(actors: list[Any], n_applied: int, work: bytes) -> Answer | None:
+    """Tasks on the parts of all blocks, on a worker; None if a block has been lost."""
+    split, merge, run, group, tasks = pickle.loads(work)
+    call = pickle.dumps((split, (group,)), protocol=5)
+    try:
+        calls = [actor.run(n_applied, [], call) for actor in actors]
+        answers = [own.result() for own in calls]
+    except Exception:  # a worker cannot be reached; errors of functions are answers
+        return None
+    if None in answers:
+        return None
+    try:
+        merged = merge([answer.read() for answer in answers])
+        return Answer([run(merged, task) for task in tasks])
+    except Exception as error:
+        return Answer(error=pickle.dumps(error))
 
 
 class BlockServer:
