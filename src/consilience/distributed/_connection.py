@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["naming_lost_scheduler"]
+__all__ = ["check_connected", "naming_lost_scheduler"]
 
 
 @contextmanager
@@ -22,6 +22,12 @@ def naming_lost_scheduler(client: Any) -> Iterator[None]:
             "the connection to the dask scheduler was lost during fit; connect a new client and "
             "fit again"
         ) from error
+
+
+def check_connected(client: Any) -> None:
+    """Raise an error if the scheduler does not answer."""
+    if not is_connected(client):
+        raise ConnectionError("the scheduler does not answer")
 
 
 def is_connected(client: Any) -> bool:

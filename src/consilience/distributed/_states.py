@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from consilience.distributed._connection import naming_lost_scheduler
+from consilience.distributed._connection import check_connected, naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, add_up
 
 __all__ = ["BlockState", "BlockStates", "FileStates", "WorkerStates"]
@@ -136,6 +136,8 @@ class WorkerStates:
                     result = self._wait(k, answer)
                     if result is not None:
                         results[k] = result.read()
+                if len(results) < len(self.futures):
+                    check_connected(self.client)
         return [results[k] for k in range(len(self.futures))]
 
     def gather(
