@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import sphinx_gallery.sorting
+from docutils import nodes
+from sphinx import addnodes
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -36,6 +38,7 @@ exclude_patterns = ["_build", "api/backreferences"]
 suppress_warnings = ["config.cache"]  # sorting keys of the gallery cannot be pickled
 
 generated_pages.write(HERE)
+PUBLIC_TARGETS = generated_pages.public_targets()
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -119,6 +122,27 @@ def unlink_unpublished(app, docname, source):
     source[0] = re.sub(r"\[([^\]\n]*)\]\(([\w./-]+\.md)(?:#[^)]*)?\)", replace, source[0])
 
 
+LINKS_AND_TITLES = nodes.reference | addnodes.pending_xref | nodes.title
+
+
+def link_public_names(app, doctree):
+    """A public name in code font leads to its page, wherever prose or a table mentions it."""
+    docname = app.env.docname
+    if docname.startswith(("api/", "gallery/")):
+        return
+    for literal in list(doctree.findall(nodes.literal)):
+        name = re.match(r"[A-Za-z_.]+", literal.astext())
+        target = PUBLIC_TARGETS.get(name[0].removeprefix("consilience.")) if name else None
+        if target is None or isinstance(literal.parent, LINKS_AND_TITLES):
+            continue
+        xref = addnodes.pending_xref(
+            "", reftype="obj", refdomain="py", reftarget=target, refdoc=docname, refwarn=True
+        )
+        literal.replace_self(xref)
+        xref += literal
+
+
 def setup(app):
+    app.connect("doctree-read", link_public_names)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
     app.connect("source-read", unlink_unpublished)

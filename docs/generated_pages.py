@@ -53,6 +53,22 @@ def public_names(module: ModuleType) -> list[str]:
     return [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
 
 
+def public_targets() -> dict[str, str]:
+    """Targets of the names that prose mentions, with their module or without it.
+
+    Plain words such as ``load`` are linked with their module only: they may mean other things.
+    """
+    targets = {}
+    for module_name, module in public_modules().items():
+        for name in public_names(module):
+            at_top = not module_name or name in consilience.__all__
+            target = f"consilience.{name}" if at_top else f"consilience.{module_name}.{name}"
+            targets[f"{module_name}.{name}".lstrip(".")] = target
+            if name[0].isupper() or "_" in name:
+                targets[name] = target
+    return targets
+
+
 def write(docs: Path) -> None:
     """Write all of them, touching only the files whose text changed."""
     write_api(docs / "api")
