@@ -275,6 +275,14 @@ def apply_csr(
 def apply_bins(tree: Arrays, bins: NDArray[uint8], n_depths: int) -> NDArray[int32]:
     """The same for binned rows."""
 
+def predict_bins(
+    tree: tuple[NDArray[Any], ...],
+    decision: NDArray[int32],
+    bins: NDArray[uint8],
+    out: NDArray[int32],
+) -> None:
+    """The decision at the leaf of each binned row."""
+
 def apply_sparse_bins(
     tree: Arrays,
     indptr: NDArray[int64],

@@ -45,6 +45,19 @@ nb::object py_apply_bins(nb::tuple tree, Codes bins, int n_depths) {
     });
 }
 
+// out (n): the decision (by node, in) at the leaf of each row
+void py_predict_bins(nb::tuple tree, Vector<std::int32_t> decision, Codes bins,
+                     nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+    const TreeArrays arrays(tree);
+    const std::size_t n = bins.shape(1);
+    require(bins.shape(2) == lanes && out.shape(0) == n, "bins or out do not fit");
+    require(decision.shape(0) == arrays.size(), "decision must have one entry per node");
+    arrays.require_features(bins.shape(0) * lanes);
+    nb::gil_scoped_release release;
+    apply_bins(arrays.view(), arrays.size(), bins.data(), n, {out.data(), 1, true});
+    for (std::size_t i = 0; i < n; ++i) out.data()[i] = decision.data()[out.data()[i]];
+}
+
 nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr,
                                 Vector<std::int64_t> middle, Vector<std::int32_t> entry_rows,
                                 Vector<std::uint8_t> entry_codes, Vector<std::uint8_t> zero_bin,
@@ -65,6 +78,8 @@ void bind_predict(nb::module_& m) {
     m.def("apply_dense", &py_apply_dense<double>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_csr", &py_apply_csr, "tree"_a, "data"_a, "indices"_a, "indptr"_a, "n_depths"_a);
     m.def("apply_bins", &py_apply_bins, "tree"_a, "bins"_a, "n_depths"_a);
+    m.def("predict_bins", &py_predict_bins, "tree"_a, "decision"_a, "bins"_a,
+          nb::arg("out").noconvert());
     m.def("apply_sparse_bins", &py_apply_sparse_bins, "tree"_a, "indptr"_a, "middle"_a,
           "entry_rows"_a, "entry_codes"_a, "zero_bin"_a, "outside_in"_a, "n_rows"_a, "n_depths"_a);
 }

@@ -418,9 +418,22 @@ class BinnedView:
         """Leaf that each row reaches in a tree grown on this view."""
         return self._reach(tree, 0)[:, 0]
 
-    def predict(self, tree: Tree) -> np.ndarray:
+    def predict(self, tree: Tree, out: np.ndarray | None = None) -> np.ndarray:
         """Class code of each row, predicted by a tree grown on this view."""
-        return tree.decision[self.apply(tree)]
+        if out is None:
+            out = np.empty(self.n_rows, dtype=np.int32)
+        if self.sparse:
+            out[:] = tree.decision[self.apply(tree)]
+        else:
+            _core.predict_bins(tree._arrays(), tree.decision, self._codes[0], out)
+        return out
+
+    def predict_or_abstain(self, tree: Tree, out: np.ndarray | None = None) -> np.ndarray:
+        """``predict``, but −1 where the view is missing."""
+        out = self.predict(tree, out)
+        if self.present is not None:
+            np.copyto(out, -1, where=~self.present)
+        return out
 
     def predict_depths(self, tree: Tree, n_depths: int | None = None) -> np.ndarray:
         """Class codes (n_rows x D) of the rows, predicted by the tree pruned to depths 1 … D."""

@@ -51,9 +51,9 @@ class CostMatrix:
         self.base[np.arange(len(codes)), codes] = 0.0
         self.total = np.full(len(codes), n_classes - 1.0)
 
-    def row_weights(self) -> np.ndarray:
+    def row_weights(self, out: np.ndarray | None = None) -> np.ndarray:
         """−C(i, y_i), the weight of each row for the learner of the next round."""
-        return self.scale * self.total
+        return np.multiply(self.scale, self.total, out=out)
 
     def dense(self) -> np.ndarray:
         """C as an n x K matrix; its rows sum to 0."""
@@ -127,22 +127,27 @@ def start_costs(
     return {"views": costs[:-1], "global": costs[-1]}
 
 
-def cost_weights(state: dict[str, Any], v: int, totals: Sequence[float]) -> np.ndarray:
+def cost_weights(
+    state: dict[str, Any], v: int, totals: Sequence[float], out: np.ndarray | None = None
+) -> np.ndarray:
     """Weights of the rows for the learner of view v, with the sum 1."""
-    weights = state["views"][v].row_weights()
-    return weights / totals[v] if totals[v] > 0 else weights
+    weights = state["views"][v].row_weights(out)
+    return np.divide(weights, totals[v], out=weights) if totals[v] > 0 else weights
 
 
-def cost_matrix(state: dict[str, Any], v: int) -> np.ndarray:
+def cost_matrix(state: dict[str, Any], v: int, out: np.ndarray | None = None) -> np.ndarray:
     """Costs for the learner of view v."""
     return state["views"][v].dense()
 
 
 def update_mask(rows: RoundRows, cooperation: bool) -> np.ndarray:
     """Rows (V x n) whose costs each view updates."""
-    if cooperation:
-        return cooperation_mask(rows.codes, rows.predictions)
-    return np.stack([h >= 0 for h in rows.predictions])
+    if rows.mask is None:
+        seen = [h >= 0 for h in rows.predictions]
+        rows.mask = (
+            cooperation_mask(rows.codes, rows.predictions) if cooperation else np.stack(seen)
+        )
+    return rows.mask
 
 
 def round_sums(rows: RoundRows, cooperation: bool) -> list[int]:

@@ -25,7 +25,7 @@ from consilience.distributed._trees import TreeSpec, grow_trees
 
 __all__ = ["BlockProblem", "BoostingProblem", "Problem"]
 
-# (state, view, *args) -> weights or costs
+# (state, view, *args, out=) -> weights or costs; out is memory for as many numbers as rows, or None
 Weigh = Callable[..., np.ndarray]
 
 
@@ -109,7 +109,7 @@ class BoostingProblem:
         """Fit a weak learner on one view."""
         weight = weigh(self.rows.state, v, *args)
         hypothesis, predictions = self.learners[v].fit(weight, _seeds(self.random, 1)[0])
-        self.rows.predictions = [predictions if u == v else None for u in range(self.n_views)]
+        self.rows.set_predictions(predictions if u == v else None for u in range(self.n_views))
         return hypothesis
 
     def fit_views(self, weigh: Weigh, *args: Any, costs: bool = False) -> Sequence[Any]:
@@ -121,7 +121,8 @@ class BoostingProblem:
             return learner.fit_costs(weight, seeds[v]) if costs else learner.fit(weight, seeds[v])
 
         fitted = list(self.map_views(fit, range(self.n_views)))
-        hypotheses, self.rows.predictions = zip(*fitted, strict=True)
+        hypotheses, predictions = zip(*fitted, strict=True)
+        self.rows.set_predictions(predictions)
         return hypotheses
 
     def sum(self, function: Callable[..., list[int]], *args: Any) -> list[int]:
@@ -234,7 +235,9 @@ class RoundTargets:
     costs: bool
 
     def __call__(self, block: BlockState, v: int) -> RowTarget:
-        values = self.weigh(block.state, v, *self.args)
+        n_rows = len(block.rows.codes)
+        out = block.scratch.setdefault(("weights", v), np.empty(n_rows))
+        values = self.weigh(block.state, v, *self.args, out=out)
         return RowTarget(None, None, values) if self.costs else RowTarget(block.rows.codes, values)
 
 
@@ -249,21 +252,21 @@ def start_rows(block: BlockState, function: Callable, args: tuple) -> None:
 
 
 def round_rows(block: BlockState, fitted: RoundTrees) -> RoundRows:
-    """The rows with the predictions of this round, which the block keeps until the next one."""
-    number, predictions = block.scratch.get("predictions", (None, None))
-    if number != fitted.number:
-        predictions = [
-            None if tree is None else predict_view(view, tree)
-            for view, tree in zip(block.rows.views, fitted.trees, strict=True)
-        ]
-        block.scratch["predictions"] = fitted.number, predictions
-    return RoundRows(block.rows.codes, block.state, predictions)
+    """The rows with the predictions of this round, which the block keeps until the next one.
 
-
-def predict_view(view: Any, tree: Tree) -> np.ndarray:
-    """Class codes, −1 where the view is missing."""
-    predictions = view.predict(tree)
-    return predictions if view.present is None else np.where(view.present, predictions, -1)
+    The memory of the predictions is used again: it is large, and fresh memory is slow on workers.
+    """
+    number, rows = block.scratch.get("round", (None, None))
+    if number == fitted.number:
+        return rows
+    outs = block.scratch.setdefault("predictions", [None] * len(fitted.trees))
+    for v, (view, tree) in enumerate(zip(block.rows.views, fitted.trees, strict=True)):
+        if tree is not None:
+            outs[v] = view.predict_or_abstain(tree, outs[v])
+    predictions = [None if tree is None else outs[v] for v, tree in enumerate(fitted.trees)]
+    rows = RoundRows(block.rows.codes, block.state, predictions)
+    block.scratch["round"] = fitted.number, rows
+    return rows
 
 
 def sum_rows(block: BlockState, fitted: RoundTrees, function: Callable, args: tuple) -> list[int]:

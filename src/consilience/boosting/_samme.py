@@ -51,7 +51,7 @@ def start_weights(codes: np.ndarray, weight: np.ndarray, total: float) -> dict[s
     return {"w": weight / total}
 
 
-def shared_weights(state: dict[str, Any], v: int) -> np.ndarray:
+def shared_weights(state: dict[str, Any], v: int, out: np.ndarray | None = None) -> np.ndarray:
     """Weights of the learner of view v: the distribution that all views share."""
     return state["w"]
 
@@ -105,17 +105,22 @@ def update_factors(shares: Shares, alpha: float, n_classes: int) -> np.ndarray:
 
 
 def reweigh(
-    w: np.ndarray, codes: np.ndarray, predictions: np.ndarray, factors: np.ndarray
+    w: np.ndarray,
+    codes: np.ndarray,
+    predictions: np.ndarray,
+    factors: np.ndarray,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the distribution after a learner has been added; see ``update_factors``."""
-    out = np.empty_like(w)
+    out = np.empty_like(w) if out is None else out
     _core.reweigh(w, as_codes(codes), as_codes(predictions), factors, out)
     return out
 
 
 def reweigh_rows(rows: RoundRows, v: int, factors: np.ndarray) -> None:
     """Update the shared weights with the learner of view v."""
-    rows.state["w"] = reweigh(rows.state["w"], rows.codes, rows.predictions[v], factors)
+    w = rows.state["w"]
+    reweigh(w, rows.codes, rows.predictions[v], factors, out=w)
 
 
 def choose_view(
