@@ -38,7 +38,8 @@ def compare_with_xgboost(views, labels, timed, client):
     print(
         f"a round on two workers, {columns.shape[0]:.0e} x {columns.shape[1]}: MuMBo "
         f"{ours[0]:.3f} s (processor of a worker {ours[1]:.3f} s), "
-        f"xgboost {xgboost.__version__} hist {theirs[0]:.3f} s ({theirs[1]:.3f} s): ratio of wall-clock {ours[0] / theirs[0]:.2f}, "
+        f"xgboost {xgboost.__version__} hist {theirs[0]:.3f} s ({theirs[1]:.3f} s): "
+        f"ratio of wall-clock {ours[0] / theirs[0]:.2f}, "
         f"of processor time {ours[1] / theirs[1]:.2f} (<= 1.5 wanted)",
         flush=True,
     )
