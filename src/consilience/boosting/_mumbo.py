@@ -71,7 +71,9 @@ class CostMatrix:
         # row by row, so that a row does not depend on the others
         _core.update_costs(*self._rows(predictions), mask, *factors, RESCALE_ABOVE)
 
-    def _rows(self, predictions: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _rows(
+        self, predictions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return self.scale, self.base, self.total, self.codes, as_codes(predictions)
 
 
