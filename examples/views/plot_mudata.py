@@ -7,16 +7,17 @@ A ``MuData`` object of single-cell analysis is read as it is: its modalities are
 """
 
 import matplotlib.pyplot as plt
+import mudata
 import pandas as pd
 from anndata import AnnData
-from mudata import MuData, set_options
 from sklearn.model_selection import train_test_split
 
 from consilience import ConsilienceClassifier, as_multiview
 from consilience.datasets import make_multiview_classification
 from consilience.inspection import ViewImportanceDisplay
 
-set_options(pull_on_update=False)  # the behaviour of mudata 0.4
+if hasattr(mudata, "set_options"):  # before mudata 0.4, whose behaviour this is
+    mudata.set_options(pull_on_update=False)
 
 # %%
 # Two modalities of which the second was measured in two thirds of the cells.
@@ -28,7 +29,7 @@ rna = AnnData(views["view0"], obs=pd.DataFrame(index=cells))
 rna.var_names = [f"gene{j}" for j in range(rna.n_vars)]
 protein = AnnData(views["view1"][:200], obs=pd.DataFrame(index=cells[:200]))
 protein.var_names = [f"antibody{j}" for j in range(protein.n_vars)]
-mdata = MuData({"rna": rna, "protein": protein})
+mdata = mudata.MuData({"rna": rna, "protein": protein})
 
 data = as_multiview(mdata)
 print(data)

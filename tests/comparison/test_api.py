@@ -20,6 +20,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, ShuffleSplit, Strat
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from common.omics import settled_mudata
 from consilience import MultiViewData, compare
 from consilience.comparison import _result
 from consilience.comparison import execution as comparison
@@ -126,7 +127,7 @@ def test_mudata():
         for name, X in VIEWS.items()
     }
     part["image"] = part["image"][:30].copy()
-    with mudata.set_options(pull_on_update=False):
+    with settled_mudata():
         data = mudata.MuData(part)
     result = compare(data, Y, **QUICK)
     assert result.data.view_names == ("blood", "image")

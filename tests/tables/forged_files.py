@@ -18,6 +18,8 @@ import pyarrow as pa
 import scipy.sparse as sp
 from pyarrow import parquet
 
+from common.omics import settled_mudata
+
 N_ROWS, N_COLUMNS = 24, 6
 LABELS = np.arange(N_ROWS) % 2
 
@@ -91,7 +93,7 @@ def h5(folder, suffix):
     obs = pd.DataFrame({"y": LABELS.astype(str)}, index=[f"s{i}" for i in range(N_ROWS)])
     data = anndata.AnnData(sp.csr_matrix(_values()), obs=obs)
     if suffix == "h5mu":
-        with mudata.set_options(pull_on_update=False):
+        with settled_mudata():
             mudata.MuData({"a": data}).write(path)
     else:
         data.write_h5ad(path)

@@ -32,7 +32,9 @@ def frame(seed=0, **columns):
 def test_a_copy_of_the_target(n_classes):
     y = labels(n_classes)
     names = np.array(["u", "v", "w"])[y]
-    for column in (names, y, -y * 2.5, pd.Series(names).where(np.arange(N) > 9, None)):
+    empty = np.arange(N) < 10
+    texts = pd.Series(names, dtype=object)
+    for column in (names, y, -y * 2.5, texts.mask(empty, None), texts.mask(empty, np.nan)):
         notes = leakage_notes(MultiViewData({"a": frame(copy=column), "b": noise(1)}), y)
         assert notes == ["'copy' of view 'a' is a copy of the target: each value means one class"]
 

@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from pyarrow import feather
 
+from common.omics import settled_mudata
 from consilience.cli import compare as cli_compare
 from consilience.cli import main
 
@@ -123,7 +124,7 @@ def h5(data, folder):
 
 
 def h5mu(folder):
-    with mudata.set_options(pull_on_update=False):
+    with settled_mudata():
         data = mudata.MuData({"rna": annotated(), "protein": annotated("p", 2)[:6].copy()})
         data.obs["response"] = ["yes", "no"] * (N // 2)
         return h5(data, folder)

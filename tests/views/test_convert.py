@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 import xarray as xr
 
+from common.omics import settled_mudata
 from consilience import MultiViewData, as_multiview
 from consilience.fusion import LateFusionClassifier
 
@@ -69,7 +70,7 @@ def test_mudata_aligns_by_name():
 
     rna = part(A[:6], [f"c{i}" for i in range(6)], "g")
     atac = part(B[2:][::-1], [f"c{i}" for i in range(7, 1, -1)], "peak")
-    with mudata.set_options(pull_on_update=False):
+    with settled_mudata():
         both = mudata.MuData({"rna": rna, "atac": atac})
     data = as_multiview(both)
     order = [int(name[1:]) for name in data.sample_ids]

@@ -195,7 +195,8 @@ def test_no_prediction_reads_a_malformed_matrix(name):
 
 def annotated(X):
     data = anndata.AnnData(sp.csr_matrix(DENSE))
-    data._X = X  # as a damaged h5ad file would have it
+    damaged = {"X": property(lambda data: X)}  # as a damaged h5ad file would have it
+    data.__class__ = type("Damaged", (anndata.AnnData,), damaged)
     return data
 
 

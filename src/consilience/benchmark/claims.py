@@ -66,7 +66,9 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     holds: list[str] = []
     fails: list[str] = []
     n_ties = 0
-    for place, difference, rival in _differences(claim, results):
+    for place, exact_difference, rival in _differences(claim, results):
+        # means of equal numbers may differ by an ulp
+        difference = round(exact_difference, 12) + 0.0
         text = f"{place}: {difference:+.4f} against {rival}"
         n_ties += difference == 0
         (holds if difference >= -claim.margin else fails).append(text)

@@ -128,7 +128,7 @@ def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], opt
     lines = [
         f"Run on {period} with `consilience bench {suite.name}`, seed {suite.seed}: {n_done} of "
         f"{results.n_tasks} fits done, {len(results.failures)} failed, {hours:.2f} hours of "
-        "computation.\n"
+        "wall-clock time over all fits.\n"
     ]
     lines.append(run_record(suite, results, runs, options) + "\n")
     machines = {tuple((k, v) for k, v in run.items() if k != "started") for run in runs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from consilience.datasets._source import DatasetSource, DownloadRoute, load
 from consilience.datasets._store import Arrays, LoadedData, as_bunch, sparse_parts, sparse_view
 
 __all__ = ["fetch_reuters_multilingual"]
+
+# an argument of SciPy from 1.15 on, whose default is going to change
+AS_ARRAY = {"spmatrix": False} if "spmatrix" in inspect.signature(mmread).parameters else {}
 
 DESCR = """Reuters RCV1/RCV2 multilingual: news and their translations, one view per language.
 
@@ -78,7 +82,7 @@ def convert_sample(folder: Path) -> Iterator[tuple[str, Arrays]]:
     arrays: Arrays = {}
     for language in LANGUAGES:
         name = first.replace("_EN.mtx", f"_{language}.mtx")
-        words = sp.csr_array(mmread(find_file(folder, name)), dtype=np.float32)
+        words = sp.csr_array(mmread(find_file(folder, name), **AS_ARRAY), dtype=np.float32)
         if words.shape[0] != len(codes):
             raise ValueError(f"{name} has {words.shape[0]} documents for {len(codes)} classes")
         arrays |= sparse_parts(language, words)

@@ -188,7 +188,8 @@ def _column(view: Any, j: int) -> tuple[str, np.ndarray]:
     numbers = storage.column_to_numeric(column, column.dtype)
     if numbers is not None:
         return str(column.name), np.asarray(numbers, dtype=np.float64)
-    return str(column.name), _number_cells(column.to_list())
+    cells = zip(column.to_list(), column.is_null().to_list(), strict=True)
+    return str(column.name), _number_cells([None if empty else cell for cell, empty in cells])
 
 
 def _number_cells(cells: Sequence[Any]) -> np.ndarray:
