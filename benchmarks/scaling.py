@@ -1,7 +1,9 @@
 """Fits from blocks: dask workers and streams against the serial fit in memory, same result.
 
-Part "sums" is for the methods that learn from sums over all rows, part "default" for the default,
-which learns from a sample of many rows: there accuracies on new rows are compared.
+Part "sums" is for the methods that learn from sums over all rows, part "trees" for boosting and
+MωMvC², part "default" for the default, which learns from a sample of many rows: there accuracies on
+new rows are compared. Part "streams" is the memory of streams of many rows, part "xgboost" a round
+of MuMBo against one of xgboost.dask.
 
 Wall-clock ratios need idle cores. For shared machines the processor time of the busiest process is
 printed beside it: what the ratio would be if every process had a core of its own.
@@ -11,24 +13,28 @@ import argparse
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
 
 import dask.array as da
 import numpy as np
+from _xgboost_peer import compare_with_xgboost
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._default import _boosted, _forest, _from_blocks, _kernel
 from consilience._solvers.water_filling import coupling, water_fill
 from consilience._targets import one_vs_rest_signs
 from consilience.boosting import MuMBoClassifier, RShareBoostClassifier
-from consilience.distributed import BlockSequence, _dask, _kept
+from consilience.distributed import BlockSequence, _dask, _kept, _states
 from consilience.landmark import MVLSVMClassifier
 from consilience.margin import SMVMEDClassifier
 from consilience.vote import MwMvC2Classifier
 from distributed import Client, LocalCluster, wait
 
+PARTS = ["sums", "trees", "default", "streams", "xgboost"]
 VIEWS, WIDTH = 3, 50
 TREE_METHODS = (MuMBoClassifier, RShareBoostClassifier, MwMvC2Classifier)
 WANTED = {"RShareBoostClassifier": 0.8, "MwMvC2Classifier": 0.8}
@@ -98,11 +104,14 @@ class Rounds:
 
     def __enter__(self):
         self.seconds, self.kept = {}, {}
-        for kind in (_dask.DaskBlocks, _kept.WorkerBlocks):
-            for name in ("sum", "collect", "gather"):
-                if hasattr(kind, name):
-                    self.kept[kind, name] = method = getattr(kind, name)
-                    setattr(kind, name, self._watched(method))
+        for kind, names in (
+            (_dask.DaskBlocks, ("sum", "collect")),
+            (_kept.WorkerBlocks, ("sum", "collect", "gather")),
+            (_states.WorkerStates, ("collect",)),
+        ):
+            for name in names:
+                self.kept[kind, name] = method = getattr(kind, name)
+                setattr(kind, name, self._watched(method))
         return self
 
     def _watched(self, method):
@@ -126,12 +135,7 @@ class Rounds:
 
 def against_serial(models, n_blocks, rows):
     data, y = in_memory(n_blocks, rows)
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with two_workers() as cluster, Client(cluster) as client:
         lazy = on_workers(n_blocks, rows)
         labels = da.from_array(y, chunks=rows).persist()
         # modules are loaded before the clock starts
@@ -179,6 +183,41 @@ def streams(models, n_blocks, rows):
                 f"stream, {type(model).__name__}: {times * n_blocks * rows:.0e} rows, "
                 f"peak {peak / 1e6:.0f} MB, {seconds:.1f} s"
             )
+
+
+def peak_of_stream(n_blocks, rows):
+    """Peak of the resident memory of a process that boosts a stream, in MB."""
+    script = (
+        "import resource, sys; sys.path.insert(0, sys.argv[1]); import scaling; "
+        f"read = lambda: (scaling.make_block(k, {rows}) for k in range({n_blocks})); "
+        "scaling.MuMBoClassifier(n_estimators=2).fit(scaling.BlockSequence(read)); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
+    )
+    folder = os.path.dirname(os.path.abspath(__file__))
+    run = subprocess.run(
+        [sys.executable, "-c", script, folder], check=True, capture_output=True, text=True
+    )
+    return float(run.stdout)
+
+
+def memory_of_streams(n_rows, block_rows):
+    """A stream of four times the rows needs no more memory."""
+    peaks = [peak_of_stream(times * n_rows // block_rows, block_rows) for times in (1, 4)]
+    print(
+        f"stream, MuMBo, blocks of {block_rows} rows: peak {peaks[0]:.0f} MB for {n_rows:.0e} "
+        f"rows, {peaks[1]:.0f} MB for {4 * n_rows:.0e}: ratio {peaks[1] / peaks[0]:.2f} "
+        "(<= 1.2 wanted)",
+        flush=True,
+    )
+
+
+def against_xgboost(n_blocks, rows):
+    with two_workers() as cluster, Client(cluster) as client:
+        views = on_workers(n_blocks, rows)
+        labels = da.concatenate(
+            [da.from_array(make_block(k, rows)[1], chunks=rows) for k in range(n_blocks)]
+        ).persist()
+        compare_with_xgboost(dict(views.items()), labels, timed, client)
 
 
 def two_workers():
@@ -271,7 +310,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--blocks", type=int, default=16)
     parser.add_argument("--quick", action="store_true", help="10 000 rows in 4 blocks")
-    parser.add_argument("--part", choices=["sums", "trees", "default"], action="append")
+    parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--only", nargs="*", help="names of classes of the parts sums and trees")
     parser.add_argument("--kills", type=int, default=3, help="workers killed in part default")
     parser.add_argument(
@@ -285,8 +324,12 @@ def main():
     if settings.tenth:
         settings.rows //= 10
         shrink(10)
-    parts = settings.part or ["sums", "trees", "default"]
+    parts = settings.part or PARTS
     block_rows = settings.rows // settings.blocks
+    if "streams" in parts:
+        memory_of_streams(settings.rows, 2500 if settings.quick else 25_000)
+    if "xgboost" in parts:
+        against_xgboost(settings.blocks, block_rows)
     if "default" in parts:
         model = ConsilienceClassifier(10 if settings.quick else None, random_state=0)
         default_against_serial(model, settings.blocks, block_rows, not settings.no_serial)

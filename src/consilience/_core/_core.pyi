@@ -275,6 +275,14 @@ def apply_csr(
 def apply_bins(tree: Arrays, bins: NDArray[uint8], n_depths: int) -> NDArray[int32]:
     """The same for binned rows."""
 
+def predict_bins(
+    tree: tuple[NDArray[Any], ...],
+    decision: NDArray[int32],
+    bins: NDArray[uint8],
+    out: NDArray[int32],
+) -> None:
+    """The decision at the leaf of each binned row."""
+
 def apply_sparse_bins(
     tree: Arrays,
     indptr: NDArray[int64],
@@ -314,25 +322,65 @@ def code_sparse(
 ) -> tuple[Any, ...]:
     """Entries of a canonical CSC matrix by given cuts, and the range of the values of each code."""
 
-def dense_level(
-    bins: NDArray[uint8],
-    start: NDArray[int64],
-    leaf: NDArray[int32],
-    place: NDArray[int32],
-    slot: NDArray[int32],
-    n_places: int,
-    n_slots: int,
-    codes: NDArray[int32] | None,
-    weights: NDArray[float64] | None,
-    costs: NDArray[float64] | None,
-    rows: NDArray[bool_] | None,
-    n_classes: int,
-    params: Params,
-) -> tuple[NDArray[int64], NDArray[int64]]:
-    """Sums and histograms of the nodes of a level."""
+class GrowingRows:
+    """The rows of a block while a tree is grown on all blocks; its memory is used again."""
 
-def sparse_level(*args: Any) -> tuple[NDArray[int64], NDArray[int64]]:
-    """The same on sparse entries."""
+    def start(
+        self,
+        n_rows: int,
+        n_features: int,
+        codes: NDArray[int32] | None,
+        weights: NDArray[float64] | None,
+        costs: NDArray[float64] | None,
+        rows: NDArray[bool_] | None,
+        n_classes: int,
+        params: Params,
+    ) -> None: ...
+    def dense_level(
+        self,
+        bins: NDArray[uint8],
+        tree: tuple[NDArray[Any], ...],
+        start: NDArray[int64],
+        place: NDArray[int32],
+        slot: NDArray[int32],
+        n_places: int,
+        n_slots: int,
+    ) -> tuple[NDArray[int64], NDArray[int64]]:
+        """Sums and histograms of the nodes of a level."""
+
+    def sparse_level(self, *args: Any) -> tuple[NDArray[int64], NDArray[int64]]:
+        """The same on sparse entries."""
+
+# Rounds of boosting (round_rows.hpp); sums are limbs of 32 bits, as those of exact_sums
+def cost_sums(
+    scale: NDArray[float64],
+    base: NDArray[float64],
+    total: NDArray[float64],
+    codes: NDArray[int32],
+    predictions: NDArray[int32],
+    mask: NDArray[bool_],
+) -> NDArray[Any]: ...
+def update_costs(
+    scale: NDArray[float64],
+    base: NDArray[float64],
+    total: NDArray[float64],
+    codes: NDArray[int32],
+    predictions: NDArray[int32],
+    mask: NDArray[bool_],
+    shrink: float,
+    grow: float,
+    rescale_above: float,
+) -> None: ...
+def vote_sums(
+    w: NDArray[float64], codes: NDArray[int32], predictions: NDArray[int32]
+) -> NDArray[Any]: ...
+def reweigh(
+    w: NDArray[float64],
+    codes: NDArray[int32],
+    predictions: NDArray[int32],
+    factors: NDArray[float64],
+    out: NDArray[float64],
+) -> None: ...
 
 class LevelGrower:
     """A tree that is grown from the sums of all blocks."""

@@ -1,9 +1,12 @@
 // The Python face of trees on blocks of rows: codes by given cuts, histograms of a level, splits from
 // their sums, and exact sums.
+#include <type_traits>
+
 #include "bind_trees.hpp"
 #include "coding.hpp"
 #include "exact_sum.hpp"
-#include "levels.hpp"
+#include "growing_rows.hpp"
+#include "tree_arrays.hpp"
 
 namespace consilience {
 namespace {
@@ -98,81 +101,72 @@ nb::tuple py_code_sparse(Vector<double> data, Vector<std::int32_t> indices,
                           to_numpy(std::move(ranges.least)), to_numpy(std::move(ranges.greatest)));
 }
 
-// leaf (n), place and slot (by node), as in LevelRows
-struct LevelArrays {
-    Vector<std::int32_t> leaf, place, slot;
-    std::size_t n_places, n_slots;
-
-    LevelRows check(std::size_t n) const {
-        const std::size_t n_nodes = place.shape(0);
-        require(leaf.shape(0) == n && slot.shape(0) == n_nodes, "rows of the level do not fit");
-        for (std::size_t i = 0; i < n; ++i)
-            require(leaf.data()[i] >= 0 && static_cast<std::size_t>(leaf.data()[i]) < n_nodes,
-                    "leaf must be a node of the tree");
-        for (std::size_t i = 0; i < n_nodes; ++i)
-            require(place.data()[i] < static_cast<std::int64_t>(n_places) &&
-                        slot.data()[i] < static_cast<std::int64_t>(n_slots),
-                    "place and slot are out of range");
-        return {leaf.data(), place.data(), slot.data(), n_places, n_slots};
-    }
-};
-
-template <typename Sum>
-nb::tuple level_sums(const Target& target, const LevelArrays& arrays, const Edges& edges,
-                     std::size_t d, std::size_t n, const nb::tuple& params, Sum sum) {
+void py_start(GrowingRows& self, std::size_t n, std::size_t d,
+              std::optional<Vector<std::int32_t>> codes, std::optional<Vector<double>> weights,
+              std::optional<Matrix<double>> costs, Flags rows, int n_classes, nb::tuple params) {
+    const Target target = {codes, weights, costs, rows, n_classes};
+    const std::uint8_t* some = check_target(target, n);
     const TreeParams p = read_params(params, d);
+    nb::gil_scoped_release release;
+    if (costs)
+        self.start(costs->data(), some, n, n_classes, p);
+    else
+        self.start(codes->data(), weights->data(), some, n, n_classes, p);
+}
+
+// start: the first bin of each feature; place and slot by node, as in LevelNodes
+template <typename Data>
+nb::tuple level_sums(GrowingRows& rows, const nb::tuple& tree, const Vector<std::int64_t>& start,
+                     const Vector<std::int32_t>& place, const Vector<std::int32_t>& slot,
+                     std::size_t n_places, std::size_t n_slots, const Data& data) {
+    const TreeArrays arrays(tree);
+    const std::size_t d = start.shape(0) - 1, n_nodes = arrays.size();
+    arrays.require_features(d);
+    require(place.shape(0) == n_nodes && slot.shape(0) == n_nodes, "nodes of the level do not fit");
+    for (std::size_t i = 0; i < n_nodes; ++i)
+        require(place.data()[i] < static_cast<std::int64_t>(n_places) &&
+                    slot.data()[i] < static_cast<std::int64_t>(n_slots),
+                "place and slot are out of range");
+    const LevelNodes level = {place.data(), slot.data(), n_nodes, n_places, n_slots};
     std::vector<std::int64_t> totals, hist;
     {
         nb::gil_scoped_release release;
-        const LevelRows rows = arrays.check(n);
-        const Problem problem = make_problem(target, n, p, true);
-        const HistogramLayout layout(edges, d, problem.n_channels());
-        totals = level_totals(rows, problem);
-        hist.resize(rows.n_slots * layout.size());
-        sum(layout, rows, problem, hist.data());
+        const HistogramLayout layout({nullptr, nullptr, start.data()}, d,
+                                     rows.problem().n_channels());
+        rows.route(arrays.view(), n_nodes, data);
+        totals = rows.totals(level);
+        hist.resize(n_slots * layout.size());
+        if constexpr (std::is_same_v<Data, SparseCodes>)
+            rows.histograms(level, layout, data, d, hist.data());
+        else
+            rows.histograms(level, layout, data, hist.data());
     }
     return nb::make_tuple(to_numpy(std::move(totals)), to_numpy(std::move(hist)));
 }
 
-nb::tuple py_dense_level(Codes bins, Vector<std::int64_t> start, Vector<std::int32_t> leaf,
+nb::tuple py_dense_level(GrowingRows& self, Codes bins, nb::tuple tree, Vector<std::int64_t> start,
                          Vector<std::int32_t> place, Vector<std::int32_t> slot,
-                         std::size_t n_places, std::size_t n_slots,
-                         std::optional<Vector<std::int32_t>> codes,
-                         std::optional<Vector<double>> weights, std::optional<Matrix<double>> costs,
-                         Flags rows, int n_classes, nb::tuple params) {
-    const std::size_t n = bins.shape(1), d = start.shape(0) - 1;
-    require(bins.shape(2) == lanes && bins.shape(0) == (d + lanes - 1) / lanes, "bins do not fit");
-    const Edges edges = {nullptr, nullptr, start.data()};
-    return level_sums({codes, weights, costs, rows, n_classes},
-                      {leaf, place, slot, n_places, n_slots}, edges, d, n, params,
-                      [&](const HistogramLayout& layout, const LevelRows& level,
-                          const Problem& problem, std::int64_t* hist) {
-                          dense_level(bins.data(), layout, level, problem, hist);
-                      });
+                         std::size_t n_places, std::size_t n_slots) {
+    const std::size_t d = start.shape(0) - 1;
+    require(bins.shape(2) == lanes && bins.shape(0) == (d + lanes - 1) / lanes &&
+                bins.shape(1) == self.problem().n,
+            "bins do not fit");
+    return level_sums(self, tree, start, place, slot, n_places, n_slots, bins.data());
 }
 
-nb::tuple py_sparse_level(Vector<std::int64_t> indptr, Vector<std::int64_t> middle,
-                          Vector<std::int32_t> entry_rows, Vector<std::uint8_t> entry_codes,
-                          Vector<std::uint8_t> zero_bin, Vector<std::uint32_t> outside_in,
-                          std::size_t n, Vector<std::int64_t> start, Vector<std::int32_t> leaf,
-                          Vector<std::int32_t> place, Vector<std::int32_t> slot,
-                          std::size_t n_places, std::size_t n_slots,
-                          std::optional<Vector<std::int32_t>> codes,
-                          std::optional<Vector<double>> weights,
-                          std::optional<Matrix<double>> costs, Flags rows, int n_classes,
-                          nb::tuple params) {
+nb::tuple py_sparse_level(GrowingRows& self, Vector<std::int64_t> indptr,
+                          Vector<std::int64_t> middle, Vector<std::int32_t> entry_rows,
+                          Vector<std::uint8_t> entry_codes, Vector<std::uint8_t> zero_bin,
+                          Vector<std::uint32_t> outside_in, std::size_t n, nb::tuple tree,
+                          Vector<std::int64_t> start, Vector<std::int32_t> place,
+                          Vector<std::int32_t> slot, std::size_t n_places, std::size_t n_slots) {
     const std::size_t d = start.shape(0) - 1;
-    require(indptr.shape(0) == d + 1 && middle.shape(0) == d && zero_bin.shape(0) == d,
+    require(indptr.shape(0) == d + 1 && middle.shape(0) == d && zero_bin.shape(0) == d &&
+                n == self.problem().n,
             "columns do not fit");
-    const Edges edges = {nullptr, nullptr, start.data()};
     const SparseCodes entries = {indptr.data(),      middle.data(),   entry_rows.data(),
                                  entry_codes.data(), zero_bin.data(), outside_in.data()};
-    return level_sums({codes, weights, costs, rows, n_classes},
-                      {leaf, place, slot, n_places, n_slots}, edges, d, n, params,
-                      [&](const HistogramLayout& layout, const LevelRows& level,
-                          const Problem& problem, std::int64_t* hist) {
-                          sparse_level(entries, d, layout, level, problem, hist);
-                      });
+    return level_sums(self, tree, start, place, slot, n_places, n_slots, entries);
 }
 
 template <typename T>
@@ -214,13 +208,15 @@ void bind_levels(nb::module_& m) {
           "present"_a.none());
     m.def("code_sparse", &py_code_sparse, "data"_a, "indices"_a, "indptr"_a, "n_rows"_a, "cuts"_a,
           "start"_a, "present"_a.none());
-    m.def("dense_level", &py_dense_level, "bins"_a, "start"_a, "leaf"_a, "place"_a, "slot"_a,
-          "n_places"_a, "n_slots"_a, "codes"_a.none(), "weights"_a.none(), "costs"_a.none(),
-          "rows"_a.none(), "n_classes"_a, "params"_a);
-    m.def("sparse_level", &py_sparse_level, "indptr"_a, "middle"_a, "entry_rows"_a, "entry_codes"_a,
-          "zero_bin"_a, "outside_in"_a, "n_rows"_a, "start"_a, "leaf"_a, "place"_a, "slot"_a,
-          "n_places"_a, "n_slots"_a, "codes"_a.none(), "weights"_a.none(), "costs"_a.none(),
-          "rows"_a.none(), "n_classes"_a, "params"_a);
+    nb::class_<GrowingRows>(m, "GrowingRows")
+        .def(nb::init<>())
+        .def("start", &py_start, "n_rows"_a, "n_features"_a, "codes"_a.none(), "weights"_a.none(),
+             "costs"_a.none(), "rows"_a.none(), "n_classes"_a, "params"_a)
+        .def("dense_level", &py_dense_level, "bins"_a, "tree"_a, "start"_a, "place"_a, "slot"_a,
+             "n_places"_a, "n_slots"_a)
+        .def("sparse_level", &py_sparse_level, "indptr"_a, "middle"_a, "entry_rows"_a,
+             "entry_codes"_a, "zero_bin"_a, "outside_in"_a, "n_rows"_a, "tree"_a, "start"_a,
+             "place"_a, "slot"_a, "n_places"_a, "n_slots"_a);
     nb::class_<LevelGrower>(m, "LevelGrower")
         .def("__init__", &make_grower, "least"_a, "greatest"_a, "start"_a, "n_classes"_a, "cost"_a,
              "params"_a)

@@ -1,54 +1,10 @@
-// The Python face of prediction. The arrays of a tree are checked: they may come from a file.
-#include <algorithm>
-
+// The Python face of prediction.
 #include "bindings.hpp"
 #include "edges.hpp"
-#include "predict.hpp"
+#include "tree_arrays.hpp"
 
 namespace consilience {
 namespace {
-
-// feature, threshold, left, right, bin, missing_left of a tree
-struct TreeArrays {
-    Vector<std::int32_t> feature;
-    Vector<double> threshold;
-    Vector<std::int32_t> left, right;
-    Vector<std::uint8_t> bin, missing_left;
-    std::size_t n_features = 0;  // at least so many
-
-    static nb::object item(const nb::tuple& t, std::size_t i) {
-        require(nb::len(t) == 6, "a tree has 6 arrays");
-        return t[i];
-    }
-
-    explicit TreeArrays(const nb::tuple& t)
-        : feature(read<Vector<std::int32_t>>(item(t, 0), "feature of a tree")),
-          threshold(read<Vector<double>>(item(t, 1), "threshold of a tree")),
-          left(read<Vector<std::int32_t>>(item(t, 2), "left of a tree")),
-          right(read<Vector<std::int32_t>>(item(t, 3), "right of a tree")),
-          bin(read<Vector<std::uint8_t>>(item(t, 4), "bin of a tree")),
-          missing_left(read<Vector<std::uint8_t>>(item(t, 5), "missing_left of a tree")) {
-        const std::size_t size = feature.shape(0);
-        require(size > 0 && threshold.shape(0) == size && left.shape(0) == size &&
-                    right.shape(0) == size && bin.shape(0) == size && missing_left.shape(0) == size,
-                "the arrays of a tree must have the same length");
-        // children follow their parents, so no walk can leave the arrays or go in circles
-        const auto n_nodes = static_cast<std::int32_t>(size);
-        for (std::int32_t i = 0; i < n_nodes; ++i) {
-            if (feature.data()[i] < 0) continue;
-            const std::int32_t l = left.data()[i], r = right.data()[i];
-            require(l > i && l < n_nodes && r > i && r < n_nodes, "not a tree");
-            n_features = std::max(n_features, static_cast<std::size_t>(feature.data()[i]) + 1);
-        }
-    }
-    void require_features(std::size_t d) const {
-        require(d >= n_features, "the data have fewer features than the tree was grown on");
-    }
-    TreeView view() const {
-        return {feature.data(),   left.data(), right.data(),
-                threshold.data(), bin.data(),  missing_left.data()};
-    }
-};
 
 // n_depths = 0 asks for the leaf
 template <typename Apply>
@@ -84,8 +40,22 @@ nb::object py_apply_bins(nb::tuple tree, Codes bins, int n_depths) {
     const TreeArrays arrays(tree);
     require(bins.shape(2) == lanes, "bins do not fit");
     arrays.require_features(bins.shape(0) * lanes);
-    return reach(bins.shape(1), n_depths,
-                 [&](Reached out) { apply_bins(arrays.view(), bins.data(), bins.shape(1), out); });
+    return reach(bins.shape(1), n_depths, [&](Reached out) {
+        apply_bins(arrays.view(), arrays.size(), bins.data(), bins.shape(1), out);
+    });
+}
+
+// out (n): the decision (by node, in) at the leaf of each row
+void py_predict_bins(nb::tuple tree, Vector<std::int32_t> decision, Codes bins,
+                     nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+    const TreeArrays arrays(tree);
+    const std::size_t n = bins.shape(1);
+    require(bins.shape(2) == lanes && out.shape(0) == n, "bins or out do not fit");
+    require(decision.shape(0) == arrays.size(), "decision must have one entry per node");
+    arrays.require_features(bins.shape(0) * lanes);
+    nb::gil_scoped_release release;
+    apply_bins(arrays.view(), arrays.size(), bins.data(), n, {out.data(), 1, true});
+    for (std::size_t i = 0; i < n; ++i) out.data()[i] = decision.data()[out.data()[i]];
 }
 
 nb::object py_apply_sparse_bins(nb::tuple tree, Vector<std::int64_t> indptr,
@@ -108,6 +78,8 @@ void bind_predict(nb::module_& m) {
     m.def("apply_dense", &py_apply_dense<double>, "tree"_a, nb::arg("x").noconvert(), "n_depths"_a);
     m.def("apply_csr", &py_apply_csr, "tree"_a, "data"_a, "indices"_a, "indptr"_a, "n_depths"_a);
     m.def("apply_bins", &py_apply_bins, "tree"_a, "bins"_a, "n_depths"_a);
+    m.def("predict_bins", &py_predict_bins, "tree"_a, "decision"_a, "bins"_a,
+          nb::arg("out").noconvert());
     m.def("apply_sparse_bins", &py_apply_sparse_bins, "tree"_a, "indptr"_a, "middle"_a,
           "entry_rows"_a, "entry_codes"_a, "zero_bin"_a, "outside_in"_a, "n_rows"_a, "n_depths"_a);
 }

@@ -64,20 +64,24 @@ struct Target {
     int n_classes;
 };
 
-inline Problem make_problem(const Target& t, std::size_t n, const TreeParams& params,
-                            bool block = false) {
+// Flags of the rows that take part, or null.
+inline const std::uint8_t* check_target(const Target& t, std::size_t n) {
     const std::uint8_t* rows = flags(t.rows, n, "rows must have one flag per row");
     require(t.n_classes >= 1, "n_classes must be at least 1");
-    if (t.costs) {
+    if (t.costs)
         require(
             t.costs->shape(0) == n && t.costs->shape(1) == static_cast<std::size_t>(t.n_classes),
             "costs must have one row per row and one column per class");
-        return cost_problem(t.costs->data(), rows, n, t.n_classes, params);
-    }
-    require(t.codes && t.weights && t.codes->shape(0) == n && t.weights->shape(0) == n,
-            "codes and weights must have one entry per row");
-    const auto make = block ? block_problem : weighted_problem;
-    return make(t.codes->data(), t.weights->data(), rows, n, t.n_classes, params);
+    else
+        require(t.codes && t.weights && t.codes->shape(0) == n && t.weights->shape(0) == n,
+                "codes and weights must have one entry per row");
+    return rows;
+}
+
+inline Problem make_problem(const Target& t, std::size_t n, const TreeParams& params) {
+    const std::uint8_t* rows = check_target(t, n);
+    if (t.costs) return cost_problem(t.costs->data(), rows, n, t.n_classes, params);
+    return weighted_problem(t.codes->data(), t.weights->data(), rows, n, t.n_classes, params);
 }
 
 }  // namespace consilience

@@ -57,6 +57,7 @@ Columns<T> columns(const Strided<T>& x) {
 void bind_trees(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_levels(nb::module_& m);
+void bind_round_rows(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_sparse_gram(nb::module_& m);
 void bind_margin_rows(nb::module_& m);

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from consilience._core import _core
 from consilience._core import cuts as cuts_of_rows
+from consilience._core._core import GrowingRows
 from consilience._core.cuts import (
     Cuts,
     as_floats,
@@ -29,7 +30,7 @@ from consilience._core.cuts import (
 )
 from consilience._model_types import model_type
 
-__all__ = ["MAX_DEPTH", "BinnedView", "RowTarget", "Tree"]
+__all__ = ["MAX_DEPTH", "BinnedView", "GrowingRows", "RowTarget", "Tree"]
 
 MAX_DEPTH = 30
 MISSING_BIN = 255
@@ -295,51 +296,39 @@ class BinnedView:
         )
         return Tree(*arrays)
 
+    def start_growing(
+        self, rows: GrowingRows, target: RowTarget, n_classes: int, params: dict[str, Any]
+    ) -> None:
+        """Set what a tree is grown for on these rows and others; see ``level_sums``."""
+        settings = tree_params(self.n_features, **params)
+        rows.start(self.n_rows, self.n_features, *target, self.present, n_classes, settings)
+
     def level_sums(
         self,
+        rows: GrowingRows,
         tree: tuple[np.ndarray, ...],
         summed: np.ndarray,
         built: np.ndarray,
         first_bins: np.ndarray,
-        *,
-        target: RowTarget,
-        n_classes: int,
-        params: dict[str, Any],
     ) -> tuple[np.ndarray, np.ndarray]:
         """What these rows add to the sums and histograms of one level of a growing tree.
 
         Parameters
         ----------
+        rows : GrowingRows
+            Where the rows are in the tree: set by ``start_growing``, and by this for earlier
+            levels, if these were computed.
         tree : tuple of arrays
             The tree grown so far, as of ``LevelGrower.arrays``.
         summed, built : int arrays
             Nodes of the level whose sums, and those whose histograms are wanted.
         first_bins : int array of shape (n_features + 1,)
             First bin of each feature.
-        target : RowTarget
-            Codes and weights, or costs.
-        n_classes : int
-            Number of classes.
-        params : dict
-            See ``tree_params``.
         """
-        n_nodes = len(tree[0])
-        place, slot = np.full((2, n_nodes), -1, dtype=np.int32)
+        place, slot = np.full((2, len(tree[0])), -1, dtype=np.int32)
         place[summed], slot[built] = np.arange(len(summed)), np.arange(len(built))
-        function: Any = _core.sparse_level if self.sparse else _core.dense_level
-        return function(
-            *self._codes,
-            first_bins,
-            self._leaves(tree),
-            place,
-            slot,
-            len(summed),
-            len(built),
-            *target,
-            self.present,
-            n_classes,
-            tree_params(self.n_features, **params),
-        )
+        function: Any = rows.sparse_level if self.sparse else rows.dense_level
+        return function(*self._codes, tree, first_bins, place, slot, len(summed), len(built))
 
     def _leaves(self, tree: tuple[np.ndarray, ...]) -> np.ndarray:
         function: Any = _core.apply_sparse_bins if self.sparse else _core.apply_bins
@@ -429,9 +418,22 @@ class BinnedView:
         """Leaf that each row reaches in a tree grown on this view."""
         return self._reach(tree, 0)[:, 0]
 
-    def predict(self, tree: Tree) -> np.ndarray:
+    def predict(self, tree: Tree, out: np.ndarray | None = None) -> np.ndarray:
         """Class code of each row, predicted by a tree grown on this view."""
-        return tree.decision[self.apply(tree)]
+        if out is None:
+            out = np.empty(self.n_rows, dtype=np.int32)
+        if self.sparse:
+            out[:] = tree.decision[self.apply(tree)]
+        else:
+            _core.predict_bins(tree._arrays(), tree.decision, self._codes[0], out)
+        return out
+
+    def predict_or_abstain(self, tree: Tree, out: np.ndarray | None = None) -> np.ndarray:
+        """``predict``, but −1 where the view is missing."""
+        out = self.predict(tree, out)
+        if self.present is not None:
+            np.copyto(out, -1, where=~self.present)
+        return out
 
     def predict_depths(self, tree: Tree, n_depths: int | None = None) -> np.ndarray:
         """Class codes (n_rows x D) of the rows, predicted by the tree pruned to depths 1 … D."""

@@ -5,12 +5,12 @@
 // by side in class order: the inner loop needs no class. Where it pays, the larger of two siblings
 // gets its histogram as that of the parent minus that of the smaller one (exact, see problem.hpp).
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "dense_search.hpp"
 #include "grow.hpp"
 #include "random.hpp"
+#include "row_partition.hpp"
 #include "signals.hpp"
 
 namespace consilience {
@@ -214,30 +214,14 @@ private:
         return next;
     }
 
-    // Rows of the left child first, the order within each class kept.
     Family divide(DenseMember& m, std::int32_t child) {
         const std::size_t f = m.best.feature;
-        const std::uint8_t* codes = bins_ + (f / lanes) * p_.n * lanes + f % lanes;
-        std::array<std::vector<std::size_t>, 2> segments;
-        std::size_t out = m.segments.front();
-        for (int side = 0; side < 2; ++side) {
-            segments[side].push_back(out);
-            for (int g = 0; g < p_.n_groups; ++g) {
-                for (std::size_t i = m.segments[g]; i < m.segments[g + 1]; ++i) {
-                    const int code = codes[static_cast<std::size_t>(rows_[i]) * lanes];
-                    const bool left =
-                        code == missing_bin ? m.best.missing_left : code <= m.best.bin;
-                    spare_[out] = rows_[i];
-                    out += left == (side == 0);
-                }
-                segments[side].push_back(out);
-            }
-        }
-        std::copy(spare_.begin() + m.segments.front(), spare_.begin() + m.segments.back(),
-                  rows_.begin() + m.segments.front());
+        auto segments = divide_rows(bins_ + (f / lanes) * p_.n * lanes + f % lanes,
+                                    {m.best.bin, m.best.missing_left}, m.segments, rows_.data(),
+                                    spare_.data());
         Family family;
-        family.members.push_back(member(child, segments[0]));
-        family.members.push_back(member(child + 1, segments[1]));
+        family.members.push_back(member(child, std::move(segments[0])));
+        family.members.push_back(member(child + 1, std::move(segments[1])));
         family.parent = std::move(m.kept);
         return family;
     }

@@ -13,7 +13,15 @@ import numpy as np
 
 from consilience._core import _core
 
-__all__ = ["add_sums", "as_float", "cost_sum", "exact_sums", "exact_total", "weight_exponent"]
+__all__ = [
+    "add_sums",
+    "as_float",
+    "cost_sum",
+    "exact_sums",
+    "exact_total",
+    "read_limbs",
+    "weight_exponent",
+]
 
 UNIT_EXPONENT = -1074
 TOTAL_BITS = 50  # of the integers that trees sum
@@ -26,7 +34,11 @@ def exact_sums(
     values = np.ascontiguousarray(values, dtype=np.float64)
     if groups is not None:
         groups = np.ascontiguousarray(groups, dtype=np.int32)
-    limbs = _core.exact_sums(values, groups, n_groups)
+    return read_limbs(_core.exact_sums(values, groups, n_groups))
+
+
+def read_limbs(limbs: np.ndarray) -> list[int]:
+    """Sums from limbs of 32 bits, one sum a row."""
     return [int.from_bytes(row.tobytes(), "little", signed=True) for row in limbs.astype("<u4")]
 
 
@@ -37,8 +49,7 @@ def exact_total(values: np.ndarray) -> float:
 
 def cost_sum(costs: np.ndarray, rows: np.ndarray | None) -> int:
     """Exact sum over the rows of the largest difference from the cost of class 0."""
-    limbs = _core.cost_total(np.ascontiguousarray(costs, dtype=np.float64), rows)
-    return int.from_bytes(limbs.astype("<u4").tobytes(), "little", signed=True)
+    return read_limbs(_core.cost_total(np.ascontiguousarray(costs, dtype=np.float64), rows))[0]
 
 
 def add_sums(parts: Iterable[list[int]]) -> list[int]:

@@ -2,26 +2,9 @@
 // only at the end.
 #include "exact_sum.hpp"
 
-#include <cstring>
 #include <limits>
 
 namespace consilience {
-
-void ExactSum::add(double value) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    std::size_t exponent = (bits >> 52) & 2047;
-    std::uint64_t significand = bits & 0xfffffffffffffu;
-    if (exponent)
-        significand |= std::uint64_t{1} << 52;
-    else
-        exponent = 1;  // subnormal numbers
-    const std::int64_t low = static_cast<std::int64_t>(significand & 0xffffffffu),
-                       high = static_cast<std::int64_t>(significand >> 32);
-    const std::int64_t sign = bits >> 63 ? -1 : 1;
-    low_[exponent] += sign * low;
-    high_[exponent] += sign * high;
-}
 
 std::vector<std::uint32_t> ExactSum::limbs() const {
     std::vector<std::int64_t> wide(n_limbs + 4, 0);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace consilience {
@@ -12,7 +13,18 @@ public:
     ExactSum() : low_(n_exponents, 0), high_(n_exponents, 0) {}
 
     // value must be finite; at most 2^31 values
-    void add(double value);
+    void add(double value) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        std::size_t exponent = (bits >> 52) & 2047;
+        // subnormal numbers have the exponent of the least normal ones, and no leading bit
+        const std::uint64_t significand =
+            (bits & 0xfffffffffffffu) | static_cast<std::uint64_t>(exponent != 0) << 52;
+        exponent += exponent == 0;
+        const std::int64_t sign = bits >> 63 ? -1 : 1;
+        low_[exponent] += sign * static_cast<std::int64_t>(significand & 0xffffffffu);
+        high_[exponent] += sign * static_cast<std::int64_t>(significand >> 32);
+    }
 
     // Two's complement, 32 bits each, the lowest first.
     static constexpr std::size_t n_limbs = 70;

@@ -30,23 +30,6 @@ private:
     std::vector<std::size_t> offset_;
 };
 
-// Where the rows of one block of data are, and what is wanted of them.
-struct LevelRows {
-    const std::int32_t* leaf;    // n: the node of each row, in
-    const std::int32_t* place;   // by node: its place in the level or -1, in
-    const std::int32_t* slot;    // by node: the histogram that it adds to or -1, in
-    std::size_t n_places, n_slots;
-};
-
-// Of every node of the level: channels, number of rows, sum of the least costs.
-std::vector<std::int64_t> level_totals(const LevelRows& rows, const Problem& problem);
-
-// hist (n_slots x layout.size(), out)
-void dense_level(const std::uint8_t* bins, const HistogramLayout& layout, const LevelRows& rows,
-                 const Problem& problem, std::int64_t* hist);
-void sparse_level(const SparseCodes& entries, std::size_t d, const HistogramLayout& layout,
-                  const LevelRows& rows, const Problem& problem, std::int64_t* hist);
-
 // The tree, grown from the sums of all blocks.
 class LevelGrower {
 public:

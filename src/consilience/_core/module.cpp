@@ -62,6 +62,7 @@ NB_MODULE(_core, m) {
     consilience::bind_trees(m);
     consilience::bind_predict(m);
     consilience::bind_levels(m);
+    consilience::bind_round_rows(m);
     consilience::bind_smo(m);
     consilience::bind_sparse_gram(m);
     consilience::bind_margin_rows(m);

@@ -57,6 +57,51 @@ void apply_columns(const TreeView& tree, Columns<T> x, Reached out, std::size_t 
     }
 }
 
+int depth_of(const TreeView& tree, std::size_t n_nodes) {
+    std::vector<int> depth(n_nodes, 0);  // children follow their parents
+    for (std::size_t i = 0; i < n_nodes; ++i)
+        if (tree.feature[i] >= 0) depth[tree.left[i]] = depth[tree.right[i]] = depth[i] + 1;
+    return n_nodes ? *std::max_element(depth.begin(), depth.end()) : 0;
+}
+
+// A node as a step without branches: a leaf leads to itself, and NaN (255) becomes 0 where it goes
+// left, below all other codes, which move up by one.
+struct Step {
+    std::size_t offset;
+    std::int32_t child[2];
+    std::uint8_t shift;
+    int last_left;
+};
+
+constexpr int shallow = 8;  // levels up to which all rows make all steps
+
+void apply_shallow(const TreeView& tree, std::size_t n_nodes, int depth, const std::uint8_t* bins,
+                   std::size_t n, Reached out) {
+    std::vector<Step> steps(n_nodes);
+    for (std::size_t i = 0; i < n_nodes; ++i) {
+        const bool is_leaf = tree.feature[i] < 0;
+        const std::size_t f = is_leaf ? 0 : tree.feature[i];
+        const auto self = static_cast<std::int32_t>(i);
+        const std::uint8_t shift = tree.missing_left[i] != 0;
+        steps[i] = {(f / lanes) * n * lanes + f % lanes,
+                    {is_leaf ? self : tree.left[i], is_leaf ? self : tree.right[i]},
+                    shift,
+                    tree.bin[i] + shift};
+    }
+    in_chunks(n, [=, &steps](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) {
+            std::int32_t node = 0;
+            for (int k = 0; k < depth; ++k) {
+                const Step& step = steps[node];
+                const auto code =
+                    static_cast<std::uint8_t>(bins[step.offset + i * lanes] + step.shift);
+                node = step.child[code > step.last_left];
+            }
+            out.nodes[i] = node;
+        }
+    });
+}
+
 }  // namespace
 
 void apply_dense(const TreeView& tree, Columns<float> x, Reached out) {
@@ -85,7 +130,10 @@ void apply_csr(const TreeView& tree, const double* data, const std::int32_t* ind
     });
 }
 
-void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, Reached out) {
+void apply_bins(const TreeView& tree, std::size_t n_nodes, const std::uint8_t* bins, std::size_t n,
+                Reached out) {
+    const int depth = depth_of(tree, n_nodes);
+    if (out.to_leaf && depth <= shallow) return apply_shallow(tree, n_nodes, depth, bins, n, out);
     in_chunks(n, [=](std::size_t first, std::size_t last) {
         for (std::size_t i = first; i < last; ++i) {
             const auto goes_left = [&](std::int32_t node) {

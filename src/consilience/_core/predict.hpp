@@ -32,7 +32,8 @@ void apply_csr(const TreeView& tree, const double* data, const std::int32_t* ind
                const std::int64_t* indptr, std::size_t n, Reached out);
 
 // The binned training rows, dense (blocks x n x 8) or sparse.
-void apply_bins(const TreeView& tree, const std::uint8_t* bins, std::size_t n, Reached out);
+void apply_bins(const TreeView& tree, std::size_t n_nodes, const std::uint8_t* bins, std::size_t n,
+                Reached out);
 void apply_sparse_bins(const TreeView& tree, const SparseCodes& entries, std::size_t n,
                        Reached out);
 

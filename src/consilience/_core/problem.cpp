@@ -28,19 +28,6 @@ private:
     double first_, second_;
 };
 
-constexpr double max_weight = std::numeric_limits<double>::max();
-
-Problem empty_problem(const std::int32_t* codes, std::size_t n, int n_classes,
-                      const TreeParams& params) {
-    Problem p;
-    p.n = n;
-    p.n_classes = p.n_sums = p.n_groups = n_classes;
-    p.counted = params.min_samples_leaf > 1;
-    p.min_count = params.min_samples_leaf;
-    p.codes = codes;
-    return p;
-}
-
 void set_min_weight(Problem& p, const TreeParams& params) {
     const double least = std::ceil(std::ldexp(params.min_weight_leaf, p.exponent));
     p.min_weight = static_cast<std::int64_t>(std::min(std::max(least, 1.0), 0x1p52));
@@ -69,28 +56,15 @@ double widest_cost(const double* costs, int n_classes) {
     return widest;
 }
 
-Problem block_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
-                      std::size_t n, int n_classes, const TreeParams& params) {
-    Problem p = empty_problem(codes, n, n_classes, params);
-    p.exponent = params.exponent.value_or(0);
-    const ToInteger to_integer(p.exponent);
-    p.weight.resize(n);
-    bool valid = true;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double weight = weights[i];
-        const bool takes_part = (!rows || rows[i]) && weight != 0;
-        const bool in_range = codes[i] >= 0 && codes[i] < n_classes;
-        valid &= !takes_part | (in_range & (weight > 0) & (weight <= max_weight));
-        p.weight[i] = takes_part ? std::max<std::int64_t>(1, to_integer(weight)) : 0;
-    }
-    if (!valid) throw std::invalid_argument("weights must be numbers >= 0, and codes be classes");
-    set_min_weight(p, params);
-    return p;
-}
-
-Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
-                         std::size_t n, int n_classes, const TreeParams& params) {
-    Problem p = empty_problem(codes, n, n_classes, params);
+void set_weighted_problem(Problem& p, const std::int32_t* codes, const double* weights,
+                          const std::uint8_t* rows, std::size_t n, int n_classes,
+                          const TreeParams& params) {
+    p.n = n;
+    p.n_classes = p.n_sums = p.n_groups = n_classes;
+    p.cost = false;
+    p.counted = params.min_samples_leaf > 1;
+    p.min_count = params.min_samples_leaf;
+    p.codes = codes;
     ExactSum total;
     std::vector<std::size_t> sizes(n_classes + 1, 0);
     for (std::size_t i = 0; i < n; ++i) {
@@ -116,18 +90,17 @@ Problem weighted_problem(const std::int32_t* codes, const double* weights, const
         p.rows[sizes[codes[i]]++] = static_cast<std::uint32_t>(i);
     }
     set_min_weight(p, params);
-    return p;
 }
 
-Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,
-                     const TreeParams& params) {
-    Problem p;
+void set_cost_problem(Problem& p, const double* costs, const std::uint8_t* rows, std::size_t n,
+                      int n_classes, const TreeParams& params) {
     p.n = n;
     p.n_classes = n_classes;
     p.n_sums = n_classes - 1;
     p.n_groups = 1;
     p.cost = p.counted = true;
     p.min_count = params.min_samples_leaf;
+    p.rows.clear();
     ExactSum total;
     for (std::size_t i = 0; i < n; ++i) {
         if (rows && !rows[i]) continue;
@@ -147,6 +120,19 @@ Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t 
             p.weight[(k - 1) * n + i] = above;
             p.least_cost[i] = std::min(p.least_cost[i], above);
         }
+}
+
+Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
+                         std::size_t n, int n_classes, const TreeParams& params) {
+    Problem p;
+    set_weighted_problem(p, codes, weights, rows, n, n_classes, params);
+    return p;
+}
+
+Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,
+                     const TreeParams& params) {
+    Problem p;
+    set_cost_problem(p, costs, rows, n, n_classes, params);
     return p;
 }
 

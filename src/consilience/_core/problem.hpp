@@ -58,13 +58,16 @@ double widest_cost(const double* costs, int n_classes);
 Problem weighted_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
                          std::size_t n, int n_classes, const TreeParams& params);
 
-// The same for a block of the rows: without lists of rows, which have a weight if they take part.
-Problem block_problem(const std::int32_t* codes, const double* weights, const std::uint8_t* rows,
-                      std::size_t n, int n_classes, const TreeParams& params);
-
 // costs (n x n_classes, in)
 Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t n, int n_classes,
                      const TreeParams& params);
+
+// The same in place of an older problem, whose memory is used again.
+void set_weighted_problem(Problem& problem, const std::int32_t* codes, const double* weights,
+                          const std::uint8_t* rows, std::size_t n, int n_classes,
+                          const TreeParams& params);
+void set_cost_problem(Problem& problem, const double* costs, const std::uint8_t* rows,
+                      std::size_t n, int n_classes, const TreeParams& params);
 
 // Sums of all channels over the rows that take part.
 std::vector<std::int64_t> root_totals(const Problem& problem);

@@ -36,7 +36,7 @@ def start_own_weights(
     return {"w": [weight / total for _ in range(n_views)]}
 
 
-def own_weights(state: dict[str, Any], v: int) -> np.ndarray:
+def own_weights(state: dict[str, Any], v: int, out: np.ndarray | None = None) -> np.ndarray:
     """Weights of the learner of view v."""
     return state["w"][v]
 

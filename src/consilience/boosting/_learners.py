@@ -72,10 +72,7 @@ class TreeLearner:
         return {**self.params, "min_weight_leaf": least}
 
     def _with_predictions(self, tree: Tree) -> tuple[Tree, np.ndarray]:
-        predictions = self.binned.predict(tree)
-        if not self.present.all():
-            predictions = np.where(self.present, predictions, -1)
-        return tree, predictions
+        return tree, self.binned.predict_or_abstain(tree)
 
 
 def tree_seed(tree: Any, seed: int) -> int:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._core.exact import as_float, exact_sums
+from consilience._core import _core
+from consilience._core.exact import as_float, read_limbs
 from consilience._docstring import fill_docstring
 from consilience._model_types import model_type
 from consilience._parameters import StrOptions
@@ -29,7 +30,7 @@ from consilience.boosting._base import BoostingClassifier
 from consilience.boosting._bounds import loss_factor
 from consilience.boosting._entries import ENTRIES
 from consilience.boosting._problem import Problem
-from consilience.boosting._rounds import Member, Round, RoundRows, first_largest
+from consilience.boosting._rounds import Member, Round, RoundRows, as_codes, first_largest
 
 __all__ = ["MuMBoClassifier"]
 
@@ -44,22 +45,15 @@ class CostMatrix:
     """
 
     def __init__(self, codes: np.ndarray, n_classes: int, weight: np.ndarray) -> None:
-        self.codes = codes
+        self.codes = as_codes(codes)
         self.scale = weight.astype(np.float64)
         self.base = np.ones((len(codes), n_classes))
         self.base[np.arange(len(codes)), codes] = 0.0
         self.total = np.full(len(codes), n_classes - 1.0)
 
-    def copy(self) -> CostMatrix:
-        """A copy that can be updated."""
-        other = CostMatrix.__new__(CostMatrix)
-        other.codes, other.scale = self.codes, self.scale.copy()
-        other.base, other.total = self.base.copy(), self.total.copy()
-        return other
-
-    def row_weights(self) -> np.ndarray:
+    def row_weights(self, out: np.ndarray | None = None) -> np.ndarray:
         """−C(i, y_i), the weight of each row for the learner of the next round."""
-        return self.scale * self.total
+        return np.multiply(self.scale, self.total, out=out)
 
     def dense(self) -> np.ndarray:
         """C as an n x K matrix; its rows sum to 0."""
@@ -69,31 +63,18 @@ class CostMatrix:
 
     def sums(self, predictions: np.ndarray, mask: np.ndarray) -> list[int]:
         """Exact sums for ``CostSums``."""
-        kinds = (predictions != self.codes).astype(np.int32)
-        wrong = np.flatnonzero(kinds & (predictions >= 0))
-        kinds[~mask] = 2
-        losses = self.scale[wrong] * self.base[wrong, predictions[wrong]]
-        weights = exact_sums(self.row_weights(), kinds, 3)
-        return [*weights, *exact_sums(losses, (~mask[wrong]).astype(np.int32), 2)]
+        return read_limbs(_core.cost_sums(*self._rows(predictions), mask))
 
     def update(self, predictions: np.ndarray, alpha: float, mask: np.ndarray) -> None:
         """Update C for f(i, h(i)) += α in the rows of ``mask``."""
-        right = (predictions == self.codes) & mask
-        self.scale[right] *= np.exp(-alpha)
-        wrong = np.flatnonzero((predictions != self.codes) & mask)
-        predicted = predictions[wrong]
-        added = self.base[wrong, predicted] * np.expm1(alpha)
-        self.base[wrong, predicted] += added
-        self.total[wrong] += added
+        factors = float(np.exp(-alpha)), float(np.expm1(alpha))
         # row by row, so that a row does not depend on the others
-        large = wrong[self.total[wrong] > RESCALE_ABOVE]
-        if len(large):
-            self._rescale(large)
+        _core.update_costs(*self._rows(predictions), mask, *factors, RESCALE_ABOVE)
 
-    def _rescale(self, rows: np.ndarray) -> None:
-        self.base[rows] /= self.total[rows, None]
-        self.scale[rows] *= self.total[rows]
-        self.total[rows] = 1.0
+    def _rows(
+        self, predictions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.scale, self.base, self.total, self.codes, as_codes(predictions)
 
 
 @dataclass(frozen=True)
@@ -133,10 +114,11 @@ def edge_weight(edge: float, n: float) -> float:
     return 0.5 * np.log((2 - rest) / rest)
 
 
-def cooperation_mask(codes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+def cooperation_mask(codes: np.ndarray, predictions: Sequence[np.ndarray]) -> np.ndarray:
     """d(v, i): view v updates row i if it is right there, or if no view present in i is right."""
-    right = predictions == codes
-    return (right | ~right.any(axis=0)) & (predictions >= 0)
+    right = [h == codes for h in predictions]
+    none_right = ~np.logical_or.reduce(right)
+    return np.stack([(r | none_right) & (h >= 0) for r, h in zip(right, predictions, strict=True)])
 
 
 def start_costs(
@@ -147,21 +129,27 @@ def start_costs(
     return {"views": costs[:-1], "global": costs[-1]}
 
 
-def cost_weights(state: dict[str, Any], v: int, totals: Sequence[float]) -> np.ndarray:
+def cost_weights(
+    state: dict[str, Any], v: int, totals: Sequence[float], out: np.ndarray | None = None
+) -> np.ndarray:
     """Weights of the rows for the learner of view v, with the sum 1."""
-    weights = state["views"][v].row_weights()
-    return weights / totals[v] if totals[v] > 0 else weights
+    weights = state["views"][v].row_weights(out)
+    return np.divide(weights, totals[v], out=weights) if totals[v] > 0 else weights
 
 
-def cost_matrix(state: dict[str, Any], v: int) -> np.ndarray:
+def cost_matrix(state: dict[str, Any], v: int, out: np.ndarray | None = None) -> np.ndarray:
     """Costs for the learner of view v."""
     return state["views"][v].dense()
 
 
 def update_mask(rows: RoundRows, cooperation: bool) -> np.ndarray:
     """Rows (V x n) whose costs each view updates."""
-    predictions = np.stack(rows.predictions)
-    return cooperation_mask(rows.codes, predictions) if cooperation else predictions >= 0
+    if rows.mask is None:
+        seen = [h >= 0 for h in rows.predictions]
+        rows.mask = (
+            cooperation_mask(rows.codes, rows.predictions) if cooperation else np.stack(seen)
+        )
+    return rows.mask
 
 
 def round_sums(rows: RoundRows, cooperation: bool) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,11 +20,12 @@ from consilience._core.exact import add_sums, as_float, exact_sums, exact_total
 from consilience.boosting._learners import DISTRIBUTION_EXPONENT, tree_seed
 from consilience.boosting._rounds import RoundRows
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
+from consilience.distributed._states import BlockState
 from consilience.distributed._trees import TreeSpec, grow_trees
 
 __all__ = ["BlockProblem", "BoostingProblem", "Problem"]
 
-# (state, view, *args) -> weights or costs
+# (state, view, *args, out=) -> weights or costs; out is memory for as many numbers as rows, or None
 Weigh = Callable[..., np.ndarray]
 
 
@@ -107,7 +109,7 @@ class BoostingProblem:
         """Fit a weak learner on one view."""
         weight = weigh(self.rows.state, v, *args)
         hypothesis, predictions = self.learners[v].fit(weight, _seeds(self.random, 1)[0])
-        self.rows.predictions = [predictions if u == v else None for u in range(self.n_views)]
+        self.rows.set_predictions(predictions if u == v else None for u in range(self.n_views))
         return hypothesis
 
     def fit_views(self, weigh: Weigh, *args: Any, costs: bool = False) -> Sequence[Any]:
@@ -119,7 +121,8 @@ class BoostingProblem:
             return learner.fit_costs(weight, seeds[v]) if costs else learner.fit(weight, seeds[v])
 
         fitted = list(self.map_views(fit, range(self.n_views)))
-        hypotheses, self.rows.predictions = zip(*fitted, strict=True)
+        hypotheses, predictions = zip(*fitted, strict=True)
+        self.rows.set_predictions(predictions)
         return hypotheses
 
     def sum(self, function: Callable[..., list[int]], *args: Any) -> list[int]:
@@ -148,8 +151,8 @@ class BlockProblem:
     n_rounds: int
     random: np.random.RandomState
     prior: np.ndarray
-    state: Any = field(init=False, default=None)
-    hypotheses: list[Tree | None] = field(init=False, default_factory=list)
+    blocks: Any = field(init=False, default=None)
+    fitted: RoundTrees = field(init=False)
 
     @property
     def n_views(self) -> int:
@@ -173,18 +176,23 @@ class BlockProblem:
 
     def start(self, function: Callable[..., dict[str, Any]], *args: Any) -> None:
         """Set the state of the rows."""
-        self.state = self.training.blocks.map(start_rows, function, args)
+        self.blocks = self.training.blocks.with_states()
+        self.blocks.update(start_rows, function, args)
 
     def fit_view(self, v: int, weigh: Weigh, *args: Any) -> Any:
         """Fit a weak learner on one view."""
         (tree,) = self._grow([v], weigh, args, costs=False)
-        self.hypotheses = [tree if u == v else None for u in range(self.n_views)]
+        self._set_fitted([tree if u == v else None for u in range(self.n_views)])
         return tree
 
     def fit_views(self, weigh: Weigh, *args: Any, costs: bool = False) -> Sequence[Any]:
         """Fit a weak learner on every view."""
-        self.hypotheses = [*self._grow(list(range(self.n_views)), weigh, args, costs)]
-        return self.hypotheses
+        trees = self._grow(list(range(self.n_views)), weigh, args, costs)
+        self._set_fitted([*trees])
+        return trees
+
+    def _set_fitted(self, trees: list[Tree | None]) -> None:
+        self.fitted = RoundTrees(next(ROUND_NUMBERS), trees)
 
     def _grow(self, views: list[int], weigh: Weigh, args: tuple, costs: bool) -> list[Tree]:
         specs = []
@@ -196,18 +204,26 @@ class BlockProblem:
             share = 0.0 if costs else tree.min_weight_fraction_leaf
             specs.append(TreeSpec(v, v, self.n_classes, params, share, costs))
         targets = RoundTargets(weigh, args, costs)
-        return grow_trees(self.training, specs, targets, self._blocks())
-
-    def _blocks(self) -> Any:
-        return self.training.blocks.join(self.state)
+        return grow_trees(self.training, specs, targets, self.blocks)
 
     def sum(self, function: Callable[..., list[int]], *args: Any) -> list[int]:
         """Sums over all rows."""
-        return add_sums(self._blocks().collect(sum_rows, self.hypotheses, function, args))
+        return add_sums(self.blocks.collect(sum_rows, self.fitted, function, args))
 
     def update(self, function: Callable[..., None], *args: Any) -> None:
         """Update the state of the rows."""
-        self.state = self._blocks().map(update_rows, self.hypotheses, function, args)
+        self.blocks.update(update_rows, self.fitted, function, args)
+
+
+ROUND_NUMBERS = count()
+
+
+@dataclass(frozen=True, eq=False)
+class RoundTrees:
+    """The trees of a round, None for views without one; no two rounds have the same number."""
+
+    number: int
+    trees: list[Tree | None]
 
 
 @dataclass(frozen=True)
@@ -218,10 +234,11 @@ class RoundTargets:
     args: tuple
     costs: bool
 
-    def __call__(self, block: tuple[BinnedRows, dict[str, Any]], v: int) -> RowTarget:
-        rows, state = block
-        values = self.weigh(state, v, *self.args)
-        return RowTarget(None, None, values) if self.costs else RowTarget(rows.codes, values)
+    def __call__(self, block: BlockState, v: int) -> RowTarget:
+        n_rows = len(block.rows.codes)
+        out = block.scratch.setdefault(("weights", v), np.empty(n_rows))
+        values = self.weigh(block.state, v, *self.args, out=out)
+        return RowTarget(None, None, values) if self.costs else RowTarget(block.rows.codes, values)
 
 
 def size_of(rows: BinnedRows) -> list[int]:
@@ -229,44 +246,34 @@ def size_of(rows: BinnedRows) -> list[int]:
     return [*exact_sums(rows.weight), len(rows.weight)]
 
 
-def start_rows(rows: BinnedRows, function: Callable, args: tuple) -> dict[str, Any]:
-    """State of the rows before the first round."""
-    return function(rows.codes, rows.weight, *args)
+def start_rows(block: BlockState, function: Callable, args: tuple) -> None:
+    """Set the state of the rows before the first round."""
+    block.state = function(block.rows.codes, block.rows.weight, *args)
 
 
-def round_rows(
-    block: tuple[BinnedRows, dict[str, Any]], hypotheses: Sequence[Tree | None]
-) -> RoundRows:
-    """The rows with the predictions of this round."""
-    rows, state = block
-    predictions = [
-        None if tree is None else predict_view(view, tree)
-        for view, tree in zip(rows.views, hypotheses, strict=True)
-    ]
-    return RoundRows(rows.codes, state, predictions)
+def round_rows(block: BlockState, fitted: RoundTrees) -> RoundRows:
+    """The rows with the predictions of this round, which the block keeps until the next one.
+
+    The memory of the predictions is used again: it is large, and fresh memory is slow on workers.
+    """
+    number, rows = block.scratch.get("round", (None, None))
+    if number == fitted.number:
+        return rows
+    outs = block.scratch.setdefault("predictions", [None] * len(fitted.trees))
+    for v, (view, tree) in enumerate(zip(block.rows.views, fitted.trees, strict=True)):
+        if tree is not None:
+            outs[v] = view.predict_or_abstain(tree, outs[v])
+    predictions = [None if tree is None else outs[v] for v, tree in enumerate(fitted.trees)]
+    rows = RoundRows(block.rows.codes, block.state, predictions)
+    block.scratch["round"] = fitted.number, rows
+    return rows
 
 
-def predict_view(view: Any, tree: Tree) -> np.ndarray:
-    """Class codes, −1 where the view is missing."""
-    predictions = view.predict(tree)
-    return predictions if view.present is None else np.where(view.present, predictions, -1)
-
-
-def sum_rows(block: Any, hypotheses: Any, function: Callable, args: tuple) -> list[int]:
+def sum_rows(block: BlockState, fitted: RoundTrees, function: Callable, args: tuple) -> list[int]:
     """Sums over a block."""
-    return function(round_rows(block, hypotheses), *args)
+    return function(round_rows(block, fitted), *args)
 
 
-def update_rows(block: Any, hypotheses: Any, function: Callable, args: tuple) -> dict[str, Any]:
-    """A new state of a block: blocks are never changed, as a lost one may be computed again."""
-    rows = round_rows(block, hypotheses)
-    rows.state = copy_state(rows.state)
-    function(rows, *args)
-    return rows.state
-
-
-def copy_state(state: Any) -> Any:
-    """A copy of the state of rows: dicts and lists of objects with a method ``copy``."""
-    if isinstance(state, dict):
-        return {name: copy_state(value) for name, value in state.items()}
-    return [copy_state(value) for value in state] if isinstance(state, list) else state.copy()
+def update_rows(block: BlockState, fitted: RoundTrees, function: Callable, args: tuple) -> None:
+    """Update the state of a block at the end of a round."""
+    function(round_rows(block, fitted), *args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ __all__ = [
     "Member",
     "Round",
     "RoundRows",
+    "as_codes",
     "first_largest",
     "gather_views",
     "round_decision",
@@ -49,12 +50,23 @@ class RoundRows:
     """Training rows, or a block of them, during a round.
 
     ``state`` is what a method keeps for the rows; ``predictions`` are those of the learners of all
-    views in this round, −1 where the view is missing, None for views without one.
+    views in this round, −1 where the view is missing, None for views without one; ``mask`` is what
+    a method makes of them once a round.
     """
 
     codes: np.ndarray
     state: dict[str, Any]
     predictions: Sequence[Any] = ()
+    mask: np.ndarray | None = None
+
+    def set_predictions(self, predictions: Iterable[Any]) -> None:
+        """Set the predictions of a new round."""
+        self.predictions, self.mask = tuple(predictions), None
+
+
+def as_codes(values: np.ndarray) -> np.ndarray:
+    """Class codes as the compiled code expects them."""
+    return np.ascontiguousarray(values, dtype=np.int32)
 
 
 def first_largest(values: Any, tolerance: float = 1e-12) -> Any:

@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from consilience._core.exact import as_float, exact_sums
-from consilience.boosting._rounds import RoundRows, first_largest
+from consilience._core import _core
+from consilience._core.exact import as_float, read_limbs
+from consilience.boosting._rounds import RoundRows, as_codes, first_largest
 
 __all__ = [
     "Shares",
@@ -50,22 +51,15 @@ def start_weights(codes: np.ndarray, weight: np.ndarray, total: float) -> dict[s
     return {"w": weight / total}
 
 
-def shared_weights(state: dict[str, Any], v: int) -> np.ndarray:
+def shared_weights(state: dict[str, Any], v: int, out: np.ndarray | None = None) -> np.ndarray:
     """Weights of the learner of view v: the distribution that all views share."""
     return state["w"]
 
 
-def vote_kinds(codes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """0, 1 or 2 for rows classified correctly, incorrectly, and not at all."""
-    kinds = (predictions != codes).astype(np.int32)
-    kinds[predictions < 0] = 2
-    return kinds
-
-
 def vote_sums(w: np.ndarray, codes: np.ndarray, predictions: np.ndarray) -> list[int]:
     """W₊, W₋, W₀ of one learner as exact sums, and the number of rows not classified correctly."""
-    kinds = vote_kinds(codes, predictions)
-    return [*exact_sums(w, kinds, 3), int(np.count_nonzero(kinds))]
+    sums = read_limbs(_core.vote_sums(w, as_codes(codes), as_codes(predictions)))
+    return [*sums, int(np.count_nonzero(predictions != codes))]
 
 
 def vote_shares(sums: Sequence[int]) -> Shares:
@@ -103,20 +97,30 @@ def vote_factors(alpha: float, n_classes: int) -> tuple[float, float]:
 
 
 def update_factors(shares: Shares, alpha: float, n_classes: int) -> np.ndarray:
-    """Factors of the weights by ``vote_kinds``, such that the updated weights sum to 1."""
+    """Factors of the weights of rows classified correctly, incorrectly and not at all.
+
+    The updated weights sum to 1.
+    """
     return np.array([*vote_factors(alpha, n_classes), 1.0]) / normaliser(shares, alpha, n_classes)
 
 
 def reweigh(
-    w: np.ndarray, codes: np.ndarray, predictions: np.ndarray, factors: np.ndarray
+    w: np.ndarray,
+    codes: np.ndarray,
+    predictions: np.ndarray,
+    factors: np.ndarray,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the distribution after a learner has been added; see ``update_factors``."""
-    return w * factors[vote_kinds(codes, predictions)]
+    out = np.empty_like(w) if out is None else out
+    _core.reweigh(w, as_codes(codes), as_codes(predictions), factors, out)
+    return out
 
 
 def reweigh_rows(rows: RoundRows, v: int, factors: np.ndarray) -> None:
     """Update the shared weights with the learner of view v."""
-    rows.state["w"] = reweigh(rows.state["w"], rows.codes, rows.predictions[v], factors)
+    w = rows.state["w"]
+    reweigh(w, rows.codes, rows.predictions[v], factors, out=w)
 
 
 def choose_view(

@@ -15,6 +15,7 @@ import dask
 import dask.array as da
 import numpy as np
 
+from consilience.distributed._connection import naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, Stream, add_up
 from consilience.views import MultiViewData
 from consilience.views._lazy import chunk_rows
@@ -47,7 +48,8 @@ class DaskBlocks:
     def map(self, function: Callable, *state: Any, each: list | None = None) -> DaskBlocks:
         """Apply a function to every block; the results stay on the workers."""
         values = [] if each is None else [each]
-        futures = self._submit(function, state, self.futures, *values, run=_run_sized)
+        with naming_lost_scheduler(self.client):
+            futures = self._submit(function, state, self.futures, *values, run=_run_sized)
         return DaskBlocks(self.client, futures)
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
@@ -55,22 +57,24 @@ class DaskBlocks:
 
         The tree depends on the number of blocks alone, and so does the rounding of the sum.
         """
-        parts = self._submit(function, state, self.futures)
-        while len(parts) > 1:
-            groups = [parts[k : k + FAN_IN] for k in range(0, len(parts), FAN_IN)]
-            parts = [self.client.submit(add_up, group, pure=False) for group in groups]
-        return tuple(np.array(array) for array in parts[0].result())
+        with naming_lost_scheduler(self.client):
+            parts = self._submit(function, state, self.futures)
+            while len(parts) > 1:
+                groups = [parts[k : k + FAN_IN] for k in range(0, len(parts), FAN_IN)]
+                parts = [self.client.submit(add_up, group, pure=False) for group in groups]
+            return tuple(np.array(array) for array in parts[0].result())
 
     def collect(self, function: Callable, *state: Any, each: list | None = None) -> list:
         """List of the results ``function(block, *state)``.
 
         With ``each``, ``function(block, *state, value)`` for the blocks whose value is not None.
         """
-        if each is None:
-            return self.client.gather(self._submit(function, state, self.futures))
-        selected = [k for k, value in enumerate(each) if value is not None]
-        futures, values = [self.futures[k] for k in selected], [each[k] for k in selected]
-        return self.client.gather(self._submit(function, state, futures, values))
+        futures, values = self.futures, []
+        if each is not None:
+            selected = [k for k, value in enumerate(each) if value is not None]
+            futures, values = [self.futures[k] for k in selected], [[each[k] for k in selected]]
+        with naming_lost_scheduler(self.client):
+            return self.client.gather(self._submit(function, state, futures, *values))
 
     def fold(self, function: Callable, states: list) -> list:
         """Carry states through the blocks, in order: ``state = function(block, state)``.
@@ -78,12 +82,13 @@ class DaskBlocks:
         Each state goes its own way from worker to worker, so that they move at the same time.
         """
         ends = []
-        for state in states:
-            carried = self.client.submit(_itself, state, pure=False)
-            for block in self.futures:
-                carried = self.client.submit(_carry, function, block, carried, pure=False)
-            ends.append(carried)
-        return self.client.gather(ends)
+        with naming_lost_scheduler(self.client):
+            for state in states:
+                carried = self.client.submit(_itself, state, pure=False)
+                for block in self.futures:
+                    carried = self.client.submit(_carry, function, block, carried, pure=False)
+                ends.append(carried)
+            return self.client.gather(ends)
 
     def _submit(
         self,

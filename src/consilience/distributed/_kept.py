@@ -11,13 +11,13 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from consilience.distributed._connection import naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, Stream, add_up
+from consilience.distributed._states import BlockStates, FileStates, WorkerStates
 
 __all__ = ["KeptBlocks", "keep"]
 
@@ -31,8 +31,8 @@ class KeptBlocks(Protocol):
     def map(self, function: Callable, *state: Any) -> KeptBlocks:
         """Blocks of the results ``function(block, *state)``."""
 
-    def join(self, other: Any) -> KeptBlocks:
-        """Blocks (own, other)."""
+    def with_states(self) -> BlockStates:
+        """The blocks with states, which are None at first."""
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``."""
@@ -67,12 +67,14 @@ class Folder:
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="consilience-"))
+        self.n_written = 0
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def write(self, number: int, value: Any) -> None:
         """Store the value of a block."""
         with open(self.path / str(number), "wb") as file:
             pickle.dump(value, file, protocol=5)
+        self.n_written = max(self.n_written, number + 1)
 
     def read(self, number: int) -> Any:
         """The value of a block."""
@@ -83,8 +85,8 @@ class Folder:
 class FileBlocks:
     """Blocks in temporary files, of which one is in memory at a time."""
 
-    def __init__(self, folders: list[Folder], n_blocks: int) -> None:
-        self.folders, self.n_blocks = folders, n_blocks
+    def __init__(self, folder: Folder, n_blocks: int) -> None:
+        self.folder, self.n_blocks = folder, n_blocks
 
     @classmethod
     def from_values(cls, values: Iterator) -> FileBlocks:
@@ -93,15 +95,15 @@ class FileBlocks:
         for value in values:
             folder.write(n_blocks, value)
             n_blocks += 1
-        return cls([folder], n_blocks)
+        return cls(folder, n_blocks)
 
     def map(self, function: Callable, *state: Any) -> FileBlocks:
         """Blocks of the results ``function(block, *state)``."""
         return FileBlocks.from_values(self._results(function, *state))
 
-    def join(self, other: Any) -> FileBlocks:
-        """Blocks (own, other)."""
-        return FileBlocks(self.folders + other.folders, self.n_blocks)
+    def with_states(self) -> FileStates:
+        """The blocks with states, in files of their own."""
+        return FileStates(self, Folder())
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``."""
@@ -128,8 +130,7 @@ class FileBlocks:
 
     def _results(self, function: Callable, *state: Any) -> Iterator:
         for number in range(self.n_blocks):
-            values = [folder.read(number) for folder in self.folders]
-            yield function(values[0] if len(values) == 1 else tuple(values), *state)
+            yield function(self.folder.read(number), *state)
 
 
 # -- workers -----------------------------------------------------------------------------------
@@ -151,16 +152,17 @@ class WorkerBlocks:
 
     def map(self, function: Callable, *state: Any) -> WorkerBlocks:
         """Blocks of the results ``function(block, *state)``."""
-        with naming_lost_scheduler():
+        with naming_lost_scheduler(self.client):
             return WorkerBlocks(self.client, [self._submit(function, state, sized=True)])
 
-    def join(self, other: Any) -> WorkerBlocks:
-        """Blocks (own, other)."""
-        return WorkerBlocks(self.client, self.columns + other.columns)
+    def with_states(self) -> WorkerStates:
+        """The blocks with states, where the rows are."""
+        (futures,) = self.columns
+        return WorkerStates(self.client, futures)
 
     def sum(self, function: Callable[..., Arrays], *state: Any) -> Arrays:
         """Sum of the tuples of arrays ``function(block, *state)``, added up in a tree."""
-        with naming_lost_scheduler():
+        with naming_lost_scheduler(self.client):
             parts = self._submit(function, state)
             while len(parts) > 1:
                 groups = [parts[k : k + FAN_IN] for k in range(0, len(parts), FAN_IN)]
@@ -169,13 +171,13 @@ class WorkerBlocks:
 
     def collect(self, function: Callable, *state: Any) -> list:
         """List of the results ``function(block, *state)``."""
-        with naming_lost_scheduler():
+        with naming_lost_scheduler(self.client):
             return self.client.gather(self._submit(function, state))
 
     def merge(self, function: Callable) -> WorkerBlocks:
         """One block for each thread of the workers, of those that it has."""
         (futures,) = self.columns
-        with naming_lost_scheduler():
+        with naming_lost_scheduler(self.client):
             groups = self._by_thread(futures)
             merged = [self.client.submit(_merge, function, own, pure=False) for own in groups]
             return WorkerBlocks(self.client, [merged])
@@ -198,7 +200,7 @@ class WorkerBlocks:
     ) -> list[list]:
         """As of ``KeptBlocks``: the groups are spread over the workers."""
         out = []
-        with naming_lost_scheduler():
+        with naming_lost_scheduler(self.client):
             for group, own in zip(groups, tasks, strict=True):
                 parts = self._submit(split, (group,), sized=True)
                 merged = self.client.submit(_merge, merge, parts, pure=False)
@@ -220,18 +222,6 @@ class WorkerBlocks:
             pure=False,
             key=f"consilience-{function.__name__}",
         )
-
-
-@contextmanager
-def naming_lost_scheduler() -> Iterator[None]:
-    """Say in one sentence that the scheduler is gone."""
-    try:
-        yield
-    except (CancelledError, OSError) as error:
-        raise RuntimeError(
-            "the connection to the dask scheduler was lost during fit; connect a new client and "
-            "fit again"
-        ) from error
 
 
 def _itself(state: bytes) -> bytes:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from consilience._core import _core
-from consilience._core.binned import BinnedView, RowTarget, Tree, tree_params
+from consilience._core.binned import BinnedView, GrowingRows, RowTarget, Tree, tree_params
 from consilience._core.exact import add_sums, as_float, cost_sum, exact_sums, weight_exponent
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining, Limits
 from consilience.distributed._kept import KeptBlocks
+from consilience.distributed._states import BlockState, BlockStates
 
 __all__ = ["TreeSpec", "grow_trees"]
 
@@ -25,6 +27,8 @@ __all__ = ["TreeSpec", "grow_trees"]
 LEVELS_BY_HISTOGRAM, FINISH_BYTES = 6, 64 * 2**20
 # a lone tree is grown by histograms until its nodes have this share of the rows
 LONE_TREE_SHARE, MANY_TREES = 1 / 8, 8
+
+TREE_NUMBERS = count()
 
 # (block, key) -> RowTarget
 Targets = Callable[[Any, Any], RowTarget]
@@ -57,7 +61,7 @@ def grow_trees(
     training: BinnedTraining,
     specs: Sequence[TreeSpec],
     targets: Targets = row_target,
-    blocks: KeptBlocks | None = None,
+    blocks: BlockStates | None = None,
 ) -> list[Tree]:
     """Grow several trees at the same time; each equals that of all rows in memory.
 
@@ -69,31 +73,31 @@ def grow_trees(
         The trees.
     targets : function
         ``targets(block, spec.target)`` -> RowTarget of the rows of a block.
-    blocks : KeptBlocks, optional
-        Blocks (BinnedRows, more) in place of those of ``training``.
+    blocks : BlockStates, optional
+        The blocks of ``training`` with states.
     """
-    blocks = training.blocks if blocks is None else blocks
+    passes: KeptBlocks | BlockStates = training.blocks if blocks is None else blocks
     growths = [Growth(spec, training) for spec in specs]
     unknown = [growth for growth in growths if growth.needs_total]
     keys = [(g.spec.view, g.spec.target, g.spec.cost) for g in unknown]
     totals = [0] * len(growths)
     if keys:
-        sums = iter(add_sums(blocks.collect(target_sums, targets, keys)))
+        sums = iter(add_sums(passes.collect(target_sums, targets, keys)))
         totals = [next(sums) if growth.needs_total else 0 for growth in growths]
     for growth, total in zip(growths, totals, strict=True):
         growth.start(total, many=len(growths) >= MANY_TREES)
     while any(growth.is_growing for growth in growths):
         growing = [growth for growth in growths if growth.is_growing]
-        level = blocks.sum(level_sums, targets, [growth.request() for growth in growing])
+        level = passes.sum(level_sums, targets, [growth.request() for growth in growing])
         for growth, sums_of_level, hist in zip(growing, level[::2], level[1::2], strict=True):
             growth.advance(sums_of_level, hist)
-    _finish(blocks, targets, growths)
+    _finish(passes, targets, growths)
     return [growth.tree() for growth in growths]
 
 
 def rows_of(block: Any) -> BinnedRows:
-    """The binned rows of a block, which may hold more."""
-    return block[0] if isinstance(block, tuple) else block
+    """The binned rows of a block, which may have a state."""
+    return block.rows if isinstance(block, BlockState) else block
 
 
 def target_sums(block: Any, targets: Targets, keys: Sequence[tuple[int, Any, bool]]) -> list[int]:
@@ -114,8 +118,9 @@ def target_sums(block: Any, targets: Targets, keys: Sequence[tuple[int, Any, boo
 
 @dataclass(frozen=True, eq=False)
 class LevelRequest:
-    """What a pass over the blocks computes for one tree."""
+    """What a pass over the blocks computes for one tree, which has a number of its own."""
 
+    number: int
     spec: TreeSpec
     params: dict[str, Any]
     tree: tuple[np.ndarray, ...]
@@ -129,22 +134,35 @@ def level_sums(
 ) -> tuple[np.ndarray, ...]:
     """Sums and histograms of one level of several trees."""
     out: list[np.ndarray] = []
+    spare = GrowingRows()
     for request in requests:
-        spec = request.spec
-        out += (
-            rows_of(block)
-            .views[spec.view]
-            .level_sums(
-                request.tree,
-                request.summed,
-                request.built,
-                request.first_bins,
-                target=as_target(targets(block, spec.target)),
-                n_classes=spec.n_classes,
-                params=request.params,
-            )
+        rows = growing_rows(block, targets, request, spare)
+        view = rows_of(block).views[request.spec.view]
+        out += view.level_sums(
+            rows, request.tree, request.summed, request.built, request.first_bins
         )
     return tuple(out)
+
+
+def growing_rows(
+    block: Any, targets: Targets, request: LevelRequest, spare: GrowingRows
+) -> GrowingRows:
+    """Where the rows of a block are in a tree.
+
+    A block with a state keeps this from level to level, and the memory from tree to tree. If it
+    has been lost, or the block has no state, the rows come from the root.
+    """
+    rows, spec = spare, request.spec
+    if isinstance(block, BlockState):
+        tree_number, rows = block.scratch.get(("growing", spec.view), (None, spare))
+        if tree_number == request.number:
+            return rows
+        rows = GrowingRows() if rows is spare else rows
+        block.scratch["growing", spec.view] = request.number, rows
+    rows_of(block).views[spec.view].start_growing(
+        rows, as_target(targets(block, spec.target)), spec.n_classes, request.params
+    )
+    return rows
 
 
 def as_target(target: RowTarget) -> RowTarget:
@@ -161,6 +179,7 @@ class Growth:
     """A tree that is being grown."""
 
     def __init__(self, spec: TreeSpec, training: BinnedTraining) -> None:
+        self.number = next(TREE_NUMBERS)
         self.spec, self.limits = spec, training.limits[spec.view]
         self.n_rows = int(training.n_present[spec.view])
         self.subtrees: dict[int, Tree] = {}
@@ -202,7 +221,8 @@ class Growth:
         level, built = self.grower.level(), self.grower.built()
         # the sums of later levels follow from the splits, but not numbers of rows and least costs
         summed = level if level[0] == 0 or self.spec.cost or self.few_rows >= 0 else level[:0]
-        return LevelRequest(self.spec, self.params, arrays[:6], summed, built, self.limits[2])
+        tree, first_bins = arrays[:6], self.limits[2]
+        return LevelRequest(self.number, self.spec, self.params, tree, summed, built, first_bins)
 
     def advance(self, totals: np.ndarray, hist: np.ndarray) -> None:
         """Split the nodes of the level."""
@@ -289,7 +309,7 @@ class RowGroup:
     group: NodeGroup
 
 
-def _finish(blocks: KeptBlocks, targets: Targets, growths: Sequence[Growth]) -> None:
+def _finish(blocks: KeptBlocks | BlockStates, targets: Targets, growths: Sequence[Growth]) -> None:
     groups: list[RowGroup] = []
     tasks: list[list[NodeGroup]] = []
     owners: list[list[Growth]] = []
