@@ -33,7 +33,7 @@ def test_compare_ranks_methods(capsys):
         (["compare", "nothing"], "unknown data set 'nothing'; known are digits"),
         (["compare", "digits", "--methods", "Duo"], "unknown method 'Duo'; known are Consilience"),
         (["compare", "digits", "--methods", "late fusoin"], "did you mean 'Late fusion'?"),
-        (["compare", "digits", "--metric", "acuracy"], "did you mean 'accuracy'?"),
+        (["compare", "digits", "--metric", "accuracyy"], "did you mean 'accuracy'?"),
         (["compare", "digits", "--targte", "x"], "--target"),
         (["compar", "digits"], "Did you mean 'compare'?"),
         (["compare", "digits", "--cv", "1"], "cv must be between 2 and 174"),

@@ -36,7 +36,7 @@ def documents(folder, n=80, seed=0, prefix=""):
     """A sparse svmlight view and a dense parquet view with the labels."""
     rng = np.random.default_rng(seed)
     topic = rng.integers(0, 3, size=n)
-    words = sp.random_array((n, 60), density=0.1, rng=rng, format="lil")
+    words = sp.random_array((n, 60), density=0.1, random_state=rng, format="lil")
     for i, t in enumerate(topic):
         words[i, 20 * t : 20 * t + 3] = 1.0 + rng.random(3)
     # the last column tells every file its width

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.fixes import parse_version
 
 from consilience._core.binned import BinnedView
 from reference import trees as twin
@@ -101,6 +103,10 @@ def preorder(tree, node=0):
         yield from preorder(tree, tree.right[node])
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"),
+    reason="trees of earlier versions differ in rare splits, most of them with missing values",
+)
 @examples(200)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -85,7 +85,7 @@ def bags_of_words(n, widths, seed):
     rng = np.random.default_rng(seed)
     arrays = {"y": (np.arange(n) % 6).astype(np.uint8), "target_names": CLASSES}
     for language, width in widths.items():
-        words = sp.random_array((n, width), density=20 / width, format="csr", rng=rng)
+        words = sp.random_array((n, width), density=20 / width, format="csr", random_state=rng)
         words.data = rng.normal(size=words.nnz).astype(np.float32)
         arrays |= sparse_parts(language, words.astype(np.float32))
     return arrays

@@ -14,7 +14,7 @@ from consilience.views._storage import missing_rows
 
 N = 6
 DENSE = np.arange(N * 3, dtype=np.float32).reshape(N, 3)
-SPARSE = sp.random_array((N, 4), density=0.5, format="csr", rng=0)
+SPARSE = sp.random_array((N, 4), density=0.5, format="csr", random_state=0)
 FRAME = pd.DataFrame({"p": np.arange(N), "q": np.arange(N) / 2})
 
 
