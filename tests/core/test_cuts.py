@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from consilience._core import _core
 from consilience._core import cuts as module
-from consilience._core.binned import BinnedView, RowTarget
+from consilience._core.binned import BinnedView, GrowingRows, RowTarget
 from consilience._core.cuts import (
     canonical,
     draw_bin_rows,
@@ -193,9 +193,9 @@ def test_sums_of_a_level_add_up_over_blocks(form):
     def sums_of(rows):
         part, _ = BinnedView.from_cuts(X[rows], present[rows], find_cuts(X[present], None, 255))
         target = RowTarget(codes[rows], weight[rows])
-        result = part.level_sums(
-            arrays, summed, built, first_bins, target=target, n_classes=2, params=params
-        )
+        growing = GrowingRows()
+        part.start_growing(growing, target, 2, params)
+        result = part.level_sums(growing, arrays, summed, built, first_bins)
         return part.rows_in(arrays, np.array([2])), result
 
     (rows, leaves), whole = sums_of(np.arange(60))

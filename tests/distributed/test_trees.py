@@ -1,114 +1,37 @@
 """Trees, boosting and MωMvC² on blocks: bit for bit those in memory, for any blocks."""
 
-import os
-import random
-import re
-import signal
-import socket
-import subprocess
-import sys
-import threading
-from concurrent.futures import CancelledError
-from types import SimpleNamespace
-
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import distributed
-from consilience import BinnedTreeClassifier, MultiViewData
+from common.block_problems import (
+    LOOPBACK,
+    MODELS,
+    NAMES,
+    assert_same,
+    assert_same_tree,
+    lazy,
+    make_problem,
+)
+from consilience import BinnedTreeClassifier
 from consilience._core import cuts as cuts_of_rows
-from consilience._core.binned import BinnedView, RowTarget, Tree
+from consilience._core.binned import BinnedView, RowTarget
 from consilience._core.cuts import draw_bin_rows, find_cuts, join_ranges
 from consilience.boosting import (
     IBoostClassifier,
     MuMBoClassifier,
-    MVWABClassifier,
-    RShareBoostClassifier,
     ShareBoostClassifier,
 )
 from consilience.distributed import BlockSequence, _trees
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
-from consilience.distributed._connection import naming_lost_scheduler
-from consilience.distributed._dask import DaskBlocks
 from consilience.distributed._drivers import add_up
-from consilience.distributed._kept import WorkerBlocks
-from consilience.distributed._states import BlockState, FileStates, WorkerStates
+from consilience.distributed._states import BlockState, FileStates
 from consilience.vote import MwMvC2Classifier
-
-LOOPBACK = "127.0.0.1:0"
-TEST_ALL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
-MODELS = [
-    MuMBoClassifier(n_estimators=4, random_state=0),
-    MuMBoClassifier(n_estimators=3, cost="exact", cooperation=False, random_state=0),
-    MuMBoClassifier(
-        BinnedTreeClassifier(2, max_bins=7, min_samples_leaf=3, min_weight_fraction_leaf=0.05),
-        n_estimators=3,
-        random_state=0,
-    ),
-    ShareBoostClassifier(n_estimators=4, random_state=0),
-    RShareBoostClassifier(n_estimators=4, random_state=0),
-    IBoostClassifier(n_estimators=4, random_state=0),
-    MVWABClassifier(n_estimators=4, random_state=0),
-    MwMvC2Classifier(random_state=0),
-    MwMvC2Classifier("trees", view_weights="loss", class_weight="balanced", random_state=0),
-    MwMvC2Classifier(view_weights="paper", min_weight_fraction_leaf=0.02, random_state=0),
-]
-NAMES = [f"{type(model).__name__}-{k}" for k, model in enumerate(MODELS)]
-
-
-def assert_same_tree(first, second):
-    for name in Tree.__dataclass_fields__:
-        one, other = getattr(first, name), getattr(second, name)
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other, err_msg=name)
-
-
-def assert_same(first, second):
-    """All that was fitted is the same, to the last bit."""
-    np.testing.assert_array_equal(first.classes_, second.classes_)
-    np.testing.assert_array_equal(first.class_prior_, second.class_prior_)
-    np.testing.assert_array_equal(first.view_weights_, second.view_weights_)
-    if isinstance(first, MwMvC2Classifier):
-        np.testing.assert_array_equal(first.rho_, second.rho_)
-        assert list(first.voters_) == list(second.voters_)
-        for name, own in first.voters_.items():
-            np.testing.assert_array_equal(first.pi_[name], second.pi_[name])
-            pairs = zip(trees_of(own), trees_of(second.voters_[name]), strict=True)
-            for pair in pairs:
-                assert_same_tree(*pair)
-        for pair in zip(first.training_bound_, second.training_bound_, strict=True):
-            np.testing.assert_array_equal(*pair)
-        return
-    for one, other in zip(first._rounds, second._rounds, strict=True):
-        assert (one.weight, one.last) == (other.weight, other.last)
-        for member, twin in zip(one.members, other.members, strict=True):
-            assert (member.view, member.weight) == (twin.view, twin.weight)
-            assert_same_tree(member.hypothesis, twin.hypothesis)
-
-
-def trees_of(voters):
-    return voters.trees if hasattr(voters, "trees") else [voters.tree]
-
-
-def make_problem(seed, n=90, n_classes=3):
-    """A dense, a sparse and a float32 view; missing views, weights, some of them 0."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(n_classes, size=n)
-    views = {
-        "dense": rng.normal(size=(n, 4)) + 0.5 * y[:, None],
-        "sparse": sp.csr_array(rng.poisson(0.5 + y[:, None], (n, 9)).astype(float)),
-        "single": rng.normal(size=(n, 3)).astype(np.float32),
-    }
-    present = rng.random((n, 3)) < 0.8
-    present[:, 0] |= ~present.any(axis=1)
-    weight = rng.random(n) * rng.integers(0, 4, n)
-    return MultiViewData(views, present=present), np.array(["a", "b", "c"])[y], weight
 
 
 def cut_at(X, y, weight, ends):
@@ -213,17 +136,6 @@ def test_stream_equals_memory(model, small_limits):
         assert_same(again, expected)
 
 
-def lazy(data, rows=25):
-    """The same views as dask arrays, the second with sparse blocks."""
-    views = {}
-    for name, X in data.items():
-        whole = X.toarray() if sp.issparse(X) else X
-        views[name] = da.from_array(whole, chunks=(rows, -1))
-        if sp.issparse(X):
-            views[name] = views[name].map_blocks(sp.csr_array)
-    return MultiViewData(views, present=data.present)
-
-
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[7]], ids=[NAMES[0], NAMES[7]])
 def test_workers_equal_memory(model, small_limits):
     X, y, weight = make_problem(1)
@@ -236,156 +148,6 @@ def test_workers_equal_memory(model, small_limits):
     )
     with cluster, distributed.Client(cluster):
         assert_same(again.fit(lazy(X), y, weight), expected)
-
-
-class Passes:
-    """Counts the passes over blocks on workers, and kills a worker during one of them."""
-
-    KINDS = ((DaskBlocks, "_submit"), (WorkerBlocks, "_submit"), (WorkerStates, "collect"))
-
-    def __init__(self, client, kill_in=None, delay=0.0):
-        self.client, self.kill_in, self.delay, self.number = client, kill_in, delay, 0
-        self.killer = None
-
-    def __enter__(self):
-        self.patch = pytest.MonkeyPatch()
-        for kind, name in self.KINDS:
-            self.patch.setattr(kind, name, self._counted(getattr(kind, name)))
-        return self
-
-    def _counted(self, method):
-        def counted(*args, **kwargs):
-            self.number += 1
-            if self.number == self.kill_in:
-                pids = self.client.run(os.getpid)
-                pid = pids[sorted(pids)[self.number % len(pids)]]
-                self.killer = threading.Timer(self.delay, os.kill, (pid, signal.SIGKILL))
-                self.killer.start()
-            return method(*args, **kwargs)
-
-        return counted
-
-    def __exit__(self, *error):
-        self.patch.undo()
-        if self.killer is not None:
-            self.killer.join()
-
-
-@pytest.fixture(scope="module")
-def processes():
-    """Two workers in processes of their own."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=LOOPBACK
-    )
-    with cluster, distributed.Client(cluster, timeout=60) as client:
-        yield client
-
-
-def test_lost_workers_change_nothing(processes):
-    """Worker processes are killed at random moments of fits: in any pass, at once or later."""
-    X, y, weight = make_problem(2)
-    model, moments = MODELS[0], random.Random(0)
-    expected = model.fit(X, y, weight)
-    with Passes(processes) as whole:
-        clone(model).fit(lazy(X), y, weight)
-    for _ in range(20 if TEST_ALL else 1):
-        processes.cluster.scale(2)  # a worker that comes back late is given up by the cluster
-        processes.wait_for_workers(2, timeout=120)
-        moment = moments.randint(1, whole.number), moments.choice([0.0, 0.01, 0.03])
-        with Passes(processes, *moment) as passes:
-            again = clone(model).fit(lazy(X), y, weight)
-        assert passes.killer is not None
-        assert_same(again, expected)
-
-
-@pytest.mark.parametrize("status", ["running", "closed"])
-@pytest.mark.parametrize("error", [CancelledError("task-1"), OSError("reset"), ValueError("row")])
-def test_only_a_lost_scheduler_is_named(error, status):
-    client = SimpleNamespace(status=status, nthreads=dict)
-    expected = (type(error), str(error)) if status == "running" else (RuntimeError, r"fit again$")
-    with pytest.raises(expected[0], match=expected[1]), naming_lost_scheduler(client):
-        raise error
-
-
-@pytest.mark.skipif(not TEST_ALL, reason="several processes and timeouts")
-@pytest.mark.parametrize("moment", ["validate", "level_sums"])
-def test_a_lost_scheduler_is_named_in_one_sentence(moment):
-    """In the first pass, which validates, and in later ones."""
-    script = f"""
-import os, signal, sys
-import dask.array as da, numpy as np, distributed
-from consilience.boosting import MuMBoClassifier
-from consilience.distributed import _dask, _states
-
-scheduler = int(sys.argv[1])
-def losing(method, pick):
-    def lost(self, *args, **kwargs):
-        if args[pick].__name__ == {moment!r}:
-            os.kill(scheduler, signal.SIGKILL)
-        return method(self, *args, **kwargs)
-    return lost
-_dask.DaskBlocks._submit = losing(_dask.DaskBlocks._submit, 0)
-_states.WorkerStates.collect = losing(_states.WorkerStates.collect, 0)
-rng = np.random.default_rng(0)
-views = {{name: da.from_array(rng.normal(size=(60, 3)), chunks=(20, -1)) for name in "ab"}}
-client = distributed.Client(sys.argv[2], timeout=10)
-try:
-    MuMBoClassifier(n_estimators=2).fit(views, rng.integers(2, size=60))
-except RuntimeError as error:
-    print("RuntimeError:", error)
-os._exit(0)
-"""
-    with Scheduler() as (pid, address):
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(pid), address],
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-    assert re.search(
-        r"^RuntimeError: the connection to .* was lost .*fit again$", done.stdout, re.M
-    )
-
-
-class Scheduler:
-    """A scheduler and a worker in processes of their own; yields the scheduler's, its address."""
-
-    def __enter__(self):
-        run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
-        port = free_port()
-        self.scheduler = subprocess.Popen(
-            [*run, "--port", str(port), "--no-dashboard"], stderr=subprocess.DEVNULL
-        )
-        address = f"tcp://127.0.0.1:{port}"
-        run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny"]
-        self.worker = subprocess.Popen(
-            [*run, "--no-dashboard", "--nthreads", "1", "--death-timeout", "60"],
-            stderr=subprocess.DEVNULL,
-        )
-        return self.scheduler.pid, address
-
-    def __exit__(self, *error):
-        for process in (self.worker, self.scheduler):
-            process.kill()
-            process.wait()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def test_errors_of_blocks_are_not_a_lost_scheduler(processes):
-    """A file that cannot be read is named, though it is an OSError as well."""
-    X, y, weight = make_problem(3)
-    views = {"dense": lazy(X)["dense"].map_blocks(read_missing_file, dtype=float)}
-    with pytest.raises(FileNotFoundError, match=r"rows\.npy"):
-        clone(MODELS[0]).fit(views, y, weight)
-
-
-def read_missing_file(block):
-    raise FileNotFoundError(2, "No such file or directory", "rows.npy")
 
 
 @pytest.mark.parametrize(
