@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.numbers import assert_as_frozen, frozen_cases
+from golden.frozen_numbers import assert_as_frozen, frozen_cases
 
 
 @pytest.mark.parametrize(("case", "name"), frozen_cases("fusion"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from golden import outputs
-from golden.numbers import CLOSE, frozen, package_of
+from golden.frozen_numbers import CLOSE, frozen, package_of
 
 TESTS = Path(__file__).parents[1]
 
