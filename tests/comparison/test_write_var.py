@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from common.omics import settled_mudata
 from consilience.cli import main
 
 anndata = pytest.importorskip("anndata")
@@ -76,7 +77,7 @@ def test_h5ad_copy_has_the_importance_of_its_features(tmp_path, capsys):
 
 def test_h5mu_copy_and_views_of_one_modality(tmp_path, capsys):
     source, out = tmp_path / "omics.h5mu", tmp_path / "study"
-    with mudata.set_options(pull_on_update=False):
+    with settled_mudata():
         mudata.MuData({"rna": annotated("g", 4), "protein": annotated("p", 3)}).write(source)
     second = tmp_path / "more.h5ad"
     annotated("m", 5).write_h5ad(second)
@@ -84,7 +85,7 @@ def test_h5mu_copy_and_views_of_one_modality(tmp_path, capsys):
     code, _, err = run(capsys, "compare", *files, "--target", "ill", "--on", "index", "--write-var",
                        "--out", out, *QUICK)  # fmt: skip
     assert code == 0, err
-    with mudata.set_options(pull_on_update=False):
+    with settled_mudata():
         copy = mudata.read_h5mu(out / "omics.h5mu")
     for view in ("rna", "protein"):
         column = copy.mod[view].var["consilience_importance"]

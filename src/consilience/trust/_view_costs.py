@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
 from sklearn.utils import Bunch
 
 from consilience._default._rows import group_by_pattern
@@ -33,7 +34,7 @@ NEEDED_SHARE = 0.95  # of the total cost
 
 def area_under_curve(cost: np.ndarray, score: np.ndarray) -> float:
     """Area under the score against the cost as a share of the largest cost."""
-    return float(np.trapezoid(score, cost) / cost[-1])
+    return float(trapezoid(score, cost) / cost[-1])
 
 
 def view_cost_curve(
