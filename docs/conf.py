@@ -131,7 +131,7 @@ def link_public_names(app, doctree):
     if docname.startswith(("api/", "gallery/")):
         return
     for literal in list(doctree.findall(nodes.literal)):
-        name = re.match(r"[A-Za-z_.]+", literal.astext())
+        name = re.match(r"[\w.]+", literal.astext())
         target = PUBLIC_TARGETS.get(name[0].removeprefix("consilience.")) if name else None
         if target is None or isinstance(literal.parent, LINKS_AND_TITLES):
             continue
