@@ -95,9 +95,11 @@ def _check_compressed(matrix: Any) -> None:
 
 def _check_coo(matrix: Any) -> None:
     _check_array(matrix.data, "data", kinds=None)
-    if len(matrix.coords) != 2:
-        raise ValueError(f"coords has {len(matrix.coords)} arrays instead of 2")
-    for indices, length, axis in zip(matrix.coords, matrix.shape, ("row", "column"), strict=True):
+    # SciPy 1.12 has no coords
+    coords = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    if len(coords) != 2:
+        raise ValueError(f"coords has {len(coords)} arrays instead of 2")
+    for indices, length, axis in zip(coords, matrix.shape, ("row", "column"), strict=True):
         _check_array(indices, f"{axis} indices")
         if len(indices) != len(matrix.data):
             raise ValueError(f"it has {len(matrix.data)} values for {len(indices)} {axis} indices")
