@@ -9,21 +9,11 @@ import scipy.sparse as sp
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._default import _from_blocks
 from consilience.distributed import BlockSequence
-from reference.blocks import make
+from reference.blocks import cut, make
 
 
 def model(**settings):
     return ConsilienceClassifier(10, random_state=0, **settings)
-
-
-def cut(data, y, weight=None, rows=(100,)):
-    """Blocks whose sizes repeat."""
-    blocks, start, k = [], 0, 0
-    while start < len(y):
-        part = slice(start, start + rows[k % len(rows)])
-        blocks.append((data[part], y[part]) + (() if weight is None else (weight[part],)))
-        start, k = part.stop, k + 1
-    return BlockSequence(blocks)
 
 
 @pytest.mark.parametrize("rows", [(1000,), (7, 130, 1)])

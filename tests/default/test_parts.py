@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.linalg
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from consilience._solvers import eigen
 from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_kernel_ridge
 from consilience._solvers.nystrom import nystrom_ridge
 from reference import default as slow
+from reference.failing_eigh import fail_first
 
 
 @given(seed=st.integers(0, 10_000))
@@ -58,20 +58,6 @@ def test_distances_to_means(seed):
             imputed_distances(reference_set, v, Ds[v]), slow.distances(filled, filled), atol=1e-9
         )
         np.testing.assert_allclose(completed[v], slow.distances(new[f"v{v}"], filled), atol=1e-9)
-
-
-def fail_first(monkeypatch, n_failures):
-    """Make the first calls of LAPACK's eigensolvers fail to converge."""
-    calls = []
-
-    def eigh(*args, **params):
-        calls.append(params.get("driver"))
-        if len(calls) <= n_failures:
-            raise np.linalg.LinAlgError("no convergence")
-        return scipy.linalg.eigh(*args, **params)
-
-    monkeypatch.setattr(eigen, "eigh", eigh)
-    return calls
 
 
 @pytest.mark.parametrize("n_failures", [1, 2])

@@ -5,20 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience.distributed import BlockSequence
 from consilience.distributed._blocks import read_blocks
 from consilience.distributed._row_sample import SampleRates, draw_sample, hash_uniform
-from reference.blocks import make
-
-
-def cut(data, y, weight, rows):
-    """Blocks whose sizes repeat."""
-    blocks, start, k = [], 0, 0
-    while start < len(y):
-        part = slice(start, start + rows[k % len(rows)])
-        blocks.append((data[part], y[part]) + (() if weight is None else (weight[part],)))
-        start, k = part.stop, k + 1
-    return BlockSequence(blocks)
+from reference.blocks import cut, make
 
 
 def read(data, y, weight, rows):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from consilience import MultiViewData
 from consilience._solvers.water_filling import coupling, water_fill
 from consilience._targets import one_vs_rest_signs
+from consilience.distributed import BlockSequence
 from consilience.landmark import MVLSVMClassifier
 
 
@@ -57,3 +58,13 @@ def objective(model, data, y, weight):
         lam = water_fill(u, *coupling(model.c, model.alpha, data.n_views))
         total += weight @ (lam * u).sum(axis=1) / 2
     return float(total)
+
+
+def cut(data, y, weight=None, rows=(100,)):
+    """Blocks whose sizes repeat."""
+    blocks, start, k = [], 0, 0
+    while start < len(y):
+        part = slice(start, start + rows[k % len(rows)])
+        blocks.append((data[part], y[part]) + (() if weight is None else (weight[part],)))
+        start, k = part.stop, k + 1
+    return BlockSequence(blocks)

@@ -5,21 +5,9 @@ import pytest
 import scipy.linalg
 
 from consilience._solvers import eigen
+from reference.failing_eigh import fail_first
 
 A = np.diag(np.arange(6.0)) + 0.1
-
-
-def fail_first(monkeypatch, n_failures):
-    calls = []
-
-    def eigh(*args, **params):
-        calls.append(params.get("driver"))
-        if len(calls) <= n_failures:
-            raise np.linalg.LinAlgError("no convergence")
-        return scipy.linalg.eigh(*args, **params)
-
-    monkeypatch.setattr(eigen, "eigh", eigh)
-    return calls
 
 
 @pytest.mark.parametrize("n_failures", [0, 1, 2])

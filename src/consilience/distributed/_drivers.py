@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from consilience._core.threads import stopping_threads
 
-__all__ = ["Driver", "Stream", "add_up"]
+__all__ = ["Driver", "Stream", "add_up", "gather_in_turn"]
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -138,3 +138,20 @@ class Stream:
 
 def _itself(block: Any) -> Any:
     return block
+
+
+def gather_in_turn(
+    collect: Callable[..., list],
+    split: Callable,
+    merge: Callable,
+    run: Callable,
+    groups: list,
+    tasks: list[list],
+) -> list[list]:
+    """Results of the tasks of each group, with the parts of one group in memory at a time."""
+    out = []
+    for group, own in zip(groups, tasks, strict=True):
+        merged = merge(collect(split, group))
+        out.append([run(merged, task) for task in own])
+        del merged
+    return out

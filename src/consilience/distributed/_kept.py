@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from consilience.distributed._connection import naming_lost_scheduler
-from consilience.distributed._drivers import Arrays, Stream, add_up
+from consilience.distributed._drivers import Arrays, Stream, add_up, gather_in_turn
 from consilience.distributed._states import BlockStates, FileStates, WorkerStates
 
 __all__ = ["KeptBlocks", "keep"]
@@ -121,12 +121,7 @@ class FileBlocks:
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
         """As of ``KeptBlocks``: one group in memory at a time."""
-        out = []
-        for group, own in zip(groups, tasks, strict=True):
-            merged = merge(self.collect(split, group))
-            out.append([run(merged, task) for task in own])
-            del merged
-        return out
+        return gather_in_turn(self.collect, split, merge, run, groups, tasks)
 
     def _results(self, function: Callable, *state: Any) -> Iterator:
         for number in range(self.n_blocks):

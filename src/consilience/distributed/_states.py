@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from consilience.distributed._connection import check_connected, naming_lost_scheduler
-from consilience.distributed._drivers import Arrays, add_up
+from consilience.distributed._drivers import Arrays, add_up, gather_in_turn
 
 __all__ = ["BlockState", "BlockStates", "FileStates", "WorkerStates"]
 
@@ -76,12 +76,7 @@ class FileStates:
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
         """As of ``BlockStates``: one group in memory at a time."""
-        out = []
-        for group, own in zip(groups, tasks, strict=True):
-            merged = merge(self.collect(split, group))
-            out.append([run(merged, task) for task in own])
-            del merged
-        return out
+        return gather_in_turn(self.collect, split, merge, run, groups, tasks)
 
     def _results(self, function: Callable, args: tuple) -> Iterator:
         pending, self.pending = self.pending, []
