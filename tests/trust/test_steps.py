@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 
 from conftest import FULL
 from consilience import MultiViewData
@@ -28,11 +28,13 @@ from consilience.trust._opinions import opinions_of, without_each_view
 from consilience.trust._reference import fit_reference_table, patterns_to_predict
 from consilience.trust._robust_steps import (
     Examples,
+    detector_hessian,
     detector_loss,
     estimate_rates,
     even_rates,
     fit_detector,
     pool,
+    refine_detector,
     silent_detector,
     view_odds,
 )
@@ -275,6 +277,33 @@ def test_detector_loss_and_gradient_agree_with_slow_ones():
     assert loss == pytest.approx(slow_detector_loss(theta, Z, examples))
     slow = approx_fprime(theta, slow_detector_loss, 1e-6, Z, examples)
     np.testing.assert_allclose(gradient, slow, rtol=1e-4, atol=1e-4)
+
+
+def test_detector_hessian_is_the_derivative_of_the_gradient():
+    Z, examples = random_examples(0)
+    theta = np.random.default_rng(1).normal(size=2 * (2 * 4 + 3))
+    slow = [
+        detector_loss(theta + step, Z, examples)[1] - detector_loss(theta - step, Z, examples)[1]
+        for step in 1e-5 * np.eye(len(theta))
+    ]
+    H = detector_hessian(theta, Z, examples)
+    np.testing.assert_allclose(H, np.array(slow) / 2e-5, rtol=1e-6, atol=1e-7)
+
+
+def test_detector_is_exact_wherever_the_generic_solver_stops():
+    Z, examples = random_examples(3)
+    Z[examples.view != 2, 2] = np.nan  # and a view that no row has
+    Z = np.concatenate([Z, np.full((len(Z), 1, 2), np.nan)], axis=1)
+    examples.likelihood = np.column_stack([examples.likelihood, examples.likelihood[:, 0]])
+    start = np.zeros(2 * (2 * 5 + 4))
+    ends = [
+        refine_detector(
+            minimize(detector_loss, start, (Z, examples), jac=True, tol=tol).x, Z, examples
+        )
+        for tol in (1e-2, 1e-4)
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-12)
+    assert np.abs(detector_loss(ends[0], Z, examples)[1]).max() < 1e-12
 
 
 def test_detector_finds_the_view_that_is_off_and_how_often():
