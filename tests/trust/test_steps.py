@@ -39,7 +39,7 @@ from consilience.trust._robust_steps import (
     view_odds,
 )
 from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
-from consilience.trust._typical import fit_typical_view
+from consilience.trust._typical import fit_typical_view, squared_distances
 from consilience.trust._view_costs import choose_view, sweep_limits
 from reference import trust as slow
 
@@ -187,6 +187,22 @@ def test_strangeness(kind):
         np.testing.assert_allclose(scores[:, 1], np.log1p(100 * share))
     assert (scores[:, 1] > 0).mean() > 0.9
     assert scores[:, 0].mean() > own[:, 0].mean() + 0.1
+
+
+@pytest.mark.parametrize("copies", [0, 60, 120])
+def test_strangeness_is_not_measured_in_rounding_errors(copies):
+    rng = np.random.RandomState(copies)
+    rows = rng.randn(10, 3) + 5
+    X = np.vstack([rng.randn(120 - copies, 3) + 5, rows[rng.randint(10, size=copies)]])
+    part = fit_components(X)
+    typical = fit_typical_view(X, *part.project(X))
+    new = rng.randn(50, 3) + 5
+    assert 0.05 < typical.distance < 3
+    assert typical.strangeness(new, *part.project(new))[:, 0].max() < 3
+    np.testing.assert_array_equal(squared_distances(X, X).diagonal(), 0)
+    constant = np.ones((20, 2))
+    flat = fit_typical_view(constant, constant - 1, np.zeros(20))
+    assert flat.strangeness(constant, constant - 1, np.zeros(20))[:, 0].max() == 0
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
