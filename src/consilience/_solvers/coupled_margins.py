@@ -24,7 +24,7 @@ import numpy as np
 
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.linalg import cholesky_inverse
-from consilience._solvers.newton import CGStep, relative_gradients
+from consilience._solvers.newton import CGStep, relative_gradients, secant_search
 from consilience._solvers.solution import Solution
 from consilience._solvers.water_filling import Curvature, water_fill
 
@@ -237,36 +237,12 @@ def line_search(
     weight: np.ndarray,
     a: float,
     b: float,
-    sharpness: float = 0.1,
-    max_iter: int = 60,
 ) -> float:
-    """Step t along p with |φ'(t)| ≤ sharpness · |φ'(0)|; 0 if p does not descend.
-
-    φ' rises, since φ is convex, so a bracket of its zero can always be narrowed.
-    """
+    """Step t along p, or 0 if p does not descend."""
     wp, pp = w @ p, p @ p
 
     def derivative(t: float) -> float:
         lam = water_fill(U + t * slope, a, b)
         return wp + t * pp + np.einsum("ij,ij,i->", lam, slope, weight)
 
-    first = derivative(0.0)
-    if not first < 0:
-        return 0.0
-    low, at_low, high, at_high, t = 0.0, first, np.inf, np.inf, 1.0
-    for k in range(max_iter):
-        here = derivative(t)
-        if abs(here) <= sharpness * -first:
-            break
-        if here < 0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if high == np.inf:
-            t *= 2
-            continue
-        # the zero of the secant, or the middle where that moves too little
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        if k % 3 == 2 or not low < t < high:
-            t = (low + high) / 2
-    return t
+    return secant_search(derivative)
