@@ -32,6 +32,8 @@ __all__ = ["homotopy", "minimise"]
 
 # with more columns than this the Hessian is not formed
 DIRECT_MAX_SIZE = 3000
+# residual from which on rounding counts: decisions are computed anew, not from the last step
+REFRESH_BELOW = 1e-2
 # iterations within rounding before the search ends
 PATIENCE = 4
 # the first c of the homotopy, relative to the last
@@ -76,29 +78,31 @@ def minimise(
     """
     theta = np.zeros(views.size) if theta is None else theta.copy()
     signs, stiffness, patience = y[:, None] * views.present, weight / a, PATIENCE
+    target = target * views.present
     F = views.matvec(theta)
     for n_iter in range(max_iter + 1):
-        U = target * views.present - signs * F
+        U = target - signs * F
         lam = water_fill(U, a, b) * weight[:, None]
         g = gradient(views, theta, signs * lam)
         size = residual(views, theta, g, lam)
-        floor = rounding_floor(views, theta, g, lam, stiffness)
+        floor = rounding_floor(views, theta, g, lam, stiffness) if size < REFRESH_BELOW else 0.0
         patience -= size <= floor
         if size <= tol or n_iter == max_iter or patience == 0:
             break
         curvature = Curvature(lam, a, b, weight)
         p = direction(views, theta, g, curvature, size)
-        slope = -signs * views.matvec(p)
-        if size < 1e-2:
+        along = views.matvec(p)
+        slope = -signs * along
+        if size < REFRESH_BELOW:
             model = lam + curvature.multiply(slope)
             ahead = full_step(views, theta + p, model, U + slope, signs, weight, a, b)
             if ahead is not None and ahead[1] <= tol:
                 return Solution(theta + p, n_iter + 1, ahead[1], True, ahead[0])
-        t = line_search(U, slope, theta[: views.d], p[: views.d], weight, a, b)
+        t = line_search(U, slope, theta[: views.d], p[: views.d], g @ p, weight, a, b)
         if t == 0:  # rounding: the slope cannot be made smaller
             break
         theta += t * p
-        F = views.matvec(theta)
+        F = views.matvec(theta) if size < REFRESH_BELOW else F + t * along
     # rounding excuses a small residual, not a large one: that has to be reported
     fine = size <= max(tol, min(floor, 1e-6)) or relative_gap(views, theta, g, lam) <= tol
     return Solution(theta, n_iter, size, bool(fine), lam)
@@ -234,15 +238,16 @@ def line_search(
     slope: np.ndarray,
     w: np.ndarray,
     p: np.ndarray,
+    first: float,
     weight: np.ndarray,
     a: float,
     b: float,
 ) -> float:
-    """Step t along p, or 0 if p does not descend."""
-    wp, pp = w @ p, p @ p
+    """Step t along p with the derivative ``first`` at 0, or 0 if p does not descend."""
+    wp, pp, weighted = w @ p, p @ p, slope * weight[:, None]
 
     def derivative(t: float) -> float:
         lam = water_fill(U + t * slope, a, b)
-        return wp + t * pp + np.einsum("ij,ij,i->", lam, slope, weight)
+        return wp + t * pp + np.vdot(lam.T, weighted.T)  # columns are contiguous
 
-    return secant_search(derivative)
+    return secant_search(derivative, first)

@@ -21,6 +21,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsymv
 
 from consilience._core import MarginRows, MarginWay
 from consilience._solvers.linalg import cholesky_inverse
@@ -84,11 +85,22 @@ class Start:
 
 @dataclass(frozen=True)
 class Outside:
-    """Samples whose loss is linear, constant + linear·θ, and Σ|ω Hᵀλ| of their multipliers."""
+    """Samples of loss constant + linear·θ + ½ θᵀ hessian θ, and Σ|ω Hᵀλ| of their multipliers.
+
+    ``hessian`` is its upper triangle, or None if the loss is linear.
+    """
 
     linear: np.ndarray
     constant: float
     mass: float
+    hessian: np.ndarray | None = None
+
+    def at(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss and gradient."""
+        if self.hessian is None:
+            return self.constant + float(self.linear @ theta), self.linear
+        curved = dsymv(1.0, self.hessian.T, theta, lower=1)
+        return self.constant + float((self.linear + curved / 2) @ theta), self.linear + curved
 
 
 @dataclass
@@ -143,7 +155,7 @@ def solve_margins(
     constraints : Constraints
         slot, H, h, on, final.
     start : Start, optional
-        Where to start, for plain constraints and losses without bend; w = 0 if not given.
+        Where to start, for plain constraints; w = 0 if not given.
     outside : Outside, optional
         Loss of further samples.
     tol : float
@@ -238,27 +250,33 @@ class _Problem:
         return self.after(point, _Direction(self, point), 0.0)
 
     def start_near(self, start: Start) -> _State:
-        """θ as given; in every slot equal products, those wanted if two constraints matter.
+        """θ as given; in every slot equal products, about those wanted.
 
-        With a the distance between the two that bind most, C r² + (C a − 2μ) r − μ a = 0 makes
-        μ/r + μ/(r + a) = C for the least distance r of ξ.
+        They are exact where the two constraints that bind most are all that matter, and one if the
+        loss has a bend. r is the least distance of ξ, a that between the two; for linear losses
+        μ/r + μ/(r + a) = q' means q' r² + (q' a − 2μ) r − μ a = 0, for others μ/r = q'(ξ).
         """
         mu, slot, n = start.product, self.constraints.slot, self.views.n
         bound = self.constraints.h[:, None] - self.constraints.H @ self.decisions(start.theta)
         bound = np.where(self.on, bound, -np.inf)
         xi, total = np.empty((self.k, n)), np.zeros((self.k, n))
-        for k, cost in enumerate(self.loss.slope):
+        for k, (slope, bend) in enumerate(zip(self.loss.slope, self.loss.bend, strict=True)):
             ordered = np.sort(bound[slot == k], axis=0)
-            apart = ordered[-1] - ordered[-2] if len(ordered) > 1 else np.full(n, np.inf)
-            apart = np.minimum(apart, 1e6 * (mu / cost))
-            half = apart / 2 - mu / cost
-            r = np.sqrt(half**2 + mu / cost * apart) - half
-            r = np.where(half > 0, mu / cost * apart / (r + 2 * half), r)  # nothing cancels
-            xi[k] = ordered[-1] + r
+            if bend > 0:
+                half = (slope / bend + ordered[-1]) / 2
+                inner = mu / bend
+            else:
+                apart = np.minimum(ordered[-1] - ordered[-2], 1e6 * (mu / slope))
+                half = apart / 2 - mu / slope
+                inner = mu / slope * apart
+            # the positive root of r² + 2 half r − inner, without cancellation
+            root = np.sqrt(half**2 + inner)
+            xi[k] = ordered[-1] + np.where(half > 0, inner / (root + np.abs(half)), root - half)
         s = np.where(self.on, xi[slot] - bound, 1.0)
         inverse = np.where(self.on, 1 / s, 0.0)
         np.add.at(total, slot, inverse)
-        lam = inverse * (self.loss.slope[:, None] / total)[slot]
+        slopes = self.loss.slope[:, None] + self.loss.bend[:, None] * xi
+        lam = inverse * (slopes / total)[slot]
         point = _Point(start.theta.copy(), xi, s, lam)
         return self.after(point, _Direction(self, point), 0.0)
 
@@ -276,11 +294,11 @@ class _Problem:
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
         d, w = self.views.d, new.theta[: self.views.d]
         extrapolated = gradient is not None
+        elsewhere, slope_elsewhere = self.outside.at(new.theta)
         if gradient is None:
-            gradient = self.outside.linear - self.views.rmatvec(R.T)
+            gradient = slope_elsewhere - self.views.rmatvec(R.T)
             gradient[:d] += w
         size_w = np.linalg.norm(gradient[:d])
-        elsewhere = self.outside.constant + self.outside.linear @ new.theta
         value = w @ w / 2 + loss + max(elsewhere, 0.0)
         left = size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
         above = np.inf if extrapolated else float(gap + left)
@@ -314,6 +332,8 @@ class _Newton:
         problem.rows.curvature(state.point.s, state.point.lam, D)
         which = {pair: k for k, pair in enumerate(combinations_with_replacement(range(V), 2))}
         system = views.gram(lambda u, v: D[which[u, v]])
+        if problem.outside.hessian is not None:
+            system += problem.outside.hessian
         system[np.diag_indices(views.d)] += 1.0
         self.inverse = cholesky_inverse(system)
 

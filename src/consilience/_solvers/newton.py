@@ -194,13 +194,15 @@ def minimise_by_newton(
 
 
 def secant_search(
-    derivative: Callable[[float], float], sharpness: float = 0.1, max_iter: int = 60
+    derivative: Callable[[float], float],
+    first: float,
+    sharpness: float = 0.1,
+    max_iter: int = 60,
 ) -> float:
-    """Step t along a direction with |φ'(t)| ≤ sharpness · |φ'(0)|; 0 if it does not descend.
+    """Step t along a direction with |φ'(t)| ≤ sharpness · |first|, first = φ'(0); else 0.
 
     φ' rises, since φ is convex, so a bracket of its zero can always be narrowed.
     """
-    first = derivative(0.0)
     if not first < 0:
         return 0.0
     low, at_low, high, at_high, t = 0.0, first, np.inf, np.inf, 1.0
