@@ -16,7 +16,7 @@ __all__ = ["Inverse", "cholesky_inverse", "conjugate_gradients", "low_rank_inver
 Inverse = Callable[[np.ndarray], np.ndarray]
 
 # added to the diagonal, scaled to 1, one after the other until the factorisation succeeds
-RIDGES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 # matrices up to this order are factorised by LAPACK in about a second; larger ones in blocks
 LAPACK_MAX_ORDER, BLOCK_ORDER = 4096, 512
@@ -27,19 +27,14 @@ def cholesky_inverse(H: np.ndarray) -> Inverse | None:
 
     A parameter without any curvature gets curvature 1; a ridge makes up for rounding.
     """
-    where = np.diag_indices(len(H))
-    diagonal = H[where]
+    diagonal = H.diagonal().copy()
     diagonal[~(diagonal > 0)] = 1.0
-    H[where] = diagonal
-    # columns of Hᵀ are rows of H: nothing has to be transposed
-    factor = lower_cholesky(H.T)
-    if factor is not None:
-        return lambda rhs: dpotrs(factor, rhs, lower=True)[0]
     scale = 1 / np.sqrt(diagonal)
     H *= scale[:, None]
     H *= scale
     for ridge in RIDGES:
-        H[where] = 1.0 + ridge
+        H[np.diag_indices(len(H))] = 1.0 + ridge
+        # columns of Hᵀ are rows of H: nothing has to be transposed
         factor = lower_cholesky(H.T)
         if factor is not None:
             return lambda rhs: scale * dpotrs(factor, scale * rhs, lower=True)[0]
