@@ -106,7 +106,7 @@ class Rounded:
             size = relative_gradients(views.slices, theta[:, None], g[:, None], mass)[0]
             if size <= APPROXIMATE_TOL or n_iter == MAX_STEPS:
                 break
-            inverse = cholesky_inverse(self.hessian(lam))
+            inverse = cholesky_inverse(self.hessian(lam), scaled=False)
             if inverse is None:
                 break
             p = inverse(-g)
