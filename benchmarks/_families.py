@@ -185,6 +185,23 @@ def tables(n_views, *, shares=(3, 1), seed=0):
     return draw
 
 
+def few_columns(widths, n_strong, *, shift, classes, seed=0):
+    """A few columns whose mean depends on the class, among many that say nothing."""
+
+    def draw(n, rng):
+        y = rng.randint(classes, size=n)
+        views = {}
+        for v, (d, strong) in enumerate(zip(widths, n_strong, strict=True)):
+            fixed = _fixed(1000 * seed + v)
+            X = rng.standard_normal((n, d))
+            columns = fixed.choice(d, strong, replace=False)
+            X[:, columns] += shift * fixed.choice([-1, 0, 1], size=(classes, strong))[y]
+            views[f"v{v}"] = X
+        return views, y
+
+    return draw
+
+
 FAMILIES = {
     "equal views": gaussian([20, 20, 20], [1.5, 1.5, 1.5], seed=1),
     "one strong view": gaussian([20, 20, 20], [3.0, 0.7, 0.7], seed=2),
@@ -212,4 +229,8 @@ FAMILIES = {
     "across views": across(5, seed=24),
     "tables": tables(2, seed=25),
     "tables, balanced": tables(4, shares=(1, 1), seed=26),
+    "15 of 600 columns": few_columns([200] * 3, [5] * 3, shift=1.5, classes=4, seed=0),
+    "6 of 2000 columns": few_columns([1000] * 2, [3] * 2, shift=1.2, classes=2, seed=1),
+    "10 of 300 columns": few_columns([100] * 3, [4, 3, 3], shift=1.2, classes=3, seed=2),
+    "30 of 600 columns": few_columns([300] * 2, [15] * 2, shift=0.8, classes=4, seed=3),
 }

@@ -124,13 +124,20 @@ def split_holdout(
     classes: np.ndarray,
     test_size: float,
     random_state: Any,
+    parameter: str = "test_size",
 ) -> Split:
-    """Training and test rows of a hold-out split, stratified by class; see ``split_rows``."""
+    """Training and test rows of a hold-out split, stratified by class; see ``split_rows``.
+
+    ``parameter`` is the user's name for the test size.
+    """
     groups = data.groups
     if groups is None:
         warn_of_near_copies(data)
         split = StratifiedShuffleSplit(1, test_size=test_size, random_state=random_state)
-        return next(split.split(np.zeros(len(codes)), codes))
+        try:
+            return next(split.split(np.zeros(len(codes)), codes))
+        except ValueError as error:
+            raise ValueError(f"{parameter}={test_size!r} as the test size: {error}") from error
     check_groups_for_folds(codes, groups, classes, 2)
     return group_holdout(codes, groups, test_size, check_random_state(random_state))
 

@@ -89,7 +89,8 @@ VALID = {
     # large numbers that are not special
     ("gamma", "2 ** 63"), ("C", "2 ** 63"), ("c", "2 ** 63"), ("D", "2 ** 63"),
     ("a", "2 ** 63"), ("degree", "2 ** 63"), ("epsilon", "2 ** 63"), ("norm", "2 ** 63"),
-    ("reg", "2 ** 63"), ("metric_reg", "2 ** 63"), ("tol", "2 ** 63"), ("time_budget", "2 ** 63"),
+    ("reg", "2 ** 63"), ("rho", "2 ** 63"), ("view_penalties", "2 ** 63"),
+    ("metric_reg", "2 ** 63"), ("tol", "2 ** 63"), ("time_budget", "2 ** 63"),
 }  # fmt: skip
 
 

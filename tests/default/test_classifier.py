@@ -26,7 +26,7 @@ def problem(n=160, **params):
 def test_attributes_and_explanation():
     data, y = problem()
     fitted = model().fit(data[:100], y[:100])
-    assert fitted.member_names_ == ["kernel", "linear", "columns", "components"]
+    assert fitted.member_names_ == ["kernel", "linear", "columns", "components", "boosted"]
     assert fitted.member_weights_.sum() == pytest.approx(1)
     assert (fitted.member_scores_ > 0.6).all()
     assert fitted.score(data[100:], y[100:]) > 0.8
@@ -35,8 +35,9 @@ def test_attributes_and_explanation():
     assert all(row["adds"] < row["alone"] for row in explanation.views)
     assert str(explanation).startswith("member ")
     alone = fitted.member_decision_function(data[100:])
-    assert alone.shape == (4, 60, 3)
-    np.testing.assert_allclose(alone.sum(axis=2), 1)
+    assert alone.shape == (5, 60, 3)
+    np.testing.assert_allclose(alone[:-1].sum(axis=2), 1)
+    np.testing.assert_allclose(alone[-1].sum(axis=1), 0, atol=1e-12)  # log-odds
 
 
 def test_junk_views_get_no_weight():
@@ -144,7 +145,7 @@ def test_kernel_and_distance_views(rate):
     kinds = {"k": "kernel", "d": "distance"}
     present = np.column_stack([data.present, data.present[:, 0]])
     both = MultiViewData(views, kinds=kinds, present=present)
-    for names, members in ((["k", "d"], 2), (["k", "d", "f"], 4)):
+    for names, members in ((["k", "d"], 2), (["k", "d", "f"], 5)):
         part = both.select(names)
         known = np.flatnonzero(part.present.any(axis=1))
         part, labels = part[known], y[known]
@@ -232,8 +233,7 @@ def test_odd_data():
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
-def test_boosting_takes_part_where_rows_suffice(monkeypatch, rate, dtype, tmp_path):
-    monkeypatch.setattr("consilience._default._classifier.BOOSTED_MIN_ROWS", 200)
+def test_boosting_takes_part_where_rows_suffice(rate, dtype, tmp_path):
     data, y = problem(400, missing_rate=rate)
     views = {name: (10 * np.nan_to_num(X)).astype(dtype) for name, X in data.items()}
     data = MultiViewData(views, present=data.present)
@@ -248,4 +248,18 @@ def test_boosting_takes_part_where_rows_suffice(monkeypatch, rate, dtype, tmp_pa
     np.testing.assert_array_equal(
         loaded.predict_proba(data[250:]), fitted.predict_proba(data[250:])
     )
-    assert len(model().fit(data[:150], y[:150]).member_names_) == 4
+    assert "boosted" not in model().fit(data[:49], y[:49]).member_names_
+
+
+def test_few_strong_columns_among_many():
+    rng = np.random.default_rng(0)
+    y = np.arange(650) % 3
+    views = {name: rng.normal(size=(650, 300)) for name in "ab"}
+    for view in views.values():
+        view[:, :3] += 1.5 * np.eye(3)[y]
+    data = MultiViewData(views)
+    fitted = model().fit(data[:150], y[:150])
+    assert fitted.score(data[150:], y[150:]) > 0.85
+    # the kernel, which sees all columns alike, would not do
+    alone = fitted.member_decision_function(data[150:])[0]
+    assert (alone.argmax(axis=1) == y[150:]).mean() < 0.75

@@ -125,6 +125,15 @@ def test_rho_of_two_views_is_the_weight_of_the_first(form):
     assert np.abs(one.decision_function(data) - other.decision_function(data)).max() > 1e-3
 
 
+@pytest.mark.parametrize("rho", [0, 1])
+def test_rho_is_a_whole_number(rho):
+    data, y = problem(n_views=2)
+    whole, real = (
+        AMVMEDClassifier(rho=share, form="two-step").fit(data, y) for share in (rho, float(rho))
+    )
+    np.testing.assert_array_equal(whole.decision_function(data), real.decision_function(data))
+
+
 def test_more_columns_than_rows():
     rng = np.random.RandomState(0)
     y = np.arange(40) % 2

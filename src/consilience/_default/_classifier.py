@@ -3,8 +3,8 @@
 A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
 the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
 members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
-from 1000 rows on boosted trees (``_boosted``), and weighs them by their predictions for training
-rows left out (``_combine``). Unlabelled rows take part in a second fit (``_pseudo_labels``). A
+boosted trees (``_boosted``), and weighs them by their predictions for training rows left out
+(``_combine``). Unlabelled rows take part in a second fit (``_pseudo_labels``). A
 prediction trains nothing: for rows that lack views, the kernel member solves one linear system per
 pattern, and rows descend the forests past absent columns.
 """
@@ -70,7 +70,9 @@ __all__ = ["ConsilienceClassifier"]
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
 N_TREES, N_TREES_OF_MANY_ROWS = 300, 150
-BOOSTED_MIN_ROWS = 1000  # with fewer rows boosting is no better than the forests
+BOOSTED_MIN_ROWS = 50  # with fewer rows the folds left out are too small to stop in time
+COLUMN_SHARE = 0.3  # of the columns, for which every other tree looks at each node
+COLUMN_SHARE_MAX_ROWS = 1000  # with more rows boosting finds a few strong columns as well
 LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
 
@@ -80,7 +82,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
 
     Its members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a linear regression for each view, a forest on the
-    columns of all views, a forest on the principal components of each, and, from 1000 rows on,
+    columns of all views, a forest on the principal components of each, and, from 50 rows on,
     gradient-boosted trees on the columns of all views. Their scores are pooled so that the log loss
     on training rows left out is minimal.
 
@@ -115,7 +117,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Labels.
     member_names_ : list of str
         "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
-        and "boosted" (from 1000 rows on); if all views are kernels or distances, only "kernel" and
+        and "boosted" (from 50 rows on); if all views are kernels or distances, only "kernel" and
         "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
@@ -404,6 +406,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             self._members.append(linear[0])
             oof_scores.append(linear[1][tested])
             self.member_names_.append("linear")
+        column_share = COLUMN_SHARE if len(codes) <= COLUMN_SHARE_MAX_ROWS else 0.0
         for (name, blocks), own_seeds in zip(
             self._tree_columns(mapped, data).items(), seeds, strict=True
         ):
@@ -420,6 +423,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
                 lambda function, items: progress.map(function, items, "grow trees"),
                 has_time_left,
                 folds,
+                column_share if name == "columns" else 0.0,
             )
             self._members.append(member)
             oof_scores.append(votes[tested])

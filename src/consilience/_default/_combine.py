@@ -18,7 +18,7 @@ __all__ = ["cross_fitted_logits", "fit_stacking_weights", "out_of_fold_error"]
 # penalties in units of a row's log loss; docs/results/default-log.md says how they were chosen
 SPREAD_PENALTY = 0.3  # on the squared differences between the logarithms of the factors
 SCALE_PENALTY = 1.0  # on the squared distance of their mean from that of ``TYPICAL_FACTOR``
-TYPICAL_FACTOR = 5.0
+TYPICAL_FACTOR = 3.0
 PRIOR_PENALTY = 0.1  # on β²
 MAX_ROWS = 5000  # rows that are enough for so few parameters
 

@@ -1,14 +1,16 @@
 """Cross-fitted forests: every tree leaves one fold out, so out-of-fold votes cost nothing.
 
-Trees are randomised (one random threshold for each of √d columns per node) and grow to the end on
-binned columns. All trees predict new rows; a training row is predicted by the trees that have not
-seen its fold. Growing and predicting are compiled (``_core/forest.hpp``).
+Trees are randomised (one random threshold for each of √d columns per node, or of a share of the
+columns in every other round) and grow to the end on binned columns. All trees predict new rows; a
+training row is predicted by the trees that have not seen its fold. Growing and predicting are
+compiled (``_core/forest.hpp``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -33,6 +35,9 @@ DENSE_CODES_MAX_CELLS = 100_000_000
 # rows above which each tree is grown on a random sample of about so many; see
 # docs/results/default-log.md
 TREE_MAX_ROWS = 50_000
+
+# columns drawn for a node where a share of them is drawn
+MAX_SHARED_COLUMNS = 400
 
 # lighter paths of rows that lack views are not split further; see docs/results/default-log.md
 MIN_PATH_WEIGHT = 0.2
@@ -143,6 +148,7 @@ def grow_forest(
     run: RunTasks,
     has_time_left: Callable[[], bool] | None = None,
     folds: np.ndarray | None = None,
+    column_share: float = 0.0,
 ) -> tuple[Forest, np.ndarray]:
     """Return a forest on the columns of X and its out-of-fold votes (n x K).
 
@@ -162,13 +168,17 @@ def grow_forest(
         Called after each round of trees, one for each fold; growing stops when it returns False.
     folds : int array of shape (n,), optional
         Fold of each row; by default ``count_folds`` folds stratified by class.
+    column_share : float, default=0.0
+        Share of the columns that the trees of every other round draw for a node, if that is more
+        than √d: among many columns that say nothing, √d of them seldom include one that does.
     """
     n_folds = count_folds(len(codes)) if folds is None else int(folds.max()) + 1
     folds = assign_folds(codes, n_folds) if folds is None else folds
     grow = make_grower(X, codes, weight, folds, n_classes)
     rounds: list[Round] = []
     batches = np.split(seeds.astype(np.uint64), np.arange(n_folds, len(seeds), n_folds))
-    for batch in [batches] if has_time_left is None else [[seeds] for seeds in batches]:
+    tasks = list(zip(batches, cycle((0.0, column_share)), strict=False))
+    for batch in [tasks] if has_time_left is None else [[task] for task in tasks]:
         rounds += run(grow, batch)
         if has_time_left is not None and not has_time_left():
             break
@@ -198,12 +208,19 @@ class Round:
 
 def make_grower(
     X: Any, codes: np.ndarray, weight: np.ndarray, folds: np.ndarray, n_classes: int
-) -> Callable[[np.ndarray], Round]:
-    """Return a function that grows one tree for each seed; tree t leaves out fold t."""
+) -> Callable[[tuple[np.ndarray, float]], Round]:
+    """Return a function of seeds and a share of the columns; its tree t leaves out fold t."""
     grow_trees = BinnedView(X, weight=weight).forest_grower(DENSE_CODES_MAX_CELLS)
     rows = codes.astype(np.int32), np.asarray(weight, dtype=np.float64), folds.astype(np.int32)
-    share, max_features = min(1.0, TREE_MAX_ROWS / len(codes)), max(1, int(np.sqrt(X.shape[1])))
-    return lambda seeds: Round(*grow_trees(*rows, share, seeds, n_classes, max_features, MAX_DEPTH))
+    row_share = min(1.0, TREE_MAX_ROWS / len(codes))
+
+    def grow(task: tuple[np.ndarray, float]) -> Round:
+        seeds, column_share = task
+        drawn = min(int(column_share * X.shape[1]), MAX_SHARED_COLUMNS)
+        max_features = max(1, int(np.sqrt(X.shape[1])), drawn)
+        return Round(*grow_trees(*rows, row_share, seeds, n_classes, max_features, MAX_DEPTH))
+
+    return grow
 
 
 def out_of_fold_votes(rounds: list[Round], n_classes: int) -> np.ndarray:

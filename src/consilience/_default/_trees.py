@@ -110,6 +110,7 @@ def fit_tree_member(
     run: RunTasks,
     has_time_left: Callable[[], bool] | None = None,
     folds: np.ndarray | None = None,
+    column_share: float = 0.0,
 ) -> tuple[TreeMember, np.ndarray]:
     """Return the member and its out-of-fold scores (n x K).
 
@@ -127,14 +128,14 @@ def fit_tree_member(
         Weights of the forests of single views.
     seeds : int array of shape (V + 1, n_trees)
         Seeds of the trees for all views, and for each alone.
-    run, has_time_left, folds
+    run, has_time_left, folds, column_share
         See ``grow_forest``.
     """
     used = views_with_columns(blocks)
     if present[:, used].all():
         X = side_by_side([blocks[v] for v in used])
         forest, scores = grow_forest(
-            X, codes, weight, seeds[0], len(prior), run, has_time_left, folds
+            X, codes, weight, seeds[0], len(prior), run, has_time_left, folds, column_share
         )
         return TreeMember(forest, {}, view_weights, prior), scores
     single, votes = {}, {}
@@ -152,6 +153,7 @@ def fit_tree_member(
                 run,
                 has_time_left,
                 own_folds,
+                column_share,
             )
     member = TreeMember(None, single, view_weights, prior)
     return member, pool_votes(votes, present, view_weights, prior)

@@ -220,8 +220,8 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
-        test_size = float(self.validation_fraction)
-        return split_holdout(codes, data, self.classes_, test_size, self._random)
+        size = float(self.validation_fraction)
+        return split_holdout(codes, data, self.classes_, size, self._random, "validation_fraction")
 
     def _learners(
         self,

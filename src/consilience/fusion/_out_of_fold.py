@@ -39,10 +39,7 @@ def make_splits(
     """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
     n = len(codes)
     if is_test_size(cv):
-        try:
-            return [split_holdout(codes, data, classes, float(cv), random_state)]
-        except ValueError as error:
-            raise ValueError(f"cv={cv!r} as the test size: {error}") from error
+        return [split_holdout(codes, data, classes, float(cv), random_state, "cv")]
     splits = [
         (_row_indices(train, n), _row_indices(test, n))
         for train, test in split_rows(cv, codes, data, classes)

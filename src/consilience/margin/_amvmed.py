@@ -265,7 +265,7 @@ class AMVMEDClassifier(MarginClassifier):
         if self.rho is None:
             return np.full(n_views, 1 / n_views)
         if isinstance(self.rho, Real) and n_views == 2:
-            return np.array([self.rho, 1 - self.rho])
+            return np.array([self.rho, 1 - self.rho], dtype=np.float64)
         rho = np.asarray(self.rho, dtype=np.float64)
         if rho.shape != (n_views,) or not np.isclose(rho.sum(), 1):
             raise ValueError(

@@ -32,8 +32,9 @@ from consilience.views import MultiViewData
 __all__ = ["SHARE", "Design", "PenalisedClassifier", "Setting", "log_losses", "spread_shares"]
 
 SHARE = Number(Real, 0, 1, closed="right")
-# steps of the path that leads to a single penalty, and the gap of all but its last solution
-PATH_FACTOR = 0.7
+# steps of the path that leads to a single penalty, down to a share of the largest one, and the gap of
+# all but its last solution
+PATH_FACTOR, PATH_MIN_SHARE = 0.7, 1e-8
 PATH_TOL = 1e-4
 
 
@@ -241,7 +242,9 @@ def solve_from_above(solver: PathSolver, lam: float) -> PathPoint:
     """Solution at λ, by way of some larger ones."""
     n_steps = 0
     if 0 < lam < solver.lam_max:
-        n_steps = int(np.log(lam / solver.lam_max) / np.log(PATH_FACTOR))
+        # nothing is gained by steps between values that are almost 0
+        share = max(lam / solver.lam_max, PATH_MIN_SHARE)
+        n_steps = int(np.log(share) / np.log(PATH_FACTOR))
     tol, n_iter = solver.tol, 0
     solver.tol = max(tol, PATH_TOL * solver.null_loss)
     for step in range(1, n_steps + 1):

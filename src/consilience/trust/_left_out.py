@@ -211,8 +211,8 @@ class LeftOutClassifier(MultiViewClassifier):
             return []
         if self.method == "cv+":
             return split_rows(self.cv, codes, data, self.classes_)
-        size = self.calibration_size
-        return [split_holdout(codes, data, self.classes_, size, self.random_state)]
+        size, seed = self.calibration_size, self.random_state
+        return [split_holdout(codes, data, self.classes_, size, seed, "calibration_size")]
 
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         check_in_memory(X, type(self).__name__)

@@ -374,7 +374,8 @@ default="random_trees"
         rows = np.arange(len(codes))
         if self.n_iter_no_change is None:
             return rows, rows[:0]
-        return split_holdout(codes, data, self.classes_, float(self.validation_fraction), rng)
+        size = float(self.validation_fraction)
+        return split_holdout(codes, data, self.classes_, size, rng, "validation_fraction")
 
     def _predictions(self, data: MultiViewData) -> ViewPredictions:
         """Predict with the voters of every fitted view."""
