@@ -156,7 +156,7 @@ class Pieces:
             constant += slope * h + bend * h**2 / 2
             linear += (slope + bend * h)[:, None] * H
             if bend > 0:
-                curved = views.gram(lambda u, v, b=bend, H=H: weight * b * H[:, u] * H[:, v])
+                curved = second_derivative(views, bend * weight, H)
                 hessian = curved if hessian is None else hessian + curved
         return Outside(
             -views.rmatvec(self.y[:, None] * weight[:, None] * linear),
@@ -191,3 +191,8 @@ class Pieces:
         lam[rows] = multipliers(solution)
         solution.lam = lam
         return solution
+
+
+def second_derivative(views: CentredViews, weight: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Upper triangle of the second derivative of ½ Σ_t ω_t (H_t·z_t)², for H (n x V)."""
+    return views.gram(lambda u, v: weight * H[:, u] * H[:, v])
