@@ -111,7 +111,7 @@ class Rounded:
                 break
             p = inverse(-g)
             dz = self.y * views.matvec(p).T
-            t = self.search(theta[:d], p[:d], g @ p, z, dz)
+            t = self.search(theta[:d], p[:d], float(g @ p), z, dz)
             if t == 0:
                 break
             theta = theta + t * p
