@@ -1,7 +1,8 @@
 // names that the theme and the gallery leave out, for those who use a screen reader or a keyboard
 document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("button.search-button-field")) {
-    button.removeAttribute("aria-label"); // its text says the same, and the shortcut
+    // all of its text, of which a phone shows nothing
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
   for (const summary of document.querySelectorAll(".bd-sidebar details > summary")) {
     const entry = summary.closest("li").querySelector("a").textContent.trim();

@@ -34,8 +34,10 @@ __all__ = [
     "Options",
     "Progress",
     "StrOptions",
+    "compiled_loss_types",
     "compiled_tree_type",
     "histogram_node_dtype",
+    "is_probabilistic_svm",
     "make_constraint",
     "validate_parameter_constraints",
     "with_callbacks",
@@ -52,11 +54,26 @@ def compiled_tree_type() -> type:
     return Tree
 
 
+def compiled_loss_types() -> frozenset[type]:
+    """The types of the compiled losses; in scikit-learn 1.7 their module is called ``_loss``."""
+    from sklearn._loss import _loss
+
+    return frozenset(
+        item for name, item in vars(_loss).items() if name.startswith("Cy") and type(item) is type
+    )
+
+
 def histogram_node_dtype() -> Any:
     """The dtype of the nodes of histogram gradient boosting."""
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
     return PREDICTOR_RECORD_DTYPE
+
+
+def is_probabilistic_svm(model: Any) -> bool:
+    """Whether ``SVC`` or ``NuSVC`` has probabilities, which scikit-learn 1.9 notes in ``fit``."""
+    noted = getattr(model, "_effective_probability", False)
+    return any(value not in (False, "deprecated") for value in (model.probability, noted))
 
 
 def with_callbacks(method: F) -> F:

@@ -14,7 +14,7 @@ from consilience.benchmark.memory import limit_memory, measure_peak
 from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
-from consilience.benchmark.protocol import Folds, Holdout
+from consilience.benchmark.protocol import Folds, Holdout, Official
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import (
     Condition,
@@ -112,6 +112,20 @@ def test_tuning_by_validation_rows_trains_on_training_rows_only():
     chosen = [1, 2, 3, 8].index(outcome.best_params["estimator__max_depth"])
     assert scores[chosen][0] == best
     assert outcome.metrics["accuracy"] == scores[chosen][1]
+
+
+def test_repeats_of_official_splits_differ_in_the_seed_of_the_method():
+    rows = np.arange(120)
+    problem = Problem(DATA, Y, splits={"only": {"train": rows[:60], "test": rows[60:]}})
+    repeats = [
+        task("MVL-SVM", split=Official(4), settings={"landmarks": "random", "n_landmarks": 3}),
+        task("MVL-SVM", split=Official(1), settings={"landmarks": "random", "n_landmarks": 3}),
+    ]
+    assert repeats[1].method_seed == task().method_seed == 0  # as in cross_val_score
+    repeated = [execute(replace(repeats[0], index=i), problem).metrics for i in range(4)]
+    assert len({metrics["accuracy"] for metrics in repeated}) > 1
+    again = execute(replace(repeats[1], index=0), problem).metrics
+    assert again["accuracy"] == repeated[0]["accuracy"]
 
 
 def test_a_grid_that_fails_fails_the_task():

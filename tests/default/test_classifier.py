@@ -256,10 +256,11 @@ def test_few_strong_columns_among_many():
     y = np.arange(650) % 3
     views = {name: rng.normal(size=(650, 300)) for name in "ab"}
     for view in views.values():
-        view[:, :3] += 1.5 * np.eye(3)[y]
+        view[:, :3] += 2.5 * np.eye(3)[y]
     data = MultiViewData(views)
     fitted = model().fit(data[:150], y[:150])
-    assert fitted.score(data[150:], y[150:]) > 0.85
-    # the kernel, which sees all columns alike, would not do
-    alone = fitted.member_decision_function(data[150:])[0]
-    assert (alone.argmax(axis=1) == y[150:]).mean() < 0.75
+    score = fitted.score(data[150:], y[150:])
+    assert score > 0.9
+    # a member that sees all columns alike would not do
+    kernel = fitted.member_decision_function(data[150:])[0]
+    assert (kernel.argmax(axis=1) == y[150:]).mean() < score - 0.05

@@ -89,6 +89,8 @@ def test_optimum_of_norm_one(problem):
     assert solution.mu @ solution.squares == pytest.approx(top, rel=1e-5)
 
 
+# the generic solver of older SciPy versions leaves the bounds by a rounding error, and says so
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
 @settings(max_examples=MANY)
 @given(problems(max_rows=15), st.sampled_from([1.2, 2.0, 4.0]))
 def test_optimum_of_other_norms(problem, p):

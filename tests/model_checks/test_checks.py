@@ -58,7 +58,7 @@ def edit_nodes(name, index, value):
 
 
 def edit(attribute, change):
-    return lambda model: setattr(model, attribute, change(getattr(model, attribute)))
+    return lambda model: setattr(model, attribute, change(getattr(model, attribute, None)))
 
 
 def edit_sparse(attribute, part, change):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 
 from conftest import FULL
 from consilience import MultiViewData
@@ -28,16 +28,18 @@ from consilience.trust._opinions import opinions_of, without_each_view
 from consilience.trust._reference import fit_reference_table, patterns_to_predict
 from consilience.trust._robust_steps import (
     Examples,
+    detector_hessian,
     detector_loss,
     estimate_rates,
     even_rates,
     fit_detector,
     pool,
+    refine_detector,
     silent_detector,
     view_odds,
 )
 from consilience.trust._selective import THRESHOLDS, lowest_safe_threshold
-from consilience.trust._typical import fit_typical_view
+from consilience.trust._typical import fit_typical_view, squared_distances
 from consilience.trust._view_costs import choose_view, sweep_limits
 from reference import trust as slow
 
@@ -187,6 +189,22 @@ def test_strangeness(kind):
     assert scores[:, 0].mean() > own[:, 0].mean() + 0.1
 
 
+@pytest.mark.parametrize("copies", [0, 60, 120])
+def test_strangeness_is_not_measured_in_rounding_errors(copies):
+    rng = np.random.RandomState(copies)
+    rows = rng.randn(10, 3) + 5
+    X = np.vstack([rng.randn(120 - copies, 3) + 5, rows[rng.randint(10, size=copies)]])
+    part = fit_components(X)
+    typical = fit_typical_view(X, *part.project(X))
+    new = rng.randn(50, 3) + 5
+    assert 0.05 < typical.distance < 3
+    assert typical.strangeness(new, *part.project(new))[:, 0].max() < 3
+    np.testing.assert_array_equal(squared_distances(X, X).diagonal(), 0)
+    constant = np.ones((20, 2))
+    flat = fit_typical_view(constant, constant - 1, np.zeros(20))
+    assert flat.strangeness(constant, constant - 1, np.zeros(20))[:, 0].max() == 0
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_altered_rows_are_predicted_as_they_are(kind):
     data, y = make_multiview_classification(120, n_classes=3, missing_rate=0.2, random_state=0)
@@ -275,6 +293,33 @@ def test_detector_loss_and_gradient_agree_with_slow_ones():
     assert loss == pytest.approx(slow_detector_loss(theta, Z, examples))
     slow = approx_fprime(theta, slow_detector_loss, 1e-6, Z, examples)
     np.testing.assert_allclose(gradient, slow, rtol=1e-4, atol=1e-4)
+
+
+def test_detector_hessian_is_the_derivative_of_the_gradient():
+    Z, examples = random_examples(0)
+    theta = np.random.default_rng(1).normal(size=2 * (2 * 4 + 3))
+    slow = [
+        detector_loss(theta + step, Z, examples)[1] - detector_loss(theta - step, Z, examples)[1]
+        for step in 1e-5 * np.eye(len(theta))
+    ]
+    H = detector_hessian(theta, Z, examples)
+    np.testing.assert_allclose(H, np.array(slow) / 2e-5, rtol=1e-6, atol=1e-7)
+
+
+def test_detector_is_exact_wherever_the_generic_solver_stops():
+    Z, examples = random_examples(3)
+    Z[examples.view != 2, 2] = np.nan  # and a view that no row has
+    Z = np.concatenate([Z, np.full((len(Z), 1, 2), np.nan)], axis=1)
+    examples.likelihood = np.column_stack([examples.likelihood, examples.likelihood[:, 0]])
+    start = np.zeros(2 * (2 * 5 + 4))
+    ends = [
+        refine_detector(
+            minimize(detector_loss, start, (Z, examples), jac=True, tol=tol).x, Z, examples
+        )
+        for tol in (1e-2, 1e-4)
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-12)
+    assert np.abs(detector_loss(ends[0], Z, examples)[1]).max() < 1e-12
 
 
 def test_detector_finds_the_view_that_is_off_and_how_often():

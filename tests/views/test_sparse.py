@@ -47,7 +47,7 @@ def put(position, value):
 def coordinates(axis, value):
     def make():
         matrix = sp.coo_array(DENSE)
-        matrix.coords[axis][3] = value
+        (matrix.row, matrix.col)[axis][3] = value
         return matrix
 
     return make

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._compat import compiled_tree_type, histogram_node_dtype
+from consilience._compat import (
+    compiled_loss_types,
+    compiled_tree_type,
+    histogram_node_dtype,
+    is_probabilistic_svm,
+)
 from consilience._model_checks._arrays import check_binary_tree, check_length, require
 
 __all__ = ["CHECKS", "SUPPORTED", "check_tree"]
@@ -38,8 +43,9 @@ SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 def is_internal(kind: type) -> bool:
     """Whether a type is a part of scikit-learn's fitted estimators that holds plain values."""
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    return name.startswith(INTERNAL_PREFIXES) or kind.__name__ in INTERNAL_TYPES
+    if kind in compiled_loss_types() or kind.__name__ in INTERNAL_TYPES:
+        return True
+    return f"{kind.__module__}.{kind.__qualname__}".startswith(INTERNAL_PREFIXES)
 
 
 def check_tree(tree: Any) -> None:
@@ -173,13 +179,9 @@ def check_support_vectors(model: Any) -> None:
         is_contiguous = vectors.flags.c_contiguous and coefs.flags.c_contiguous
         require(is_contiguous, "the arrays of a support vector machine must be contiguous")
     check_length(model._intercept_, n_pairs, "_intercept_")
-    without = (False, "deprecated")
-    has_probabilities = (
-        model.probability not in without
-        or getattr(model, "_effective_probability", False) not in without
-    )
+    n_coefs = n_pairs if is_probabilistic_svm(model) else 0
     for name in ("_probA", "_probB"):
-        check_length(getattr(model, name), n_pairs if has_probabilities else 0, name)
+        check_length(getattr(model, name), n_coefs, name)
 
 
 def check_neighbours(model: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from consilience._compat import compiled_tree_type
+from consilience._compat import compiled_loss_types, compiled_tree_type
 from consilience._model_checks import _own, _sklearn
 from consilience._model_checks._arrays import (
     check_array,
@@ -121,7 +121,7 @@ def _check_instance(value: Any, kind: type, foreign_types: Collection[str]) -> C
         return ()
     if package == "consilience":
         return _check_own(value, public_name_of(kind))
-    if package == "sklearn":
+    if package == "sklearn" or kind in compiled_loss_types():
         return _check_sklearn(value, kind)
     require(import_path(kind) in foreign_types, f"{import_path(kind)} is not supported")
     return vars(value).items() if hasattr(value, "__dict__") else ()

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from consilience.benchmark.protocol import Folds, Given, Split, n_splits
+from consilience.benchmark.protocol import Folds, Given, Official, Split, n_splits
 from consilience.methods import METHODS, Method
 
 __all__ = [
@@ -109,6 +109,15 @@ class Task(Struct, frozen=True, kw_only=True):
         """Number of the repetition; all folds of one partition share it."""
         split = self.split
         return self.index // split.n if isinstance(split, Folds | Given) else self.index
+
+    @property
+    def method_seed(self) -> int:
+        """Seed of the method: the same for all splits, as in cross_val_score.
+
+        Repeats of the splits that come with a data set differ in nothing else, so each has its own.
+        """
+        is_repeated = isinstance(self.split, Official) and self.split.repeats > 1
+        return self.seed + self.index if is_repeated else self.seed
 
     @property
     def dataset_name(self) -> str:

@@ -129,8 +129,7 @@ def failure(status: str, error: BaseException) -> Outcome:
 
 def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Outcome:
     task_data = prepare_task_data(task, problem)
-    # every split has the same random_state, as in scikit-learn's cross_val_score
-    model = build_method(task, task.seed, methods)
+    model = build_method(task, task.method_seed, methods)
     metrics: dict[str, float] = {}
     best_params = _tune(task, model, task_data, metrics) if task.grid else {}
     train, test = task_data.rows.train, task_data.rows.test

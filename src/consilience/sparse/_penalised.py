@@ -32,7 +32,7 @@ from consilience.views import MultiViewData
 __all__ = ["SHARE", "Design", "PenalisedClassifier", "Setting", "log_losses", "spread_shares"]
 
 SHARE = Number(Real, 0, 1, closed="right")
-# steps of the path that leads to a single penalty, down to a share of the largest one, and the gap of
+# steps of the path to a single penalty, down to a share of the largest one, and the gap of
 # all but its last solution
 PATH_FACTOR, PATH_MIN_SHARE = 0.7, 1e-8
 PATH_TOL = 1e-4

@@ -24,7 +24,12 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.utils.extmath import randomized_svd
 
 from consilience._model_types import model_type
-from consilience.trust._typical import TypicalView, fit_typical_view, squared_distances
+from consilience.trust._typical import (
+    TypicalView,
+    drop_rounding,
+    fit_typical_view,
+    squared_distances,
+)
 from consilience.views import MultiViewData
 from consilience.views._maps import ViewMap, fit_view_map
 from consilience.views._pairwise import PAIRWISE
@@ -76,7 +81,7 @@ class ViewComponents:
             norms, inside = np.asarray((Z * Z).sum(axis=1)), scores
         else:
             norms, inside = ((Z - self.centre) ** 2).sum(axis=1), scores - self.mean
-        return scores - self.mean, np.maximum(norms - (inside**2).sum(axis=1), 0.0)
+        return scores - self.mean, drop_rounding(norms - (inside**2).sum(axis=1), norms)
 
     def _map(self, X: Any) -> Any:
         return self.map.fill(self.map.apply(X))

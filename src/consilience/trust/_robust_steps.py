@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag, lstsq
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -26,12 +27,14 @@ __all__ = [
     "N_FAULTS",
     "Detector",
     "Examples",
+    "detector_hessian",
     "detector_loss",
     "draw_donors",
     "estimate_rates",
     "even_rates",
     "fit_detector",
     "pool",
+    "refine_detector",
     "silent_detector",
     "view_odds",
 ]
@@ -41,7 +44,7 @@ EXCHANGED, NOISY = 1, 2
 SHARED_PENALTY, OWN_PENALTY = 0.1, 1.0  # of the mean weights of all views, of each view's own part
 RECOGNITION_SHARE = 0.1  # of recognising noise in the loss; the rest is that of the class
 MIN_LIKELIHOOD = 1e-4
-MAX_ITERATIONS = 300
+MAX_ITERATIONS, MAX_NEWTON_STEPS = 300, 10
 MAX_LOG_ODDS = 50.0
 N_RATE_ITERATIONS = 200
 MIN_RATE, MAX_RATE = 1e-4, 0.45
@@ -149,35 +152,77 @@ def detector_loss(
     penalty is ½ Σ_t (0.1 |w_t|² + Σ_v |d_tv|²).
     """
     n, n_views, n_features = Z.shape
-    shared, own, intercept = _unpack(parameters, n_views, n_features)
-    is_known = ~np.isnan(Z).any(axis=2)
-    Z = np.where(is_known[:, :, None], Z, 0.0)
-    coef = shared[:, None] + own
-    scores = np.einsum("nvf,tvf->ntv", Z, coef) + intercept
-    scores = np.where(is_known[:, None], scores, -np.inf).reshape(n, -1)
-    scores = np.column_stack([np.zeros(n), scores])
-    log_p = scores - logsumexp(scores, axis=1, keepdims=True)
+    shared, own, _ = _unpack(parameters, n_views, n_features)
+    log_p, log_q, total = _log_posteriors(parameters, Z, examples)
     p, everyone = np.exp(log_p), np.arange(n)
     target = np.where(examples.fault > 0, 1 + (examples.fault - 1) * n_views + examples.view, 0)
     is_noisy, weight = examples.fault == NOISY, examples.weight
     recognition = np.where(is_noisy, RECOGNITION_SHARE, 1.0) * weight
     residuals = recognition[:, None] * p
     residuals[everyone, target] -= recognition
-    log_likelihood = np.log(np.maximum(examples.likelihood[is_noisy], MIN_LIKELIHOOD))
-    joint = log_p[is_noisy] + np.hstack([log_likelihood, *[log_likelihood[:, 1:]] * (N_FAULTS - 1)])
-    total = logsumexp(joint, axis=1)
     of_class = (1.0 - RECOGNITION_SHARE) * weight[is_noisy]
-    residuals[is_noisy] += of_class[:, None] * (p[is_noisy] - np.exp(joint - total[:, None]))
+    residuals[is_noisy] += of_class[:, None] * (p[is_noisy] - np.exp(log_q))
     loss = -float(recognition @ log_p[everyone, target]) - float(of_class @ total)
     loss += 0.5 * (SHARED_PENALTY * (shared**2).sum() + OWN_PENALTY * (own**2).sum())
     residuals = residuals[:, 1:].reshape(n, N_FAULTS, n_views)
-    slopes = np.einsum("ntv,nvf->tvf", residuals, Z)
+    slopes = np.einsum("ntv,nvf->tvf", residuals, np.nan_to_num(Z))
     gradient = [
         slopes.sum(axis=1) + SHARED_PENALTY * shared,
         slopes + OWN_PENALTY * own,
         residuals.sum(axis=0),
     ]
     return loss, np.concatenate([part.ravel() for part in gradient])
+
+
+def _log_posteriors(
+    parameters: np.ndarray, Z: np.ndarray, examples: Examples
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """log P_i (n x 1 + 2V); of noisy rows also log Q_i, given the class, and log Σ_h P_ih p_ih."""
+    n, n_views, n_features = Z.shape
+    shared, own, intercept = _unpack(parameters, n_views, n_features)
+    is_known = ~np.isnan(Z).any(axis=2)
+    scores = np.einsum("nvf,tvf->ntv", np.nan_to_num(Z), shared[:, None] + own) + intercept
+    scores = np.where(is_known[:, None], scores, -np.inf).reshape(n, -1)
+    scores = np.column_stack([np.zeros(n), scores])
+    log_p = scores - logsumexp(scores, axis=1, keepdims=True)
+    is_noisy = examples.fault == NOISY
+    log_likelihood = np.log(np.maximum(examples.likelihood[is_noisy], MIN_LIKELIHOOD))
+    joint = log_p[is_noisy] + np.hstack([log_likelihood, *[log_likelihood[:, 1:]] * (N_FAULTS - 1)])
+    total = logsumexp(joint, axis=1)
+    return log_p, joint - total[:, None], total
+
+
+def detector_hessian(parameters: np.ndarray, Z: np.ndarray, examples: Examples) -> np.ndarray:
+    """Second derivatives of ``detector_loss``.
+
+    By the scores of a row they are w_i (diag P_i − P_i P_iᵀ), for noisy rows less
+    0.9 w_i (diag Q_i − Q_i Q_iᵀ).
+    """
+    n, n_views, n_features = Z.shape
+    log_p, log_q, _ = _log_posteriors(parameters, Z, examples)
+    is_noisy, weight = examples.fault == NOISY, examples.weight
+    U = np.concatenate([np.nan_to_num(Z), np.ones((n, n_views, 1))], axis=2)  # of w and a
+    U = np.concatenate([U] * N_FAULTS, axis=1)
+    of_class = (1.0 - RECOGNITION_SHARE) * weight[is_noisy]
+    by_score = _softmax_curvature(np.exp(log_p[:, 1:]), weight, U)
+    by_score -= _softmax_curvature(np.exp(log_q[:, 1:]), of_class, U[is_noisy])
+    units = [_unpack(unit, n_views, n_features) for unit in np.eye(len(parameters))]
+    by_parameter = np.stack(
+        [np.dstack([shared[:, None] + own, a]).ravel() for shared, own, a in units], axis=1
+    )
+    n_shared = N_FAULTS * n_features
+    penalty = np.zeros(len(parameters))
+    penalty[:n_shared], penalty[n_shared : n_shared * (n_views + 1)] = SHARED_PENALTY, OWN_PENALTY
+    return by_parameter.T @ by_score @ by_parameter + np.diag(penalty)
+
+
+def _softmax_curvature(p: np.ndarray, weight: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """Σ_i w_i J_iᵀ (diag p_i − p_i p_iᵀ) J_i, where score h of row i changes by u_ih · dβ_h."""
+    size = U.shape[1] * U.shape[2]
+    products = p[:, :, None] * U
+    rows = products.reshape(len(U), size)
+    blocks = block_diag(*np.einsum("n,nhf,nhg->hfg", weight, products, U))
+    return blocks - rows.T @ (weight[:, None] * rows)
 
 
 def _unpack(
@@ -193,6 +238,22 @@ def _unpack(
     )
 
 
+def refine_detector(parameters: np.ndarray, Z: np.ndarray, examples: Examples) -> np.ndarray:
+    """Newton steps from near the minimum to it, while they halve the gradient.
+
+    The values of the loss, by which generic solvers stop, hardly differ where the odds still do.
+    """
+    gradient = detector_loss(parameters, Z, examples)[1]
+    for _ in range(MAX_NEWTON_STEPS):
+        hessian = detector_hessian(parameters, Z, examples)
+        trial = parameters - lstsq(hessian, gradient)[0]  # flat along views that no row has
+        trial_gradient = detector_loss(trial, Z, examples)[1]
+        if not np.linalg.norm(trial_gradient) <= 0.5 * np.linalg.norm(gradient):
+            break
+        parameters, gradient = trial, trial_gradient
+    return parameters
+
+
 def fit_detector(examples: Examples) -> Detector:
     """Fit the conditional logistic regression to the examples."""
     features = examples.features
@@ -200,13 +261,10 @@ def fit_detector(examples: Examples) -> Detector:
     mean = np.nanmean(features, axis=(0, 1))
     scale = np.maximum(np.nanstd(features, axis=(0, 1)), TINY)
     start = np.zeros(N_FAULTS * (n_features * (n_views + 1) + n_views))
-    solution = minimize(
-        detector_loss,
-        start,
-        ((features - mean) / scale, examples),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": MAX_ITERATIONS},
-    ).x
+    Z, options = (features - mean) / scale, {"maxiter": MAX_ITERATIONS}
+    near = minimize(
+        detector_loss, start, (Z, examples), jac=True, method="L-BFGS-B", options=options
+    )
+    solution = refine_detector(near.x, Z, examples)
     shared, own, intercept = _unpack(solution, n_views, n_features)
     return Detector(mean, scale, shared[:, None] + own, intercept)

@@ -1,9 +1,9 @@
 """TypicalView: how far a view of a sample is from those of the training rows.
 
 Two measures, both 0 for a typical sample: the logarithm of the distance to the nearest training
-rows, in units of the median distance between these, if it is positive; and log (1 + percentage of
-the cells outside the range of their columns). Distances are those of the mapped view: between
-principal components, plus what lies outside of these.
+rows, in units of the median distance between these (copies of rows aside), if it is positive; and
+log (1 + percentage of the cells outside the range of their columns). Distances are those of the
+mapped view: between principal components, plus what lies outside of these.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ import scipy.sparse as sp
 
 from consilience._model_types import model_type
 
-__all__ = ["TypicalView", "fit_typical_view", "squared_distances"]
+__all__ = ["TypicalView", "drop_rounding", "fit_typical_view", "squared_distances"]
 
 N_NEIGHBOURS = 5
 MAX_NEIGHBOUR_ROWS = 2000  # rows that distances are computed to
-TINY = 1e-12
+ROUNDING = 1e-13  # of a difference of squares, relative to these
+
+
+def drop_rounding(difference: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """A difference of such squares, 0 where it may be a rounding error."""
+    return np.where(difference > ROUNDING * squares, difference, 0.0)
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Squared Euclidean distances (n x m)."""
-    out = A @ (-2.0 * B.T)
-    out += (A**2).sum(axis=1)[:, None]
-    out += (B**2).sum(axis=1)
-    return np.maximum(out, 0.0, out=out)
+    squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
+    return drop_rounding(squares - 2.0 * (A @ B.T), squares)
 
 
 @model_type("trust.TypicalView")
 @dataclass(eq=False)
 class TypicalView:
-    """Components of training rows, their median distance, and the range of each column."""
+    """Components of training rows, the unit of distances, and the range of each column."""
 
     rows: np.ndarray
     distance: float
@@ -64,13 +67,17 @@ def fit_typical_view(X: Any, C: np.ndarray, outside: np.ndarray) -> TypicalView:
     squares = squared_distances(C[kept], C[kept])
     np.fill_diagonal(squares, np.inf)
     distance = np.sqrt(_mean_of_nearest(squares) + outside[kept])
-    median = max(float(np.median(distance)), TINY)
+    is_distinct = distance > 0
+    if is_distinct.any():
+        unit = float(np.median(distance[is_distinct]))
+    else:  # every row has copies: the spread of all rows
+        unit = float(np.sqrt(C.var(axis=0).sum() + outside.mean())) or 1.0
     if sp.issparse(X):
         X = sp.csc_array(X)
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    return TypicalView(C[kept], median, low, high)
+    return TypicalView(C[kept], unit, low, high)
 
 
 def _mean_of_nearest(squares: np.ndarray) -> np.ndarray:

@@ -27,7 +27,6 @@ def validate_sparse(matrix: Any, name: str) -> Any:
     """
     try:
         _check_shape(matrix.shape)
-        matrix = matrix.tocoo() if matrix.format == "dok" else matrix  # a dict, in plain Python
         CHECKS[matrix.format](matrix)
         return _to_canonical(matrix.tocsr())
     except ATTRIBUTE_ERRORS as error:
@@ -129,7 +128,14 @@ def _check_lil(matrix: Any) -> None:
     _check_range(_flatten(rows), matrix.shape[1], "column indices")
 
 
-def _flatten(lists: Iterable[list]) -> np.ndarray:
+def _check_dok(matrix: Any) -> None:
+    # NumPy 1.26 would let a number beyond the dtype wrap around
+    indices = _flatten(matrix.keys()).reshape(-1, 2)
+    for axis, title in enumerate(("row indices", "column indices")):
+        _check_range(indices[:, axis], matrix.shape[axis], title)
+
+
+def _flatten(lists: Iterable[Iterable[int]]) -> np.ndarray:
     return np.fromiter(chain.from_iterable(lists), dtype=np.int64)
 
 
@@ -137,6 +143,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     **dict.fromkeys(("csr", "csc", "bsr"), _check_compressed),
     "coo": _check_coo,
     "dia": _check_dia,
+    "dok": _check_dok,
     "lil": _check_lil,
 }
 
