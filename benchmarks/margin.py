@@ -46,10 +46,10 @@ def speed(repeat):
         title = "Indoor subset" if subset else "Indoor"
         print(f"{title}: {len(y)} training rows; two LinearSVC {anchor:.4f} s")
         for name, model, goal in (
-            ("SMVMED", SMVMEDClassifier(), 3),
-            ("MVMED", MVMEDClassifier(1.0), 20),
+            ("SMVMED", SMVMEDClassifier(), 1.5),
+            ("MVMED", MVMEDClassifier(1.0), 6),
             ("AMVMED", AMVMEDClassifier(1.0), None),
-            ("SVM-2K", SVM2KClassifier(), 20),
+            ("SVM-2K", SVM2KClassifier(), 10),
         ):
             seconds = least(lambda m=model, X=data, y=y: m.fit(X, y), repeat)
             limit = f"(goal <= {goal}x)" if goal else ""

@@ -16,3 +16,14 @@ def test_cholesky_in_blocks(monkeypatch, n):
     np.testing.assert_allclose(np.tril(linalg.lower_cholesky(A)), expected, rtol=1e-10, atol=1e-12)
     A[-1, -1] = -1.0
     assert linalg.lower_cholesky(A) is None
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_inverse_of_nearly_singular_matrices(scaled):
+    """Columns of very different size, one of them twice, and a parameter without curvature."""
+    X = np.random.default_rng(0).normal(size=(20, 4)) * [1e-6, 1.0, 1e6, 1.0]
+    X = np.hstack([X, X[:, :1], np.zeros((20, 1))])
+    H = X.T @ X
+    inverse = linalg.cholesky_inverse(np.triu(H), scaled=scaled)
+    rhs = H @ np.array([1e6, 2.0, 3e-6, 4.0, 0.0, 0.0])
+    np.testing.assert_allclose(H @ inverse(rhs), rhs, rtol=1e-5)

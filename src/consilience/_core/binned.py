@@ -356,6 +356,14 @@ class BinnedView:
         part._set_entries(column[held], codes[held], number[old[held]], zero_bin)
         return part
 
+    def in_order(self, order: np.ndarray) -> BinnedView:
+        """All rows of a dense view in another order."""
+        view = BinnedView.__new__(BinnedView)
+        view.n_rows, view.n_features, view.sparse = self.n_rows, self.n_features, False
+        view.present = None if self.present is None else self.present[order]
+        view._codes, view._limits = (self._codes[0].take(order, axis=1),), self._limits
+        return view
+
     def _entries(self) -> tuple[np.ndarray, ...]:
         """Column, code and row of all entries, and the bins of zero."""
         indptr, _, rows, codes, zero_bin, *_ = self._codes

@@ -13,7 +13,8 @@ namespace consilience {
 
 constexpr std::size_t bin_rows = 256, channel_size = bin_rows * lanes;
 
-// hist (one channel, in/out) += weight[row] in the bins of the rows; block: n x 8 codes, in
+// hist (one channel, in/out) += weight[row] in the bins of the rows, which ascend where they have
+// weights; block: n x 8 codes, in
 void add_weights(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,
                  const std::int64_t* weight, std::int64_t* hist);
 void add_counts(const std::uint8_t* block, const std::uint32_t* rows, std::size_t n_rows,

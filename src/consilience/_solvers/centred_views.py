@@ -153,9 +153,8 @@ class CentredViews:
         out = np.empty((self.n, self.V))
         for v, (X, mean) in enumerate(zip(self.Xs, self.means, strict=True)):
             if sp.issparse(X):
-                squares = X.copy()
-                squares.data **= 2
-                out[:, v] = squares.sum(axis=1) - 2 * (X @ mean) + mean @ mean
+                squares = sp.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape)
+                out[:, v] = squares @ np.ones(X.shape[1]) - 2 * (X @ mean) + mean @ mean
             else:
                 out[:, v] = np.einsum("ij,ij->i", X, X)
         return np.where(self.present, np.maximum(out, 0.0), 0.0)

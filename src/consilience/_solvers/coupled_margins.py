@@ -24,7 +24,7 @@ import numpy as np
 
 from consilience._solvers.centred_views import CentredViews
 from consilience._solvers.linalg import cholesky_inverse
-from consilience._solvers.newton import CGStep, relative_gradients
+from consilience._solvers.newton import CGStep, relative_gradients, secant_search
 from consilience._solvers.solution import Solution
 from consilience._solvers.water_filling import Curvature, water_fill
 
@@ -32,6 +32,8 @@ __all__ = ["homotopy", "minimise"]
 
 # with more columns than this the Hessian is not formed
 DIRECT_MAX_SIZE = 3000
+# residual below which rounding may count
+ROUNDING_BELOW = 1e-2
 # iterations within rounding before the search ends
 PATIENCE = 4
 # the first c of the homotopy, relative to the last
@@ -76,31 +78,36 @@ def minimise(
     """
     theta = np.zeros(views.size) if theta is None else theta.copy()
     signs, stiffness, patience = y[:, None] * views.present, weight / a, PATIENCE
+    target = target * views.present
     F = views.matvec(theta)
     for n_iter in range(max_iter + 1):
-        U = target * views.present - signs * F
+        U = target - signs * F
         lam = water_fill(U, a, b) * weight[:, None]
         g = gradient(views, theta, signs * lam)
         size = residual(views, theta, g, lam)
-        floor = rounding_floor(views, theta, g, lam, stiffness)
-        patience -= size <= floor
-        if size <= tol or n_iter == max_iter or patience == 0:
+        if size <= tol or n_iter == max_iter:
             break
         curvature = Curvature(lam, a, b, weight)
         p = direction(views, theta, g, curvature, size)
-        slope = -signs * views.matvec(p)
-        if size < 1e-2:
+        along = views.matvec(p)
+        slope = -signs * along
+        if size < ROUNDING_BELOW:
             model = lam + curvature.multiply(slope)
             ahead = full_step(views, theta + p, model, U + slope, signs, weight, a, b)
             if ahead is not None and ahead[1] <= tol:
                 return Solution(theta + p, n_iter + 1, ahead[1], True, ahead[0])
-        t = line_search(U, slope, theta[: views.d], p[: views.d], weight, a, b)
+            patience -= size <= rounding_floor(views, theta, g, lam, stiffness)
+            if patience == 0:
+                break
+        t = line_search(U, slope, theta[: views.d], p[: views.d], g @ p, weight, a, b)
         if t == 0:  # rounding: the slope cannot be made smaller
             break
         theta += t * p
-        F = views.matvec(theta)
-    # rounding excuses a small residual, not a large one: that has to be reported
-    fine = size <= max(tol, min(floor, 1e-6)) or relative_gap(views, theta, g, lam) <= tol
+        F = F + t * along
+    fine = size <= tol or relative_gap(views, theta, g, lam) <= tol
+    if not fine:
+        # rounding excuses a small residual, not a large one: that has to be reported
+        fine = size <= min(rounding_floor(views, theta, g, lam, stiffness), 1e-6)
     return Solution(theta, n_iter, size, bool(fine), lam)
 
 
@@ -152,22 +159,27 @@ def homotopy(
     """
     n_iter = 0
     if theta is None or start is None:
-        norm = np.sqrt((weight @ views.square_norms.sum(axis=1)) / weight.sum())
-        start = max(min(c, 4 / max(norm, 1e-300)), MIN_START * c)
         few = 6 * int(views.widths.max())
         if views.n > 2 * few and views.size <= DIRECT_MAX_SIZE:
             rows = np.linspace(0, views.n - 1, few).astype(int)
-            scaled = weight[rows] * (weight.sum() / weight[rows].sum())
-            first = minimise(
-                views.rows(rows), y[rows], scaled, *couple(start), tol=0.3, max_iter=max_iter
-            )
+            part, scaled = views.rows(rows), weight[rows] * (weight.sum() / weight[rows].sum())
+            start = first_c(part, scaled, c)
+            first = minimise(part, y[rows], scaled, *couple(start), tol=0.3, max_iter=max_iter)
             theta, n_iter = first.theta, first.n_iter
+        else:
+            start = first_c(views, weight, c)
     while start < c / 4:
         stage = minimise(views, y, weight, *couple(start), theta=theta, tol=1e-3, max_iter=max_iter)
         theta, n_iter, start = stage.theta, n_iter + stage.n_iter, start * 4
     last = minimise(views, y, weight, *couple(c), theta=theta, tol=tol, max_iter=max_iter)
     last.n_iter += n_iter
     return last
+
+
+def first_c(views: CentredViews, weight: np.ndarray, c: float) -> float:
+    """The c to start from: 4 over the root mean square of the rows' lengths, at most ``c``."""
+    norm = np.sqrt((weight @ views.square_norms.sum(axis=1)) / weight.sum())
+    return max(min(c, 4 / max(norm, 1e-300)), MIN_START * c)
 
 
 def gradient(views: CentredViews, theta: np.ndarray, signed_lam: np.ndarray) -> np.ndarray:
@@ -211,7 +223,7 @@ def direction(
         return step(theta[:, None], g[:, None], np.zeros(1, dtype=int), np.array([size]))[:, 0]
     H = views.gram(curvature.block)
     H[np.diag_indices(views.d)] += 1.0
-    inverse = cholesky_inverse(H)
+    inverse = cholesky_inverse(H, scaled=False)
     return -g if inverse is None else inverse(-g)
 
 
@@ -234,39 +246,16 @@ def line_search(
     slope: np.ndarray,
     w: np.ndarray,
     p: np.ndarray,
+    first: float,
     weight: np.ndarray,
     a: float,
     b: float,
-    sharpness: float = 0.1,
-    max_iter: int = 60,
 ) -> float:
-    """Step t along p with |φ'(t)| ≤ sharpness · |φ'(0)|; 0 if p does not descend.
-
-    φ' rises, since φ is convex, so a bracket of its zero can always be narrowed.
-    """
-    wp, pp = w @ p, p @ p
+    """Step t along p with the derivative ``first`` at 0, or 0 if p does not descend."""
+    wp, pp, weighted = w @ p, p @ p, slope * weight[:, None]
 
     def derivative(t: float) -> float:
         lam = water_fill(U + t * slope, a, b)
-        return wp + t * pp + np.einsum("ij,ij,i->", lam, slope, weight)
+        return wp + t * pp + np.vdot(lam.T, weighted.T)  # columns are contiguous
 
-    first = derivative(0.0)
-    if not first < 0:
-        return 0.0
-    low, at_low, high, at_high, t = 0.0, first, np.inf, np.inf, 1.0
-    for k in range(max_iter):
-        here = derivative(t)
-        if abs(here) <= sharpness * -first:
-            break
-        if here < 0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if high == np.inf:
-            t *= 2
-            continue
-        # the zero of the secant, or the middle where that moves too little
-        t = (low * at_high - high * at_low) / (at_high - at_low)
-        if k % 3 == 2 or not low < t < high:
-            t = (low + high) / 2
-    return t
+    return secant_search(derivative, first)

@@ -21,12 +21,13 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsymv
 
 from consilience._core import MarginRows, MarginWay
 from consilience._solvers.linalg import cholesky_inverse
 from consilience._solvers.solution import Solution
 
-__all__ = ["Constraints", "Loss", "solve_margins"]
+__all__ = ["Constraints", "Loss", "Outside", "Start", "solve_margins"]
 
 # how much of the way to the boundary a step may go
 STEP_SHARE = 0.99
@@ -74,6 +75,34 @@ class Loss:
         return cls(np.zeros(1), np.array([float(c) ** 2]))
 
 
+@dataclass(frozen=True)
+class Start:
+    """Approximate θ to start from, and the products of multipliers and distances there."""
+
+    theta: np.ndarray
+    product: float
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Samples of loss constant + linear·θ + ½ θᵀ hessian θ, and Σ|ω Hᵀλ| of their multipliers.
+
+    ``hessian`` is its upper triangle, or None if the loss is linear.
+    """
+
+    linear: np.ndarray
+    constant: float
+    mass: float
+    hessian: np.ndarray | None = None
+
+    def at(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss and gradient."""
+        if self.hessian is None:
+            return self.constant + float(self.linear @ theta), self.linear
+        curved = dsymv(1.0, self.hessian.T, theta, lower=1)
+        return self.constant + float((self.linear + curved / 2) @ theta), self.linear + curved
+
+
 @dataclass
 class _Point:
     """An iterate: parameters, slack variables, distances to the constraints, multipliers."""
@@ -108,6 +137,8 @@ def solve_margins(
     loss: Loss,
     constraints: Constraints,
     *,
+    start: Start | None = None,
+    outside: Outside | None = None,
     tol: float = 1e-11,
     max_iter: int = 100,
 ) -> Solution:
@@ -123,6 +154,10 @@ def solve_margins(
         slope, bend.
     constraints : Constraints
         slot, H, h, on, final.
+    start : Start, optional
+        Where to start, for plain constraints; w = 0 if not given.
+    outside : Outside, optional
+        Loss of further samples.
     tol : float
         Relative duality gap and residuals to reach.
     max_iter : int
@@ -133,8 +168,8 @@ def solve_margins(
     Solution
         ``lam`` holds Hᵀλ ω, the multipliers by view (n x V).
     """
-    problem = _Problem(views, y, weight, loss, constraints)
-    state = problem.start()
+    problem = _Problem(views, y, weight, loss, constraints, outside)
+    state = problem.start() if start is None else problem.start_near(start)
     best, since, lowest = state, 0, state
     for n_iter in range(max_iter + 1):
         since = 0 if state.size < best.size else since + 1
@@ -142,7 +177,7 @@ def solve_margins(
         lowest = min(lowest, state, key=lambda s: s.suboptimality)
         stalled = since > (0 if best.size < 1e-9 else MAX_STALLED_STEPS)
         stuck = stalled and (best.size < 1e-6 or state.relative_gap <= tol)
-        if state.size <= tol or n_iter == max_iter or stuck:
+        if state.size <= tol or n_iter == max_iter or stuck or state.size == np.inf:
             break
         newton = _Newton(problem, state)
         if newton.inverse is None:
@@ -165,7 +200,9 @@ class _Problem:
         weight: np.ndarray,
         loss: Loss,
         constraints: Constraints,
+        outside: Outside | None,
     ) -> None:
+        self.outside = outside or Outside(np.zeros(views.size), 0.0, 0.0)
         self.views, self.y = views, np.ascontiguousarray(y, dtype=np.float64)
         self.loss, self.constraints = loss, constraints
         self.p, self.k, self.V = len(constraints.slot), len(loss.slope), views.V
@@ -212,6 +249,37 @@ class _Problem:
         point = _Point(np.zeros(self.views.size), xi, s, lam)
         return self.after(point, _Direction(self, point), 0.0)
 
+    def start_near(self, start: Start) -> _State:
+        """θ as given; in every slot equal products, about those wanted.
+
+        They are exact where the two constraints that bind most are all that matter, and one if the
+        loss has a bend. r is the least distance of ξ, a that between the two; for linear losses
+        μ/r + μ/(r + a) = q' means q' r² + (q' a − 2μ) r − μ a = 0, for others μ/r = q'(ξ).
+        """
+        mu, slot, n = start.product, self.constraints.slot, self.views.n
+        bound = self.constraints.h[:, None] - self.constraints.H @ self.decisions(start.theta)
+        bound = np.where(self.on, bound, -np.inf)
+        xi, total = np.empty((self.k, n)), np.zeros((self.k, n))
+        for k, (slope, bend) in enumerate(zip(self.loss.slope, self.loss.bend, strict=True)):
+            ordered = np.sort(bound[slot == k], axis=0)
+            if bend > 0:
+                half = (slope / bend + ordered[-1]) / 2
+                inner = mu / bend
+            else:
+                apart = np.minimum(ordered[-1] - ordered[-2], 1e6 * (mu / slope))
+                half = apart / 2 - mu / slope
+                inner = mu / slope * apart
+            # the positive root of r² + 2 half r − inner, without cancellation
+            root = np.sqrt(half**2 + inner)
+            xi[k] = ordered[-1] + np.where(half > 0, inner / (root + np.abs(half)), root - half)
+        s = np.where(self.on, xi[slot] - bound, 1.0)
+        inverse = np.where(self.on, 1 / s, 0.0)
+        np.add.at(total, slot, inverse)
+        slopes = self.loss.slope[:, None] + self.loss.bend[:, None] * xi
+        lam = inverse * (slopes / total)[slot]
+        point = _Point(start.theta.copy(), xi, s, lam)
+        return self.after(point, _Direction(self, point), 0.0)
+
     def after(
         self,
         point: _Point,
@@ -226,11 +294,12 @@ class _Problem:
         new = _Point(point.theta + t * direction.theta, new_xi, new_s, new_lam)
         d, w = self.views.d, new.theta[: self.views.d]
         extrapolated = gradient is not None
+        elsewhere, slope_elsewhere = self.outside.at(new.theta)
         if gradient is None:
-            gradient = -self.views.rmatvec(R.T)
+            gradient = slope_elsewhere - self.views.rmatvec(R.T)
             gradient[:d] += w
         size_w = np.linalg.norm(gradient[:d])
-        value = w @ w / 2 + loss
+        value = w @ w / 2 + loss + max(elsewhere, 0.0)
         left = size_w**2 / 2 + np.abs(new.theta[d:] @ gradient[d:])
         above = np.inf if extrapolated else float(gap + left)
         relative_gap = 100 * gap / value  # w is only as good as the root of the gap
@@ -238,10 +307,12 @@ class _Problem:
         size = max(
             relative_gap,
             size_w / (np.linalg.norm(w - gradient[:d]) + np.sqrt(value)),
-            np.abs(gradient[d:]).max() / mass,
+            np.abs(gradient[d:]).max() / (mass + self.outside.mass),
             worst_slack / (slope + np.sqrt(self.loss.bend.max() * value)),
             off,
         )
+        if elsewhere < 0:  # no loss is negative: samples outside have left their pieces
+            size = np.inf
         return _State(new, gradient, gap, float(relative_gap), float(size), above)
 
 
@@ -261,6 +332,8 @@ class _Newton:
         problem.rows.curvature(state.point.s, state.point.lam, D)
         which = {pair: k for k, pair in enumerate(combinations_with_replacement(range(V), 2))}
         system = views.gram(lambda u, v: D[which[u, v]])
+        if problem.outside.hessian is not None:
+            system += problem.outside.hessian
         system[np.diag_indices(views.d)] += 1.0
         self.inverse = cholesky_inverse(system)
 

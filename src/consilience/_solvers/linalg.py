@@ -22,11 +22,16 @@ RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 LAPACK_MAX_ORDER, BLOCK_ORDER = 4096, 512
 
 
-def cholesky_inverse(H: np.ndarray) -> Inverse | None:
+def cholesky_inverse(H: np.ndarray, *, scaled: bool = True) -> Inverse | None:
     """The inverse of H from its upper triangle, which is overwritten; None if H is indefinite.
 
-    A parameter without any curvature gets curvature 1; a ridge makes up for rounding.
+    A parameter without any curvature gets curvature 1; a ridge makes up for rounding. Both need
+    H with a diagonal of 1; with ``scaled=False`` it is tried as it is before.
     """
+    if not scaled:
+        plain = lower_cholesky(H.T)
+        if plain is not None:
+            return lambda rhs: dpotrs(plain, rhs, lower=True)[0]
     diagonal = H.diagonal().copy()
     diagonal[~(diagonal > 0)] = 1.0
     scale = 1 / np.sqrt(diagonal)

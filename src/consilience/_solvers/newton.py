@@ -22,7 +22,14 @@ import numpy as np
 from consilience._solvers.linalg import Inverse, conjugate_gradients
 from consilience._solvers.solution import Solution
 
-__all__ = ["CGStep", "CholeskyStep", "apply_inverses", "minimise_by_newton", "relative_gradients"]
+__all__ = [
+    "CGStep",
+    "CholeskyStep",
+    "apply_inverses",
+    "minimise_by_newton",
+    "relative_gradients",
+    "secant_search",
+]
 
 Step = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -184,3 +191,34 @@ def minimise_by_newton(
         stuck[which] = True  # rounding: no step is small enough to descend
     worst = float(size.max())
     return Solution(theta, n_iter, worst, bool(worst <= max(tol, ROUNDING_TOL)))
+
+
+def secant_search(
+    derivative: Callable[[float], float],
+    first: float,
+    sharpness: float = 0.1,
+    max_iter: int = 60,
+) -> float:
+    """Step t along a direction with |φ'(t)| ≤ sharpness · |first|, first = φ'(0); else 0.
+
+    φ' rises, since φ is convex, so a bracket of its zero can always be narrowed.
+    """
+    if not first < 0:
+        return 0.0
+    low, at_low, high, at_high, t = 0.0, first, np.inf, np.inf, 1.0
+    for k in range(max_iter):
+        here = derivative(t)
+        if abs(here) <= sharpness * -first:
+            break
+        if here < 0:
+            low, at_low = t, here
+        else:
+            high, at_high = t, here
+        if high == np.inf:
+            t *= 2
+            continue
+        # the zero of the secant, or the middle where that moves too little
+        t = (low * at_high - high * at_low) / (at_high - at_low)
+        if k % 3 == 2 or not low < t < high:
+            t = (low + high) / 2
+    return t

@@ -28,7 +28,11 @@ DISTRIBUTION_EXPONENT = 49
 
 
 class TreeLearner:
-    """Binned tree: the view is binned once, and every round grows a tree on the bins."""
+    """Binned tree: the view is binned once, and every round grows a tree on the bins.
+
+    Histograms are built class by class, so the bins are kept in the order of the classes: rows that
+    are read one after the other then lie side by side. Trees do not depend on the order of rows.
+    """
 
     def __init__(
         self,
@@ -40,11 +44,15 @@ class TreeLearner:
         n_classes: int,
     ) -> None:
         self.present = present
-        self.codes = codes
         self.n_classes = n_classes
         self.tree = tree
         rows = None if present.all() else present
         self.binned = BinnedView(view, weight=weight, present=rows, max_bins=tree.max_bins)
+        self.order: np.ndarray | slice = slice(None)
+        if not self.binned.sparse:
+            self.order = np.argsort(codes, kind="stable")
+            self.binned = self.binned.in_order(self.order)
+        self.codes = np.ascontiguousarray(codes[self.order], dtype=np.int32)
         self.params = tree.grow_params(self.binned.n_features, 0.0)
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Tree, np.ndarray]:
@@ -52,7 +60,7 @@ class TreeLearner:
         share = self.tree.min_weight_fraction_leaf
         tree = self.binned.grow(
             self.codes,
-            weight,
+            weight[self.order],
             n_classes=self.n_classes,
             seed=tree_seed(self.tree, seed),
             exponent=DISTRIBUTION_EXPONENT,
@@ -65,14 +73,17 @@ class TreeLearner:
         params = self._params(0.0)
         del params["min_weight_leaf"]  # costs are not weights
         seed = tree_seed(self.tree, seed)
-        return self._with_predictions(self.binned.grow_cost(costs, seed=seed, **params))
+        tree = self.binned.grow_cost(costs[self.order], seed=seed, **params)
+        return self._with_predictions(tree)
 
     def _params(self, total_weight: float) -> dict[str, Any]:
         least = self.tree.min_weight_fraction_leaf * total_weight
         return {**self.params, "min_weight_leaf": least}
 
     def _with_predictions(self, tree: Tree) -> tuple[Tree, np.ndarray]:
-        return tree, self.binned.predict_or_abstain(tree)
+        predictions = np.empty(len(self.codes), dtype=np.int32)
+        predictions[self.order] = self.binned.predict_or_abstain(tree)
+        return tree, predictions
 
 
 def tree_seed(tree: Any, seed: int) -> int:

@@ -42,7 +42,7 @@ ENTRIES = {
     """,
     "max_iter": """
         max_iter : int or None, default=None
-            Maximum number of iterations; None means 100, for SMO 10⁷ pairs.
+            Maximum number of interior point iterations; None means 100, for SMO 10⁷ pairs.
     """,
     "coefficients": """
         coef_ : dict of view -> ndarray of shape (n_features,) or (n_classes, n_features)

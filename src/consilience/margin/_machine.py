@@ -22,7 +22,9 @@ class LinearExpansion:
 
     def values(self, data: MultiViewData, name: str, rows: Rows) -> np.ndarray:
         """Decisions without intercepts, n x P."""
-        return data[name][rows] @ self.coef
+        # SciPy copies a sparse matrix for a slice of all rows, and has no fast path for one column
+        X = data[name] if isinstance(rows, slice) else data[name][rows]
+        return (X @ self.coef[:, 0])[:, None] if self.coef.shape[1] == 1 else X @ self.coef
 
 
 @model_type("margin.KernelExpansion")
@@ -55,7 +57,6 @@ class Machine:
         for v, (name, expansion) in enumerate(zip(names, self.expansions, strict=True)):
             is_present = data.present[:, data.view_names.index(name)]
             if is_present.any():
-                # a slice of all rows copies nothing
                 rows = slice(None) if is_present.all() else np.flatnonzero(is_present)
                 out[rows, v] = expansion.values(data, name, rows) + self.intercepts[v]
         return out

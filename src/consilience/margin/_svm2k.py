@@ -24,10 +24,12 @@ from consilience._parameters import (
     PerView,
 )
 from consilience._solvers.centred_views import CentredViews
+from consilience._solvers.hinge_sums import Hinges, approximate
 from consilience._solvers.interior_point import Constraints, Loss, solve_margins
 from consilience._solvers.smo import MAX_ITER, solve_coupled
 from consilience._solvers.smo import solve_pair as solve_pair_smo
 from consilience._solvers.solution import DualSolution, Solution, multipliers, summarise
+from consilience._solvers.working_set import Pieces, has_many_rows, solve_near
 from consilience.margin._base import BinarySolution, MarginClassifier
 from consilience.margin._design import Design
 from consilience.margin._entries import ENTRIES
@@ -57,6 +59,19 @@ def hinge(present: np.ndarray) -> Constraints:
     return Constraints(SLOTS[:2], SIGNS[:2, :1], np.array([1.0, 0.0]), on, np.zeros(2))
 
 
+def hinges_of_pair(present: np.ndarray, C: Sequence[float], D: float, epsilon: float) -> Hinges:
+    """The loss of two views, or of one; a disagreement is two hinges, one in either direction."""
+    if present.shape[1] == 1:
+        return Hinges(np.eye(1), np.ones(1), np.array(C), present.T)
+    both = present.all(axis=1)
+    return Hinges(
+        np.array([[1, 0], [0, 1], [1, -1], [-1, 1]], dtype=np.float64),
+        np.array([1, 1, -epsilon, -epsilon], dtype=np.float64),
+        np.array([*C, D, D], dtype=np.float64),
+        np.stack([*present.T, both, both]),
+    )
+
+
 def solve_pair(
     views: CentredViews,
     y: np.ndarray,
@@ -70,11 +85,14 @@ def solve_pair(
 ) -> Solution:
     """min ½Σ|w_v|² + Σ_t ω_t [Σ_v C_v max(0, 1 − z_v) + D max(0, |f₁ − f₂| − ε)]."""
     if views.V == 1:
-        costs, constraints = list(C), hinge(views.present)
+        loss, constraints = Loss.linear(C), hinge(views.present)
     else:
-        costs, constraints = [*C, D], agreement(views.present, epsilon)
-    loss = Loss.linear(costs)
-    return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
+        loss, constraints = Loss.linear([*C, D]), agreement(views.present, epsilon)
+    if not has_many_rows(views):
+        return solve_margins(views, y, weight, loss, constraints, tol=tol, max_iter=max_iter)
+    pieces = Pieces(views, y, weight, loss, constraints)
+    approximation = approximate(pieces, hinges_of_pair(views.present, C, D, epsilon))
+    return solve_near(pieces, approximation, tol=tol, max_iter=max_iter)
 
 
 def pairs_of_views(n_views: int) -> list[tuple[int, ...]]:
