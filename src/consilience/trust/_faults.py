@@ -46,7 +46,8 @@ class AlteredRows:
             is_own = view == v
             X = data[np.where(is_own & (fault == EXCHANGED), donors, rows)][name]
             noisy = np.flatnonzero(is_own & (fault == NOISY))
-            views[name] = _add_noise(X, noisy, _column_spread(data[name]), rng)
+            spread = _column_spread(data[data.present[:, v]][name])
+            views[name] = _add_noise(X, noisy, spread, rng)
         self.data = MultiViewData(views, present=np.array(data.present[rows]))
 
     def predict(
@@ -113,8 +114,8 @@ def _column_spread(X: Any) -> np.ndarray:
     X = sp.csc_array(X)
     columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     values = np.where(np.isnan(X.data), 0.0, X.data)
-    mean = np.bincount(columns, weights=values, minlength=X.shape[1]) / X.shape[0]
-    square = np.bincount(columns, weights=values**2, minlength=X.shape[1]) / X.shape[0]
+    mean = np.bincount(columns, weights=values, minlength=X.shape[1]) / max(X.shape[0], 1)
+    square = np.bincount(columns, weights=values**2, minlength=X.shape[1]) / max(X.shape[0], 1)
     return np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
