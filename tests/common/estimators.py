@@ -153,11 +153,11 @@ TOLERANCE = {
     "SVM2KClassifier(rbf)": 1e-5,
     "MKLClassifier(2)": 1e-4,
     # penalised regressions end at a duality gap
-    "CooperativeClassifier": 2e-5,
-    "CooperativeClassifierCV": 2e-5,
-    "SparseGroupLogisticClassifier": 2e-5,
-    "SparseGroupLogisticClassifierCV": 2e-5,
-    "StackedPenalisedClassifier": 2e-5,
+    "CooperativeClassifier": 1e-4,
+    "CooperativeClassifierCV": 1e-4,
+    "SparseGroupLogisticClassifier": 1e-4,
+    "SparseGroupLogisticClassifierCV": 1e-4,
+    "StackedPenalisedClassifier": 1e-4,
 }
 
 # takes tables with categories and single missing cells

@@ -12,6 +12,9 @@ from conftest import FULL
 from consilience import MultiViewData, as_multiview
 from consilience.datasets import make_multiview_classification
 
+# of SelectiveClassifier, where the most confident rows of a random problem are all wrong
+pytestmark = pytest.mark.filterwarnings("ignore:no threshold keeps the error rate")
+
 
 @st.composite
 def problems(draw, missing=True):
@@ -65,7 +68,8 @@ def as_nan(data):
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("name", ORDER_FREE)
+# block sparse PLS-DA visits one view after the other and may end at another local maximum
+@pytest.mark.parametrize("name", [name for name in ORDER_FREE if name != "BlockSPLSDAClassifier"])
 @settings(max_examples=100 if FULL else 5)
 @given(problem=problems())
 def test_order_of_views_does_not_matter(name, problem):

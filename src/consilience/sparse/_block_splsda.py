@@ -318,6 +318,11 @@ class BlockSPLSDAClassifier(BlockSPLSDABase):
     --------
     BlockSPLSDAClassifierCV : Chooses keep and n_components by cross-validation.
 
+    Notes
+    -----
+    Each iteration visits the views in their order, as in the original. Where the covariances have
+    several local maxima, views in another order can lead to another one.
+
     References
     ----------
     A. Singh et al., "DIABLO: an integrative approach for identifying key molecular drivers from
