@@ -38,9 +38,13 @@ EXPECTED_TASKS = [
     (LateFusionClassifier(n_jobs=2), {"fit view": 3}),
     (BestViewClassifier(cv=2), {"compare view": 6, "fit view": 3}),
     (StackingFusionClassifier(cv=2), {"fit view": 3, "predict fold": 6}),
-    (ConsilienceClassifier(20), {"fit kernel": 1, "grow trees": 4}),
-    # a third of the rows have no label: two fits, but one task called fit
-    (ConsilienceClassifier(20, unlabelled=0), {"fit kernel": 2, "grow trees": 8}),
+    (ConsilienceClassifier(20), {"fit kernel": 1, "grow trees": 4, "boost trees": 4}),
+    # a third of the rows have no label: two fits, but one task called fit; only the second one has
+    # enough rows for boosting
+    (
+        ConsilienceClassifier(20, unlabelled=0),
+        {"fit kernel": 2, "grow trees": 8, "boost trees": 4},
+    ),
 ]
 
 
