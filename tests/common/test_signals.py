@@ -45,7 +45,7 @@ LONG_FITS = {
     "MVMEDClassifier(rbf)": ({"c": 1e4}, 20_000, 20),
     "MVMLClassifier": ({"n_landmarks": 1200}, 10_000, 20),
     "MVWABClassifier": ({"n_estimators": 100_000}, 5000, 20),
-    "MuMBoClassifier": ({"n_estimators": 100_000}, 5000, 20),
+    "MuMBoClassifier": ({"n_estimators": 100_000}, 200_000, 20),
     "MwMvC2Classifier": ({"n_iter": 100_000}, 5000, 20),
     "MwMvC2Classifier(loss)": ({"n_iter": 100_000}, 20_000, 100),
     "RShareBoostClassifier": ({"n_estimators": 100_000}, 5000, 20),
