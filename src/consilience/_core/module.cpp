@@ -51,6 +51,8 @@ void combined_rbf(Stack products, Rows x_norms, Rows z_norms, Vector<float> fact
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of consilience. Plain arrays in, caller-owned arrays out.";
     using namespace nb::literals;
+    // threads that an interrupt leaves behind still hold objects when the interpreter ends: no leak
+    nb::set_leak_warnings(false);
     // noconvert: a converted copy of an output array would swallow the result
     m.def("rbf_epilogue", &rbf_epilogue<double>, nb::arg("products").noconvert(),
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
