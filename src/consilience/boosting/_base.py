@@ -32,10 +32,15 @@ from consilience._parameters import (
     VIEWS,
     Number,
 )
-from consilience._targets import tie_break
 from consilience.boosting._learners import EstimatorLearner, TreeLearner
 from consilience.boosting._problem import BlockProblem, BoostingProblem, Problem
-from consilience.boosting._rounds import EarlyStopping, Round, gather_views, round_decision
+from consilience.boosting._rounds import (
+    EarlyStopping,
+    Round,
+    VoteCount,
+    gather_for_rounds,
+    round_decision,
+)
 from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
@@ -264,30 +269,20 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
 
     # -- vote ----------------------------------------------------------------------------------
 
-    def _staged_votes(self, data: MultiViewData) -> Iterator[np.ndarray]:
-        """Votes after each round, rescaled in each row for the learners whose view is missing.
-
-        A row in which all learners abstain gets the votes of the class prior.
-        """
-        n_classes = len(self.classes_)
-        votes, cast, total = np.zeros((len(data), n_classes)), np.zeros(len(data)), 0.0
-        views = gather_views(data)
-        tie, prior = tie_break(self.class_prior_), 0.5 * np.log(self.class_prior_)
+    def _count_votes(self, data: MultiViewData) -> Iterator[VoteCount]:
+        """The votes after each round, in one object that changes."""
+        count = VoteCount(len(data), self.class_prior_)
+        views = gather_for_rounds(data, self._rounds)
         if not self._rounds:
-            yield np.tile(prior, (len(data), 1))
+            yield count
         for round_ in self._rounds:
             decision = round_decision(round_, views, len(data), self.class_prior_)
-            rows = np.flatnonzero(decision >= 0)
-            votes[rows, decision[rows]] += round_.weight
-            cast[rows] += abs(round_.weight)
-            total += abs(round_.weight)
-            scale = np.divide(total, cast, out=np.zeros_like(cast), where=cast > 0)
-            yield np.where(cast[:, None] > 0, votes * scale[:, None] + tie, prior)
+            count.add(decision, round_.weight)
+            yield count
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
-        for votes in self._staged_votes(data):  # keeps one stage in memory at a time
-            last = votes
-        return last
+        *_, count = self._count_votes(data)
+        return count.scores()
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
         """Softmax(2 · votes), the link for which the exponential loss estimates log-odds."""
@@ -325,7 +320,8 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         data, has_view = self._validate_for_predict(X)
-        for votes in self._staged_votes(data):
+        for count in self._count_votes(data):
+            votes = count.scores()
             votes[~has_view] = self.class_prior_
             yield votes
 

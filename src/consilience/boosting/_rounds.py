@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.tree import BaseDecisionTree
 
 from consilience._model_types import model_type
 from consilience._targets import tie_break
@@ -17,8 +18,10 @@ __all__ = [
     "Member",
     "Round",
     "RoundRows",
+    "VoteCount",
     "as_codes",
     "first_largest",
+    "gather_for_rounds",
     "gather_views",
     "round_decision",
     "weighted_decision",
@@ -87,6 +90,59 @@ def gather_views(data: MultiViewData) -> list[tuple[Any, np.ndarray | None]]:
     return gathered
 
 
+def gather_for_rounds(
+    data: MultiViewData, rounds: Iterable[Round]
+) -> list[tuple[Any, np.ndarray | None]]:
+    """``gather_views`` for prediction.
+
+    scikit-learn's trees convert their input to float32, which is done once here for all rounds.
+    """
+    for_trees: dict[int, bool] = {}
+    for round_ in rounds:
+        for member in round_.members:
+            classifier = getattr(member.hypothesis, "estimator", None)
+            is_tree = isinstance(classifier, BaseDecisionTree)
+            for_trees[member.view] = is_tree and for_trees.get(member.view, True)
+    views = gather_views(data)
+    with np.errstate(over="ignore"):  # the trees object to infinity
+        for v, (part, rows) in enumerate(views):
+            if for_trees.get(v) and isinstance(part, np.ndarray):
+                views[v] = part.astype(np.float32), rows
+    return views
+
+
+def add_votes(votes: np.ndarray, decision: np.ndarray, weight: float) -> None:
+    """Add a weight to the votes (n x K) for the class decided in each row; −1 abstains."""
+    place = np.arange(0, votes.size, votes.shape[1]) + decision
+    if decision.min(initial=0) < 0:
+        place = place[decision >= 0]
+    votes.reshape(-1)[place] += weight
+
+
+class VoteCount:
+    """Votes of rounds, rescaled in each row for the rounds that abstain there.
+
+    A row in which all of them abstain gets the votes of the class prior.
+    """
+
+    def __init__(self, n: int, prior: np.ndarray) -> None:
+        self.prior = prior
+        self.votes, self.cast = np.zeros((n, len(prior))), np.zeros(n)
+        self.total = 0.0
+
+    def add(self, decision: np.ndarray, weight: float) -> None:
+        """Add the decisions of a round."""
+        add_votes(self.votes, decision, weight)
+        self.cast += abs(weight) * (decision >= 0)
+        self.total += abs(weight)
+
+    def scores(self) -> np.ndarray:
+        """The votes after all rounds so far."""
+        scale = np.divide(self.total, self.cast, out=np.zeros_like(self.cast), where=self.cast > 0)
+        votes = self.votes * scale[:, None] + tie_break(self.prior)
+        return np.where(self.cast[:, None] > 0, votes, 0.5 * np.log(self.prior))
+
+
 def weighted_decision(predictions: Any, weights: Any, prior: np.ndarray) -> np.ndarray:
     """Class with the largest weighted vote in each row; −1 if all members abstain.
 
@@ -94,8 +150,7 @@ def weighted_decision(predictions: Any, weights: Any, prior: np.ndarray) -> np.n
     """
     votes = np.zeros((len(predictions[0]), len(prior)))
     for h, weight in zip(predictions, weights, strict=True):
-        rows = np.flatnonzero(h >= 0)
-        votes[rows, h[rows]] += weight
+        add_votes(votes, h, weight)
     return np.where(votes.any(axis=1), (votes + tie_break(prior)).argmax(axis=1), -1)
 
 
@@ -134,8 +189,7 @@ class EarlyStopping:
     def should_stop(self, round_: Round) -> bool:
         """Add a round; return True after ``patience`` rounds without an improvement."""
         decision = round_decision(round_, self.views, len(self.votes), self.prior)
-        rows = np.flatnonzero(decision >= 0)
-        self.votes[rows, decision[rows]] += round_.weight
+        add_votes(self.votes, decision, round_.weight)
         self.n_rounds += 1
         score = np.average(self.votes.argmax(axis=1) == self.codes, weights=self.weight)
         if score > self.best_score:
