@@ -221,6 +221,18 @@ def test_a_constant_added_to_a_row_of_costs_changes_nothing():
     assert_same_tree(view.grow_cost(costs, max_depth=4), shifted)
 
 
+def test_seeds_repeat_after_64_bits():
+    X, codes, weight = noisy_problem()
+    view = BinnedView(X)
+    trees = [
+        view.grow(codes, weight, n_classes=3, max_depth=3, splitter="random", seed=seed).threshold
+        for seed in (7, 2**64 + 7, 7 - 2**64, 8)
+    ]
+    for tree in trees[1:3]:
+        np.testing.assert_array_equal(tree, trees[0])
+    assert not np.array_equal(trees[3], trees[0])
+
+
 @pytest.mark.parametrize("n_values", [2, 1000])
 def test_random_thresholds_lie_between_the_least_and_the_greatest(n_values):
     rng = np.random.default_rng(0)

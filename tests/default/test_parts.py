@@ -285,13 +285,16 @@ def test_linear_member_leaves_groups_out_of_many_rows(monkeypatch):
     """Rows beyond those that are fitted are predicted without the rows of their fold, too."""
     rng = np.random.RandomState(0)
     folds = np.arange(40) % 4
-    X, targets = rng.randn(40, 60), rng.randn(40, 2)
+    X, targets = rng.randn(40, 60) + 1, rng.randn(40, 2)
     monkeypatch.setattr(_linear, "MAX_KERNEL_ROWS", 24)
     monkeypatch.setattr(_linear, "PENALTIES", np.array([1.0]))
     for convert in (np.asarray, sp.csr_array):
-        left_out = _linear.fit_view(convert(X), targets, np.ones(40), folds)[2]
+        coef, _, left_out = _linear.fit_view(convert(X), targets, np.ones(40), folds)
         centred = X - X.mean(axis=0)
         scale = (centred**2).sum() / 40
+        Z = np.column_stack([centred / np.sqrt(scale), np.ones(40)])[:24]
+        beta = np.linalg.solve(Z.T @ Z + np.eye(61), Z.T @ targets[:24])
+        np.testing.assert_allclose(coef, beta[:-1] / np.sqrt(scale), atol=1e-8)
         for row in (25, 38):
             kept = np.flatnonzero(folds[:24] != folds[row])
             Z = np.column_stack([centred / np.sqrt(scale), np.ones(40)])

@@ -24,6 +24,9 @@ from consilience._model_checks import check_model
 from consilience._model_checks._trial import passed_trials
 from consilience.fusion import LateFusionClassifier
 from consilience.io import save
+from consilience.kernel import MKLClassifier
+from consilience.tables import FileArgument, TableModel, read_tables
+from consilience.views import MultiViewData, ViewPreparer
 from model_checks.zoo import frame_model
 
 rng = np.random.default_rng(0)
@@ -268,6 +271,43 @@ def test_forests_of_the_default_are_checked():
             check_model(changed(model, forest, **{name: value}))
         changed(model, forest, **honest)
         check_model(model)
+
+
+def test_trees_of_a_forest_lie_one_after_the_other():
+    model = ConsilienceClassifier(random_state=0).fit({"a": X, "b": X**2}, y)
+    forest = next(m for m in model._members if hasattr(m, "joint")).joint
+    sizes = np.diff(forest.starts)
+    last = np.eye(len(forest.starts), dtype=np.int64)[-1]
+    after_the_last = forest.left.copy()
+    after_the_last[forest.starts[np.argmax(sizes > 0)]] = sizes[np.argmax(sizes > 0)]
+    for name, value, message in [
+        ("starts", forest.starts + last[::-1], "overlap"),
+        ("starts", forest.starts - last, "overlap"),
+        ("starts", forest.starts + 2 * np.roll(last, 3) * forest.starts[-1], "overlap"),
+        ("left", after_the_last, "must follow their parents"),
+    ]:
+        honest = getattr(forest, name)
+        with pytest.raises(ValueError, match=message):
+            check_model(changed(model, forest, **{name: value}))
+        check_model(changed(model, forest, **{name: honest}))
+
+
+def test_models_of_kernels_are_tried_on_their_reference_samples():
+    data = MultiViewData({"k": X @ X.T, "a": X}, kinds={"k": "kernel"})
+    model = MKLClassifier().fit(data, y)
+    assert passed_trials(model) == ["labels", "dense", "missing"]
+
+
+def test_models_of_tables_with_dates_and_categories_are_tried(tmp_path):
+    rows = [f"{i % 11},2024-0{i % 7 + 1}-01,{'uv'[i % 2]},{i % 3}" for i in range(28)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,day,kind,y", *rows]))
+    read = read_tables([FileArgument(tmp_path / "t.csv", None)], target="y", keep=["day"])
+    (view,) = read.views.values()
+    assert view.date_columns
+    assert view.text_columns
+    pipeline = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
+    model = TableModel(pipeline.fit(read.data, read.target), read.views, "Late fusion", "y")
+    assert passed_trials(model) == ["labels", "dense"]
 
 
 def test_estimators_that_are_not_known_are_not_saved(tmp_path):

@@ -115,6 +115,7 @@ FORGED = [
     ("histogram", "n_features_in_", lambda _: 1, "unknown columns"),
     ("svc", "_n_support", lambda n: n.astype(np.int64), "must hold counts"),
     ("svc", "_n_support", ones_less, "_n_support must have 3"),
+    ("svc", "_n_support", lambda n: n + np.array([-n[0] - 1, n[0] + 1, 0], n.dtype), "counts"),
     ("svc", "support_", lambda s: s.astype(np.int64), "must hold row numbers"),
     ("svc", "kernel", lambda _: np.dot, "the kernel is"),
     ("svc", "_sparse", int, "_sparse does not fit"),

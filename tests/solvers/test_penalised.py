@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from consilience._solvers.penalised import (
+    LEAST_L1,
     PathSolver,
     Penalty,
     StandardisedColumns,
@@ -57,6 +58,15 @@ def solve(problem, share, tol=1e-10, **options):
     for lam in lambda_path(solver.lam_max, share, 4):
         point = solver.solve(lam)
     return views, solver, point
+
+
+def test_the_smallest_penalty_that_leaves_nothing():
+    """Without an L1 norm a ridge counts for a little of one, so that a path begins somewhere."""
+    starts, tau = np.array([0, 2, 3]), np.zeros(2)
+    plain = Penalty(starts, np.array([0.5, 1.0, 2.0]), tau, np.zeros(2))
+    assert plain.smallest_zero(np.array([1.0, 3.0, 4.0])) == 3
+    ridge = Penalty(starts, np.array([0.0, 0.0, 2.0]), tau, np.array([4.0, 0.0]))
+    assert ridge.smallest_zero(np.array([1.0, 3.0, 4.0])) == 3 / (LEAST_L1 * 4)
 
 
 def dense_views(problem):

@@ -21,6 +21,12 @@ def test_projection_is_the_nearest_point(z):
     assert ((z - x).max() - (z - x) @ x) <= 1e-7 * (1 + np.abs(z).max())
 
 
+def test_projection_of_large_entries():
+    """Beside them 1 would be lost."""
+    np.testing.assert_array_equal(project_on_simplex([1e20, 0.0]), [1, 0])
+    np.testing.assert_array_equal(project_on_simplex([1e20, 1e20]), [0.5, 0.5])
+
+
 @given(st.integers(1, 8), st.integers(0, 100_000), st.booleans())
 def test_quadratic(V, seed, flat):
     rng = np.random.RandomState(seed)
