@@ -140,6 +140,19 @@ def test_diagram_shows_every_method():
     ax.figure.canvas.draw()
 
 
+def test_bars_of_the_diagram_join_methods_that_cannot_be_told_apart():
+    scores = np.random.default_rng(0).normal(size=(12, 7)) + 0.5 * np.arange(7)
+    ranking = ours.compare_methods(scores)
+    assert len(ranking.groups) > 1
+    ax = critical_difference_diagram(ranking, [str(i) for i in range(7)])
+    bars = [line.get_xdata() for line in ax.lines if line.get_linewidth() == 3]
+    ends = [ranking.mean_ranks[[group[0], group[-1]]] for group in ranking.groups]
+    np.testing.assert_allclose(bars, np.array(ends) + [-0.05, 0.05])
+    # half of the methods, the better ones, on the left
+    sides = {text.get_text().split()[0]: text.get_ha() for text in ax.texts}
+    assert [sides[str(i)] for i in np.argsort(ranking.mean_ranks)[:4]] == ["right"] * 4
+
+
 def test_intervals_of_a_mean_over_splits():
     scores = np.array([0.7, 0.8, 0.75, 0.9])
     assert ours.variance_factor(4, 0.2) == pytest.approx(1 / 4 + 0.25)

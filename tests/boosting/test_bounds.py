@@ -11,6 +11,7 @@ from consilience.boosting import (
     margin_distribution,
     rounds_to_zero_error,
 )
+from consilience.boosting._bounds import class_edges
 from consilience.datasets import make_multiview_classification
 from consilience.vote import MwMvC2Classifier
 
@@ -101,6 +102,8 @@ def test_bandit_bounds():
     assert exp3p_regret_bound(3, int(min(T, 2**31 - 1)), 0.05) < earned
     assert exp3p_regret_bound(3, 400) < 2 * exp3p_regret_bound(3, 100) * 1.2
     assert rounds_to_zero_error(3, 100, edge=0.2) > T
+    # (4C/ρ²)⁴ with C = √96 + √(81 ln 3) + 16
+    assert pytest.approx((16 * (96**0.5 + (81 * np.log(3)) ** 0.5 + 16)) ** 4) == T
     with pytest.raises(ValueError, match=r"n_views must be .* of at least 2, got 1"):
         exp3p_regret_bound(1, 10)
     with pytest.raises(ValueError, match="edge must be"):
@@ -108,3 +111,9 @@ def test_bandit_bounds():
     model = MuMBoClassifier(n_estimators=1, random_state=0).fit(*problem(0))
     with pytest.raises(ValueError, match=r"theta must be a number in \[0, 1\], got 2"):
         model.margin_bound(2)
+
+
+def test_edges_of_rounds_lie_between_minus_one_and_one():
+    rounds = [(1.0, 0.0, 9.0), (0.75, 0.25, 0.5), (0.0, 1.0, 0.1), (1 + 1e-12, 0.0, 9.0)]
+    np.testing.assert_allclose(class_edges(rounds, 3), [1, 0.625, -0.5, 1], rtol=0, atol=1e-15)
+    assert class_edges(rounds, 2).min() == -1
