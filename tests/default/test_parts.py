@@ -166,6 +166,16 @@ def test_rows_are_merged_in_any_order():
     np.testing.assert_array_equal(other, merged)
 
 
+@pytest.mark.parametrize("values", [[0, 1], [0, 1, 2, 3], [-1, 0, 0.5]])
+def test_different_rows_of_few_values_are_not_merged(values):
+    """Their bits differ only in a few places."""
+    X = np.random.RandomState(0).choice(values, size=(3000, 100))
+    for view in (X, sp.csr_array(X), X.astype(np.float32)):
+        rows, totals = merge_rows(MultiViewData({"a": view}), np.zeros(3000, int), np.ones(3000))
+        assert len(rows) == len(np.unique(X, axis=0)) == 3000
+        assert (totals == 1).all()
+
+
 def test_pool_is_a_minimum_and_ignores_failing_members():
     rng = np.random.RandomState(0)
     codes = np.repeat([0, 1], [160, 40])

@@ -101,23 +101,29 @@ def row_keys(data: MultiViewData) -> np.ndarray:
 
 
 def _hash(X: Any) -> np.ndarray:
-    """Σ_j (bits of x_j) · m_j modulo 2⁶⁴ with odd multipliers: the same for dense and sparse."""
+    """Σ_j h(x_j) · m_j modulo 2⁶⁴ with odd multipliers and h(0) = 0, so dense is as sparse."""
     n, d = X.shape
     odd = splitmix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
     if sp.issparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         out = np.zeros(n, dtype=np.uint64)
-        np.add.at(out, rows, _bits(X.data) * odd[X.indices])
+        np.add.at(out, rows, _scrambled(X.data) * odd[X.indices])
         return out
     out = np.empty(n, dtype=np.uint64)
     for start in range(0, n, CHUNK_ROWS):
         block = slice(start, start + CHUNK_ROWS)
-        out[block] = (_bits(X[block]) * odd).sum(axis=1, dtype=np.uint64)
+        out[block] = (_scrambled(X[block]) * odd).sum(axis=1, dtype=np.uint64)
     return out
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Bits of the values as floats; −0 is 0, every NaN the same."""
+def _scrambled(values: np.ndarray) -> np.ndarray:
+    """The bits of the values as floats, spread over all 64; −0 is 0, every NaN the same.
+
+    Of small integers only the upper bits are set, and products would have no others: rows of zeros
+    and ones would share 4096 hashes.
+    """
     values = np.array(values, dtype=np.float64, order="C") + 0.0
     values[np.isnan(values)] = np.nan
-    return values.view(np.uint64)
+    bits = values.view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return bits ^ (bits >> np.uint64(33))
