@@ -22,7 +22,7 @@ from consilience._core.cuts import splitmix
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["group_by_pattern", "merge_rows", "project_rows"]
+__all__ = ["group_by_pattern", "merge_rows", "number_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
@@ -32,16 +32,30 @@ def merge_rows(
     data: MultiViewData, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to keep, in their new order, and their summed weights."""
-    keys = row_keys(data)
-    groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
-    order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.any([np.diff(values[order]) != 0 for values in (keys, codes, groups)], axis=0)
-    starts = np.flatnonzero(first)
+    order, is_first, groups = _sort_rows(data, codes)
+    starts = np.flatnonzero(is_first)
     rows, totals = order[starts], np.add.reduceat(weight[order], starts)
     by_projection = np.lexsort((rows, groups[rows], codes[rows], project_rows(data[rows])))
     shuffled = by_projection[np.random.RandomState(0).permutation(len(rows))]
     return rows[shuffled], totals[shuffled]
+
+
+def number_rows(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
+    """A number for each row; rows that are merged have the same one."""
+    order, is_first, _ = _sort_rows(data, codes)
+    out = np.empty(len(order), dtype=np.intp)
+    out[order] = np.cumsum(is_first) - 1
+    return out
+
+
+def _sort_rows(data: MultiViewData, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order in which equal rows are side by side, where others begin, and codes of the groups."""
+    keys = row_keys(data)
+    groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
+    order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = np.any([np.diff(part[order]) != 0 for part in (keys, codes, groups)], axis=0)
+    return order, is_first, groups
 
 
 def project_rows(data: MultiViewData) -> np.ndarray:
