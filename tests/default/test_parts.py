@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
+from consilience._copies import row_keys
 from consilience._default import _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
@@ -22,7 +23,7 @@ from consilience._default._reference_set import (
     joint_distances,
     make_reference_set,
 )
-from consilience._default._rows import merge_rows, row_keys
+from consilience._default._rows import merge_rows
 from consilience._default._trees import PRIOR_WEIGHT, pool_votes
 from consilience._solvers import eigen
 from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_kernel_ridge

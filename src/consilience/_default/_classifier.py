@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._copies import warn_of_near_copies
 from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
 from consilience._default._boosted import fit_boosted_member, is_boostable
 from consilience._default._columns import Mapped, fit_columns
@@ -45,7 +46,6 @@ from consilience._default._rows import merge_rows, number_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
-from consilience._near_copies import warn_of_near_copies
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._core.cuts import splitmix
+from consilience._copies import row_keys
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
@@ -99,45 +99,3 @@ def group_by_pattern(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
     patterns, which = np.unique(present, axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
         yield pattern, np.flatnonzero(which.ravel() == p)
-
-
-def row_keys(data: MultiViewData) -> np.ndarray:
-    """A 64-bit hash of the values of each row; kernels and distances count as all different."""
-    keys = np.zeros(len(data), dtype=np.uint64)
-    for v, (name, kind) in enumerate(data.kinds.items()):
-        if kind == "features":
-            part = _hash(data[name])
-        else:
-            part = np.arange(len(data), dtype=np.uint64)
-        part[~data.present[:, v]] = np.uint64(v + 1)
-        keys = splitmix(keys * np.uint64(3) + splitmix(part + np.uint64(v)))
-    return keys
-
-
-def _hash(X: Any) -> np.ndarray:
-    """Σ_j h(x_j) · m_j modulo 2⁶⁴ with odd multipliers and h(0) = 0, so dense is as sparse."""
-    n, d = X.shape
-    odd = splitmix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        out = np.zeros(n, dtype=np.uint64)
-        np.add.at(out, rows, _scrambled(X.data) * odd[X.indices])
-        return out
-    out = np.empty(n, dtype=np.uint64)
-    for start in range(0, n, CHUNK_ROWS):
-        block = slice(start, start + CHUNK_ROWS)
-        out[block] = (_scrambled(X[block]) * odd).sum(axis=1, dtype=np.uint64)
-    return out
-
-
-def _scrambled(values: np.ndarray) -> np.ndarray:
-    """The bits of the values as floats, spread over all 64; −0 is 0, every NaN the same.
-
-    Of small integers only the upper bits are set, and products would have no others: rows of zeros
-    and ones would share 4096 hashes.
-    """
-    values = np.array(values, dtype=np.float64, order="C") + 0.0
-    values[np.isnan(values)] = np.nan
-    bits = values.view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    return bits ^ (bits >> np.uint64(33))
