@@ -339,6 +339,15 @@ def test_bound_is_the_formula():
     assert "held-out" in str(solution)
 
 
+def test_held_out_labels_as_a_column():
+    model, data, y, test, y_test = bounded()
+    model.fit(data, y)
+    expected = model.generalization_bound(X=test, y=y_test)
+    assert model.generalization_bound(X=test, y=y_test[:, None]).error == expected.error
+    with pytest.raises(ValueError, match="99"):
+        model.generalization_bound(X=test, y=y_test[1:])
+
+
 def test_bound_of_a_tiny_c_says_something():
     assert stability_bound(0.5, 10**6, 0.01, 10, 0.05) < 1
     assert hoeffding_interval(0.0, 50, 0.05)[0] == 0

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
@@ -32,7 +33,7 @@ from consilience._parameters import (
     StrOptions,
     validate_parameters,
 )
-from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._targets import check_n_labels, one_vs_rest_scores, one_vs_rest_signs
 from consilience._warnings import warn_user
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
@@ -431,7 +432,9 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         bound = stability_bound(risk, training["n"], self.C, self.coef_.shape[1], delta_of_each)
         error = interval = None
         if X is not None:
-            wrong = self.predict(X) != np.asarray(y)
+            predicted, y = self.predict(X), column_or_1d(y)
+            check_n_labels(y, len(predicted))
+            wrong = predicted != y
             error = float(wrong.mean())
             interval = hoeffding_interval(error, len(wrong), delta)
         return GeneralizationBound(delta, bound, bound > 1, risk, error, interval)
