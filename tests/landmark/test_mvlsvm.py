@@ -312,6 +312,7 @@ def bounded(**settings):
     data, y = problem(n_samples=300, n_classes=2)
     settings = {
         "landmarks": data[:5],
+        "gamma": "auto",
         "loss": "hinge",
         "fit_intercept": False,
         "C": 0.1,
@@ -360,6 +361,8 @@ def test_bound_of_a_tiny_c_says_something():
         ({"fit_intercept": True}, "fit_intercept=False"),
         ({"landmarks": "random"}, "landmarks that were given"),
         ({"kernel": "linear"}, "one of the kernels"),
+        ({"gamma": "median"}, "gamma as a number or 'auto'"),
+        ({"gamma": {"view0": 0.1, "view1": "scale", "view2": 1}}, "gamma as a number or 'auto'"),
         ({"class_weight": {0: 2.0}}, "without weights"),
     ],
     ids=str,
@@ -368,6 +371,11 @@ def test_bound_only_where_it_holds(settings, message):
     model, data, y, _, _ = bounded(**settings)
     with pytest.raises(ValueError, match=f"the bound does not hold here.*{message}"):
         model.fit(data, y).generalization_bound()
+
+
+def test_bound_of_a_kernel_without_gamma():
+    model, data, y, _, _ = bounded(kernel="cosine", gamma="median")
+    assert model.fit(data, y).generalization_bound().bound > 0
 
 
 # -- parameters ---------------------------------------------------------------------------------
