@@ -165,6 +165,22 @@ def test_view_that_no_training_row_has():
     assert np.isfinite(model.decision_function(data.select(["view1"]))).all()
 
 
+@pytest.mark.parametrize("imputation", ["em", "ridge", "least_squares", "none"])
+@pytest.mark.parametrize("landmarks", ["kmeans", "random"])
+def test_view_that_no_training_row_has_changes_no_imputation(imputation, landmarks):
+    data, y = problem(missing_rate=0.3)
+    present = data.present & [True, True, False]
+    present[:, 0] |= ~present.any(axis=1)
+    unseen = MultiViewData({n: np.nan_to_num(X) for n, X in data.items()}, present=present)
+    known = unseen.select(["view0", "view1"])
+    settings = {"n_landmarks": 8, "landmarks": landmarks, "imputation": imputation}
+    model = MVLSVMClassifier(**settings, random_state=0)
+    expected = model.fit(known, y).decision_function(known)
+    with pytest.warns(UserWarning, match="'view2' are present in no training row"):
+        model.fit(unseen, y)
+    np.testing.assert_array_equal(model.decision_function(unseen), expected)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
