@@ -165,6 +165,26 @@ def test_view_that_no_training_row_has():
     assert np.isfinite(model.decision_function(data.select(["view1"]))).all()
 
 
+@pytest.mark.parametrize("kind", ["kernel", "distance"])
+@pytest.mark.parametrize("n_landmarks", [10, 100])
+def test_samples_of_a_pairwise_view_that_are_repeated(kind, n_landmarks):
+    data, y = problem(n_samples=60, n_views=1)
+    X = data["view0"]
+    matrix = rbf_kernel(X, gamma=0.05) if kind == "kernel" else euclidean_distances(X)
+    pairs = MultiViewData({"a": matrix}, kinds={"a": kind})
+    rows = np.r_[np.arange(0, 60, 3), np.arange(60)]
+    model = MVLSVMClassifier(n_landmarks, C=1.0, random_state=0)
+    repeated = model.fit(pairs[rows], y[rows]).decision_function(pairs)
+    assert model.coef_.shape[1] == min(n_landmarks, 60)
+    # the order of the landmarks, and so the start of k-means, is that of the rows
+    first = np.r_[np.arange(0, 60, 3), np.setdiff1d(np.arange(60), np.arange(0, 60, 3))]
+    weight = np.where(first % 3 == 0, 2.0, 1.0)
+    weighted = model.fit(pairs[first], y[first], weight).decision_function(pairs)
+    np.testing.assert_allclose(repeated, weighted, atol=1e-8)
+    model.set_params(landmarks="random", n_landmarks=50).fit(pairs[rows], y[rows])
+    assert len(set(model._projection.kernels[0].reference.ids)) == 50
+
+
 @pytest.mark.parametrize("imputation", ["em", "ridge", "least_squares", "none"])
 @pytest.mark.parametrize("landmarks", ["kmeans", "random"])
 def test_view_that_no_training_row_has_changes_no_imputation(imputation, landmarks):
