@@ -255,6 +255,16 @@ def test_storage_and_types():
     np.testing.assert_array_equal(again.decision_function(single), ours.decision_function(single))
 
 
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_float32_far_from_the_origin(store):
+    data, y = problem(n_views=1)
+    X = (data["view0"] + 2000 * np.eye(10)[0]).astype(np.float32)
+    model = MVLSVMClassifier(10, landmarks="random", random_state=0)
+    exact = model.fit({"a": X.astype(float)}, y).decision_function({"a": X.astype(float)})
+    ours = model.fit({"a": store(X)}, y).decision_function({"a": store(X)})
+    np.testing.assert_allclose(ours, exact, atol=1e-2 * np.abs(exact).max())
+
+
 def test_training_rows_are_not_kept():
     data, y = problem(n_samples=3000, n_features=20)
     small = MVLSVMClassifier(5, random_state=0).fit(data, y)

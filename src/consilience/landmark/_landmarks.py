@@ -49,10 +49,11 @@ class FeatureLandmarks:
     def kernel_against(self, landmarks: np.ndarray) -> ViewKernel:
         """Similarities to landmarks, given as rows or as positions."""
         Z: Any = self.X[landmarks] if landmarks.ndim == 1 else landmarks
-        dtype = np.float32 if self.X.dtype == np.float32 else np.float64
-        Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
-        # sparse rows stay sparse only if nothing is subtracted from them
+        # sparse rows stay sparse only if nothing is subtracted from them; float32 would not be
+        # enough for distances far from the origin
         centre = not sp.issparse(self.X)
+        dtype = np.float32 if centre and self.X.dtype == np.float32 else np.float64
+        Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
         return FeatureKernel(self.name, self.spec.against(Z, dtype, centre))
 
     def kernel_against_samples(self, samples: MultiViewData) -> ViewKernel:
