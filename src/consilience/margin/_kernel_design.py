@@ -30,6 +30,8 @@ BYTES_PER_MB = 1 << 20
 MIN_CACHED_ROWS = 4 * BATCH_ROWS
 # float32 is precise enough for a KKT gap of this size
 FLOAT32_MIN_TOL = 1e-4
+# rounding errors in float32 have to be below this share of the tolerance
+MAX_ROUNDING = 0.1
 # larger values may overflow in float32
 FLOAT32_MAX_VALUE = 1e30
 
@@ -80,7 +82,11 @@ class KernelDesign:
         computed = [view for view in self.views if not isinstance(view, GivenKernel)]
         n_computed = len(computed) if shares is None else 1
         largest = max((view.diagonal().max() for view in computed), default=0.0)
-        self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol, largest)
+        stored = computed if shares is None else self.views
+        cancellation = max((view.cancellation() for view in stored), default=1.0)
+        self.dtype, self.capacity = precision(
+            self.n, n_computed, cache_size, tol, largest, cancellation
+        )
         self.complete = n_problems > 2 and self.capacity == self.n
         if shares is None:
             self.sources = [self._source(v, scale) for v, scale in enumerate(self.scales)]
@@ -151,17 +157,31 @@ class KernelDesign:
             duals.append(coefs[supports[v]])
             expansions.append(view.expansion(supports[v], duals[v]))
         intercepts = np.stack([s.intercepts for s in solved], axis=1)
+        for v, view in enumerate(self.views):
+            intercepts[v] -= view.offset(expansions[v])
         return Machine(expansions, intercepts), supports, duals
 
 
 def precision(
-    n: int, n_kernels: int, cache_size: float, tol: float, largest: float = 1.0
+    n: int,
+    n_kernels: int,
+    cache_size: float,
+    tol: float,
+    largest: float = 1.0,
+    cancellation: float = 1.0,
 ) -> tuple[Any, int]:
-    """Type and number of the kernel rows to keep, or an error if too few would fit."""
+    """Type and number of the kernel rows to keep, or an error if too few would fit.
+
+    ``largest`` is the largest entry, ``cancellation`` the size of the rounding errors relative to
+    what matters in a kernel.
+    """
     entries = cache_size * BYTES_PER_MB / max(n_kernels, 1)
     dtype: Any = np.float32
     size = 4
-    if (tol < FLOAT32_MIN_TOL and entries >= 8 * n * n) or largest > FLOAT32_MAX_VALUE:
+    rounding = cancellation * np.finfo(np.float32).eps
+    is_imprecise = rounding > MAX_ROUNDING * max(tol, FLOAT32_MIN_TOL)
+    wants_more = tol < FLOAT32_MIN_TOL and entries >= 8 * n * n
+    if is_imprecise or wants_more or largest > FLOAT32_MAX_VALUE:
         dtype, size = np.float64, 8
     rows = int(entries // (size * n))
     if n_kernels == 0:
