@@ -234,11 +234,23 @@ def test_columns_far_from_the_origin(name, missing, store):
     data, y = problem(missing_rate=missing)
     views = {view: np.nan_to_num(X) for view, X in data.items()}
     data = MultiViewData(views, present=data.present)
-    shifted = {view: store(X + 300) for view, X in views.items()}
+    shifted = {view: store(X + 3000) for view, X in views.items()}
     far = MultiViewData(shifted, present=data.present)
     model = clone(ALL[name]).set_params(kernel={"view0": "linear", "view1": "rbf"}, gamma=0.1)
     expected = clone(model).fit(data, y).view_decision_function(data)
     ours = clone(model).fit(far, y).view_decision_function(far)
+    np.testing.assert_allclose(ours, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_constant_added_to_a_given_kernel(name):
+    data, y = problem()
+    kernels = {view: rbf_kernel(X, gamma=0.1) for view, X in data.items()}
+    kinds = dict.fromkeys(kernels, "kernel")
+    near = MultiViewData(kernels, kinds=kinds)
+    far = MultiViewData({view: K + 1e7 for view, K in kernels.items()}, kinds=kinds)
+    expected = clone(ALL[name]).fit(near[:60], y[:60]).view_decision_function(near)
+    ours = clone(ALL[name]).fit(far[:60], y[:60]).view_decision_function(far)
     np.testing.assert_allclose(ours, expected, atol=5e-3)
 
 

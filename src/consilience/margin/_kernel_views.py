@@ -71,6 +71,11 @@ class ComputedKernel:
         spec = self.spec
         return kernel_diagonal(self.X, spec.kernel, spec.gamma, spec.degree, spec.coef0)
 
+    @property
+    def has_constants(self) -> bool:
+        """Whether rows and columns may have large constants in common."""
+        return self.spec.kernel in ("linear", "poly") or callable(self.spec.kernel)
+
     def cancellation(self) -> float:
         """See the function; the rbf kernel has the rounding errors of γ|x|²."""
         X = self.X[self.some_rows]
@@ -85,6 +90,8 @@ class ComputedKernel:
 
     def times(self, g: np.ndarray) -> np.ndarray:
         """K g for g of shape (n,)."""
+        if self.spec.kernel == "linear":
+            return np.asarray(self.X @ (self.X.T @ g))
         support = np.flatnonzero(g)
         return self.spec.against(self.X[support]).times(self.X, g[support])
 
@@ -107,6 +114,7 @@ class GivenKernel:
         self, data: MultiViewData, name: str, spec: KernelSpec, weight: np.ndarray
     ) -> None:
         rows = present_rows(data, name)
+        self.has_constants = data.kinds[name] == "kernel"
         K, gamma = read_square(data, name, rows), None
         if data.kinds[name] == "distance":
             gamma = distance_gamma(spec.gamma, K, weight[rows])
