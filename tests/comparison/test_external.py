@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from consilience.cli import main
+from consilience.comparison.prediction import load_model
 
 pytestmark = pytest.mark.usefixtures("serially", "undrawn")
 QUICK = ["--methods", "Late fusion", "--cv", "2", "--repeats", "1", "--jobs", "1"]
+QUICK += ["--metric", "f1", "--positive", "n"]
 
 
 def write(path, n=30, columns=("hb", "crp"), label=True):
@@ -45,3 +47,7 @@ def test_cohort_that_does_not_fit_costs_neither_model_nor_report(capsys, tmp_pat
     assert {"report.html", "model.skops", "model_card.md", "results.csv", "run.toml"} <= names
     code, err = run(capsys, tmp_path, write(tmp_path / "new.csv"))
     assert code == 0
+    model = load_model(tmp_path / "study")
+    assert (model.metric, model.positive) == ("f1", "n")
+    assert "(positive class: n)" in (tmp_path / "study" / "model_card.md").read_text()
+    assert "(positive class: n)" in (tmp_path / "study" / "report.html").read_text()

@@ -347,7 +347,16 @@ def test_views_of_tables(tmp_path):
     object.__setattr__(words, "columns", ("a",))
     object.__setattr__(words, "words", ("one", "two"))
     check_table_view(words)
-    check_model(TableModel(LogisticRegression(), read.views, "m", "y", key="id"))
+    model = TableModel(LogisticRegression(), read.views, "m", "y", key="id")
+    check_model(model)
+    for name, value, message in [
+        ("metric", 1, "metric must be text"),
+        ("positive", None, "positive must be text"),
+    ]:
+        forged_model = copy.copy(model)
+        setattr(forged_model, name, value)
+        with pytest.raises(ValueError, match=message):
+            check_model(forged_model)
 
 
 def test_layouts():

@@ -142,6 +142,12 @@ def check_table_view(view: Any) -> None:
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
 
 
+def check_table_model(model: Any) -> None:
+    """Check how predictions are scored."""
+    for name in ("metric", "positive"):
+        require(isinstance(getattr(model, name), str), f"{name} must be text")
+
+
 def check_column_role(role: Any) -> None:
     """Check the role of a column of a dataframe."""
     values = (role.view, role.column, role.role, role.reason)
@@ -153,6 +159,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
     "consilience.tables.ColumnRole": check_column_role,
+    "consilience.tables.TableModel": check_table_model,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
 }

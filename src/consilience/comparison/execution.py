@@ -385,6 +385,8 @@ def _table_model(
         transposed=data.transposed,
         normalised_keys=data.normalised_keys,
         reference=reference,
+        metric=run.options.metric,
+        positive=run.positive,
     )
 
 

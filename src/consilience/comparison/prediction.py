@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from consilience import io
-from consilience.benchmark.metrics import QUALITY_METRICS, ModelOutput, compute_metrics
+from consilience.benchmark.metrics import (
+    QUALITY_METRICS,
+    ModelOutput,
+    compute_metrics,
+    positive_label,
+    predict_output,
+)
 from consilience.benchmark.publish import csv_text
 from consilience.comparison._matching import match_files
 from consilience.comparison.folder import MODEL_FILE_NAME
@@ -40,6 +46,7 @@ class PredictionScores:
 
     samples: int
     metrics: dict[str, float]
+    positive: str = ""  # name of the positive class; empty if there are not two classes
 
 
 @dataclass(frozen=True)
@@ -185,30 +192,21 @@ def predict_files(
     with prediction sets, conflicts and advice.
     """
     samples = read_samples(model, files, **options)
-    probabilities = model.predict_proba(samples.data) if model.has_probabilities else None
-    predicted = model.predict(samples.data)
-    scores = None
-    if samples.labels is not None:
-        scores = _score(model, samples, predicted, probabilities)
+    output = predict_output(model.estimator, samples.data, model.predict(samples.data))
     return PredictionTable(
         samples.ids,
-        predicted,
-        probabilities,
+        output.y_pred,
+        output.scores if output.kind == "probability" else None,
         [str(c) for c in model.classes_],
         samples.key,
         samples.notes,
         samples.labels,
-        scores,
+        None if samples.labels is None else _score(model, samples, output),
         {} if trust is None else trust_columns(model, samples.data, trust),
     )
 
 
-def _score(
-    model: TableModel,
-    samples: NewSamples,
-    predicted: np.ndarray,
-    probabilities: np.ndarray | None,
-) -> PredictionScores:
+def _score(model: TableModel, samples: NewSamples, output: ModelOutput) -> PredictionScores:
     """Metrics on the samples whose label is one of the classes of the model."""
     assert samples.labels is not None
     by_name = {str(label): label for label in model.classes_}
@@ -219,10 +217,13 @@ def _score(
     if not rows:
         return PredictionScores(0, {})
     y_true = np.array([by_name[str(samples.labels[i])] for i in rows], dtype=model.classes_.dtype)
-    scores = None if probabilities is None else probabilities[rows]
-    kind = "none" if scores is None else "probability"
-    output = ModelOutput(predicted[rows], scores, kind, model.classes_)
-    return PredictionScores(len(rows), compute_metrics(y_true, output, names=QUALITY_METRICS))
+    scores = None if output.scores is None else output.scores[rows]
+    labelled = replace(output, y_pred=output.y_pred[rows], scores=scores)
+    names = [name for name in (*QUALITY_METRICS, model.metric) if name]
+    metrics = compute_metrics(y_true, labelled, names=names, positive=model.positive)
+    is_binary = len(model.classes_) == 2
+    positive = str(positive_label(model.classes_, model.positive)) if is_binary else ""
+    return PredictionScores(len(rows), metrics, positive)
 
 
 def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:

@@ -211,6 +211,10 @@ class TableModel:
     reference : ReferenceTable, optional
         What the method predicts for left-out samples from subsets of their views; see
         ``consilience.trust``.
+    metric : str, default=""
+        Metric by which the method was chosen.
+    positive : str, default=""
+        Name of the positive one of two classes; the second if empty.
 
     Examples
     --------
@@ -230,6 +234,10 @@ class TableModel:
     ['n', 'j']
     """
 
+    # of models that were saved before these existed
+    metric = ""
+    positive = ""
+
     def __init__(
         self,
         estimator: Any,
@@ -243,6 +251,8 @@ class TableModel:
         transposed: Collection[str] = (),
         normalised_keys: bool = False,
         reference: Any = None,
+        metric: str = "",
+        positive: str = "",
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -255,6 +265,8 @@ class TableModel:
         self.transposed = tuple(transposed)
         self.normalised_keys = normalised_keys
         self.reference = reference
+        self.metric = metric
+        self.positive = positive
 
     @property
     def classes_(self) -> np.ndarray:
