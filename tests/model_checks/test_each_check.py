@@ -337,6 +337,8 @@ def test_views_of_tables(tmp_path):
         ("width", 0, "a table is 0 wide"),
         ("width", True, "a table is True wide"),
         ("sparse", 0, "sparse must be True or False"),
+        ("first_index", 2, "begin at index 0 or 1"),
+        ("first_index", True, "begin at index 0 or 1"),
         ("kind", "other", "cannot be a 'other' view"),
     ]:
         forged = copy.deepcopy(view)

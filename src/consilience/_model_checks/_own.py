@@ -139,6 +139,8 @@ def check_table_view(view: Any) -> None:
     require(isinstance(view.source, str), "source must be the name of a view")
     require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
     require(type(view.sparse) is bool, "sparse must be True or False")
+    has_index = view.first_index is None or type(view.first_index) is int
+    require(has_index and view.first_index in (None, 0, 1), "features begin at index 0 or 1")
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
 
 

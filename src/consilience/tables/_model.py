@@ -54,6 +54,7 @@ class TableView:
     month_first: tuple[str, ...] = ()  # columns of dates such as 12/31/2024
     words: tuple[str, ...] = ()  # of the only column, if it is free text
     source: str = ""  # view whose table has the column, if it is another one
+    first_index: int | None = None  # of the features of svmlight files: 0 or 1
 
     @property
     def feature_names(self) -> list[str] | None:

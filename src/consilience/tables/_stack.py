@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.tables._matrix_files import align_svmlight
 from consilience.tables._table import Table, TableError, import_pyarrow
 from consilience.views._storage import format_list
 
@@ -24,6 +25,7 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     """
     pa = import_pyarrow()
     path = ", ".join(table.path for table in tables)
+    tables = align_svmlight(tables)
     matrix, matrix_columns = _stack_matrices(view, tables)
     first = tables[0]
     columns = list(dict.fromkeys(c for table in tables for c in table.columns))

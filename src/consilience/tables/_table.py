@@ -52,6 +52,7 @@ class Table:
     matrix_columns: list[str] | None = None  # names, if the columns of the matrix have any
     key: str = ""  # column with the names of the samples, if the format has one
     note: str = ""  # how the file was read, if not as usual
+    first_index: int | None = None  # of the features of an svmlight file: 0 or 1
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
 
     @property

@@ -87,7 +87,8 @@ def read_view(
         if bad.any():
             raise TableError(f"{table.path} contains values that are infinite or not a number")
         names = table.matrix_columns
-        return matrix, TableView(names, [], matrix.shape[1], sp.issparse(matrix))
+        width, is_sparse = matrix.shape[1], sp.issparse(matrix)
+        return matrix, TableView(names, [], width, is_sparse, first_index=table.first_index)
     forced = [column for column in columns if column in set(categorical)]
     month_first = {name: _is_month_first(table, name) for name in columns if name in set(dates)}
     if not forced:
