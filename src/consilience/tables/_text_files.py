@@ -26,6 +26,7 @@ __all__ = ["MISSING_VALUES", "read_text"]
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 MISSING_VALUES += ["<NA>", "#NA", "NaT"]
+TRAILING = "\0"  # the empty column after the last delimiter
 MAX_HEADER_CHARS = 64 * 2**20
 
 
@@ -43,6 +44,12 @@ def read_text(path: Path, options: ReadOptions) -> Table:
             other = single_byte_encoding(file.read())
         text_format = replace(text_format, encoding=other)
         table = _read_formatted(path, text_format, options)
+    if text_format.has_trailing_delimiter:
+        if _is_empty(table.frame[TRAILING]):
+            table = replace(table, frame=table.frame.drop_columns([TRAILING]))
+        else:  # a row beyond the first lines ends with a value: all have a name
+            text_format = replace(text_format, has_trailing_delimiter=False, has_row_names=True)
+            table = _read_formatted(path, text_format, options)
     note = text_format.describe(DELIMITERS[file_kind(path)])
     return replace(table, note=f"{path}: {note}" if note else "")
 
@@ -84,7 +91,13 @@ def _read_header(path: Path, file: IO[bytes], text_format: TextFormat) -> list[s
     if text_format.has_row_names:
         header.insert(0, "")
     _check_header(path, header)
-    return header
+    return [*header, TRAILING] if text_format.has_trailing_delimiter else header
+
+
+def _is_empty(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.all(pc.is_null(column, nan_is_null=True)).as_py())
 
 
 def _decoded_lines(path: Path, file: IO[bytes]) -> Iterator[str]:
