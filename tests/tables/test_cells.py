@@ -1,9 +1,14 @@
 """Cells of text files are in the column and row, and have the value, that a person would read."""
 
+from math import nan
+
+import numpy as np
 import pytest
 
-from consilience.tables import _text_files, read_file
+from consilience.tables import ReadOptions, TableError, _text_files, read_file
 from consilience.tables._table import number_column, text_column
+
+THOUSANDS = "points taken as separators of thousands in 'x'"
 
 
 @pytest.fixture
@@ -41,3 +46,41 @@ def test_rows_that_end_with_a_delimiter(read, delimiter):
     assert number_column(table, "age")[:2].tolist() == [0.5, 1.5]
     assert number_column(table, "sex")[74] == 7
     assert "first column taken as row names" in table.note
+
+
+COMMAS = "w;x\n" + "".join(f"7{i},5;{{}}\n" for i in range(4))  # a column of decimal commas
+
+
+@pytest.mark.usefixtures("width")
+@pytest.mark.parametrize(
+    ("cells", "numbers", "note"),
+    [
+        (["950", "1.500", "-12.000.750", "n.d."], [950, 1500, -12000750, nan], THOUSANDS),
+        (["1.500", "2.250", "3.125", ""], [1500, 2250, 3125, nan], THOUSANDS),
+        (["1.234,5", "0,25", " 2.000 ", "1e3"], [1234.5, 0.25, 2000, 1000], THOUSANDS),
+        (["0.125", "12.5", "3", "-"], [0.125, 12.5, 3, nan], "decimal points in 'x'"),
+        (["1,5", "2,25", "3", "4"], [1.5, 2.25, 3, 4], ""),
+    ],
+)
+def test_points_in_files_with_decimal_commas(read, cells, numbers, note):
+    table = read(COMMAS.format(*cells))
+    np.testing.assert_array_equal(number_column(table, "x"), numbers)
+    assert table.note.removeprefix(table.path) == (
+        ": delimiter semicolon, decimal comma" + (f", {note}" if note else "")
+    )
+    assert number_column(table, "w").tolist() == [70.5, 71.5, 72.5, 73.5]
+
+
+@pytest.mark.usefixtures("width")
+def test_points_that_can_be_read_in_two_ways(read):
+    with pytest.raises(TableError, match=r"of column 'x' separate thousands in '1.500', but not"):
+        read(COMMAS.format("950", "1.500", "2.25", "3"))
+    with pytest.raises(TableError, match="with a comma, such as '1,5' in row 1, and with a point"):
+        number_column(read(COMMAS.format("1,5", "2.25", "3", "4")), "x")
+    # words and points are text
+    assert text_column(read(COMMAS.format("1.500", "v2.1", "a", "b")), "x")[0] == "1.500"
+    # and so is a key
+    options = ReadOptions(text_columns=frozenset({"x"}))
+    assert text_column(read(COMMAS.format("1.500", "2", "3", "4"), options=options), "x")[0] == (
+        "1.500"
+    )

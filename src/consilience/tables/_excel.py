@@ -148,9 +148,10 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         ],
         names=names,
     )
-    note = f"{label}: {n_titles} lines above the header skipped" if n_titles else ""
-    frame = clean_numbers(frame, options.decimal or ".", skip=options.text_columns)
-    return Table(label, frame, note=note)
+    frame, note = clean_numbers(label, frame, options.decimal or ".", skip=options.text_columns)
+    titles = f"{n_titles} lines above the header skipped" if n_titles else ""
+    notes = ", ".join(filter(None, [titles, note]))
+    return Table(label, frame, note=f"{label}: {notes}" if notes else "")
 
 
 def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:

@@ -50,7 +50,8 @@ def read_text(path: Path, options: ReadOptions) -> Table:
         else:  # a row beyond the first lines ends with a value: all have a name
             text_format = replace(text_format, has_trailing_delimiter=False, has_row_names=True)
             table = _read_formatted(path, text_format, options)
-    note = text_format.describe(DELIMITERS[file_kind(path)])
+    parts = [text_format.describe(DELIMITERS[file_kind(path)]), table.note]
+    note = ", ".join(filter(None, parts))
     return replace(table, note=f"{path}: {note}" if note else "")
 
 
@@ -63,8 +64,8 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
             frame = read_wide(path, content, header, text_format, missing, options.text_columns)
         else:
             frame = _read_narrow(content, header, text_format, missing)
-    frame = clean_numbers(frame, text_format.decimal, skip=options.text_columns)
-    return Table(str(path), frame)
+    frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
+    return Table(str(path), frame, note=note)
 
 
 def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
