@@ -134,6 +134,10 @@ def check_table_view(view: Any) -> None:
             is_list = isinstance(columns, (list, tuple))
             require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
     require(view.text_columns is not None, "text_columns must be names")
+    require(isinstance(view.categories, tuple), "categories must be those of columns")
+    for name, categories in view.categories:
+        require(name in view.text_columns, "categories must be those of columns")
+        require({type(category) for category in categories} == {str}, "categories must be text")
     is_text = view.words is not None and view.columns is not None and len(view.columns) == 1
     require(view.words == () or is_text, "words must be those of one column")
     require(isinstance(view.source, str), "source must be the name of a view")

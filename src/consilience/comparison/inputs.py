@@ -26,6 +26,7 @@ from consilience.comparison.record import (
 from consilience.datasets import load_dataset
 from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
 from consilience.tables._arguments import ALL_VIEWS
+from consilience.tables._categories import find_categories
 from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
@@ -212,6 +213,7 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         data.kinds[name],
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
+        categories=find_categories(view, text_columns),
     )
 
 

@@ -144,6 +144,7 @@ def read_samples(
     notes: list[str] = [f"the model is of a partial comparison: {note}"] if note else []
     own_key = on or model.key
     text = {name for name in (model.target, own_key, *(keys or {}).values()) if name}
+    text |= _category_names(model)
     reading = replace(reading or ReadOptions(), text_columns=frozenset(text))
     matched = match_files(model, files, reading, transpose, own_key or "sample", notes)
     tables, named_key = rename_keys(matched, keys or {}, on or (model.key if keys else None))
@@ -161,6 +162,7 @@ def read_samples(
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):
         views[name], present[:, v] = _align(model, name, table, rows[name])
+        notes += _unseen_notes(model, name, table)
     absent = [name for name in model.views if name not in given]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
@@ -244,6 +246,23 @@ def _align(model: TableModel, name: str, table: Table, rows: np.ndarray) -> tupl
         return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
+
+
+def _category_names(model: TableModel) -> set[str]:
+    """Columns that are text in every view which has them, however they look in a new file."""
+    text, others = set(), set()
+    for view in model.views.values():
+        text |= set(view.text_columns)
+        others |= set(view.columns or ()) - set(view.text_columns)
+    return text - others
+
+
+def _unseen_notes(model: TableModel, name: str, table: Table) -> list[str]:
+    return [
+        f"column {column!r} of view {name!r}: {n_unseen} of {n_cells} cells are categories that "
+        "the model has not seen"
+        for column, (n_unseen, n_cells) in model.views[name].unseen_categories(table).items()
+    ]
 
 
 def _note_separate_files(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from consilience._suggest import suggest
+from consilience.tables._categories import find_categories
 from consilience.tables._identity import (
     ViewSources,
     check_key_is_given,
@@ -185,7 +187,9 @@ def join_tables(
     if len(others_kept):
         notes.append(f"{len(others_kept)} samples without a label help methods that can use them")
     y = convert_labels([labels[i] for i in kept], target)
-    table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
+    table_views = {
+        name: _complete_view(view, name, data[name], roles) for name, view in table_views.items()
+    }
     note = left_out_note(roles)
     notes += [] if note is None else [note]
     if groups is None:
@@ -250,8 +254,13 @@ def _check_features(
         )
 
 
-def _with_left_out(view: TableView, name: str, roles: Sequence[ColumnRole]) -> TableView:
-    return replace(view, left_out=tuple(r.column for r in roles if r.view == name and r.reason))
+def _complete_view(
+    view: TableView, name: str, content: Any, roles: Sequence[ColumnRole]
+) -> TableView:
+    """Add the categories of the samples, and the columns that are no features."""
+    left_out = tuple(r.column for r in roles if r.view == name and r.reason)
+    categories = () if view.words else find_categories(content, view.text_columns)
+    return replace(view, left_out=left_out, categories=categories)
 
 
 def _with_categories(

@@ -89,10 +89,10 @@ def check_memory(path: Path, n_bytes: int) -> None:
 
 
 def text_column(table: Table, name: str) -> list[str | None]:
-    """Cells as text, None where missing; integers are written without a decimal point."""
+    """Cells as text, None where missing or blank; integers are written without a decimal point."""
     column = table.frame[name]
     if str(column.type) in ("string", "large_string"):
-        return [None if v is None else v.strip() for v in column.to_pylist()]
+        return [None if v is None else v.strip() or None for v in column.to_pylist()]
     try:
         return [_to_text(value) for value in column.to_pylist()]
     except (OverflowError, ValueError):  # dates beyond the year 9999 or before the year 1
@@ -104,7 +104,7 @@ def _to_text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value).strip() or None
 
 
 def number_column(table: Table, name: str, *, required: bool = False) -> np.ndarray | None:
