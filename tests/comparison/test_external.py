@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from consilience.cli import main
-from consilience.comparison.prediction import load_model
+from consilience.comparison.prediction import load_model, read_samples
+from consilience.tables import FileArgument, ReadOptions
 
 pytestmark = pytest.mark.usefixtures("serially", "undrawn")
 QUICK = ["--methods", "Late fusion", "--cv", "2", "--repeats", "1", "--jobs", "1"]
-QUICK += ["--metric", "f1", "--positive", "n"]
+QUICK += ["--metric", "f1", "--positive", "n", "--na", "-999"]
 
 
 def write(path, n=30, columns=("hb", "crp"), label=True):
@@ -48,6 +49,12 @@ def test_cohort_that_does_not_fit_costs_neither_model_nor_report(capsys, tmp_pat
     code, err = run(capsys, tmp_path, write(tmp_path / "new.csv"))
     assert code == 0
     model = load_model(tmp_path / "study")
-    assert (model.metric, model.positive) == ("f1", "n")
+    assert (model.metric, model.positive, model.na) == ("f1", "n", ("-999",))
+    (tmp_path / "blood_new.csv").write_text("hb,crp\n0.5,-999\n-998,1.5\n")
+    new = FileArgument(tmp_path / "blood_new.csv", "blood")
+    np.testing.assert_array_equal(
+        read_samples(model, [new], reading=ReadOptions(na=("-998",))).data["blood"],
+        [[0.5, np.nan], [np.nan, 1.5]],
+    )
     assert "(positive class: n)" in (tmp_path / "study" / "model_card.md").read_text()
     assert "(positive class: n)" in (tmp_path / "study" / "report.html").read_text()

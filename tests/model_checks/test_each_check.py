@@ -356,6 +356,8 @@ def test_views_of_tables(tmp_path):
     model = TableModel(LogisticRegression(), read.views, "m", "y", key="id")
     check_model(model)
     for name, value, message in [
+        ("na", "-999", "na must be text"),
+        ("na", (-999,), "na must be text"),
         ("metric", 1, "metric must be text"),
         ("positive", None, "positive must be text"),
     ]:

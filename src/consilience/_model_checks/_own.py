@@ -149,7 +149,9 @@ def check_table_view(view: Any) -> None:
 
 
 def check_table_model(model: Any) -> None:
-    """Check how predictions are scored."""
+    """Check how new files are read and predictions are scored."""
+    is_text = isinstance(model.na, tuple) and all(isinstance(cell, str) for cell in model.na)
+    require(is_text, "na must be text")
     for name in ("metric", "positive"):
         require(isinstance(getattr(model, name), str), f"{name} must be text")
 

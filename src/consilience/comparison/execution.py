@@ -387,6 +387,7 @@ def _table_model(
         reference=reference,
         metric=run.options.metric,
         positive=run.positive,
+        na=data.na,
     )
 
 

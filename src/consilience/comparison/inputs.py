@@ -24,7 +24,7 @@ from consilience.comparison.record import (
     ViewSummary,
 )
 from consilience.datasets import load_dataset
-from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
+from consilience.tables import ColumnRole, FileArgument, ReadOptions, TableView, read_tables
 from consilience.tables._arguments import ALL_VIEWS
 from consilience.tables._categories import find_categories
 from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
@@ -66,6 +66,7 @@ class ComparisonInput:
     single_file: bool = False
     transposed: tuple[str, ...] = ()  # views whose files have a column for each sample
     normalised_keys: bool = False
+    na: tuple[str, ...] = ()  # cells that mean missing besides the usual ones
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
     source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
@@ -152,6 +153,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         single_file=options.get("views") is not None,
         transposed=_transposed_views(joined.views, options.get("transpose", ())),
         normalised_keys=options.get("normalised_keys", False),
+        na=(options.get("reading") or ReadOptions()).na,
     )
 
 

@@ -145,7 +145,9 @@ def read_samples(
     own_key = on or model.key
     text = {name for name in (model.target, own_key, *(keys or {}).values()) if name}
     text |= _category_names(model)
-    reading = replace(reading or ReadOptions(), text_columns=frozenset(text))
+    reading = reading or ReadOptions()
+    na = tuple(dict.fromkeys((*model.na, *reading.na)))
+    reading = replace(reading, na=na, text_columns=frozenset(text))
     matched = match_files(model, files, reading, transpose, own_key or "sample", notes)
     tables, named_key = rename_keys(matched, keys or {}, on or (model.key if keys else None))
     on = named_key if named_key is not None else on

@@ -227,6 +227,8 @@ class TableModel:
         Metric by which the method was chosen.
     positive : str, default=""
         Name of the positive one of two classes; the second if empty.
+    na : collection of str
+        Cells that mean missing besides the usual ones.
 
     Examples
     --------
@@ -249,6 +251,7 @@ class TableModel:
     # of models that were saved before these existed
     metric = ""
     positive = ""
+    na: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -265,6 +268,7 @@ class TableModel:
         reference: Any = None,
         metric: str = "",
         positive: str = "",
+        na: Collection[str] = (),
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -279,6 +283,7 @@ class TableModel:
         self.reference = reference
         self.metric = metric
         self.positive = positive
+        self.na = tuple(na)
 
     @property
     def classes_(self) -> np.ndarray:
