@@ -3,9 +3,17 @@
 from math import nan
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from consilience.tables import ReadOptions, TableError, _text_files, read_file
+from consilience.tables import (
+    ReadOptions,
+    Table,
+    TableError,
+    _text_files,
+    join_tables,
+    read_file,
+)
 from consilience.tables._table import number_column, text_column
 
 THOUSANDS = "points taken as separators of thousands in 'x'"
@@ -84,3 +92,22 @@ def test_points_that_can_be_read_in_two_ways(read):
     assert text_column(read(COMMAS.format("1.500", "2", "3", "4"), options=options), "x")[0] == (
         "1.500"
     )
+
+
+@pytest.mark.usefixtures("width")
+def test_blanks_around_cells(read):
+    cells = ["a", "b", "", "NA"] * 5
+    text = "x, y, ill\n" + "".join(f"{i}.5, -9, {cell}\n" for i, cell in enumerate(cells))
+    table = read(text.replace("\n7.5", "\n NaN"), options=ReadOptions(na=("-9",)))
+    assert text_column(table, "ill")[:4] == ["a", "b", None, None]
+    assert np.isnan(number_column(table, "y")).all()
+    assert np.flatnonzero(np.isnan(number_column(table, "x"))).tolist() == [7]
+    joined = join_tables({"t": table}, target="ill", drop=["y"])
+    assert sorted(set(joined.target)) == ["a", "b"]
+
+
+def test_blank_cells_in_other_files_are_missing():
+    table = Table("t.parquet", pa.table({"a": ["u ", " ", None]}))
+    assert text_column(table, "a") == ["u", None, None]
+    encoded = Table("t.parquet", pa.table({"a": pa.array(["u ", " "]).dictionary_encode()}))
+    assert text_column(encoded, "a") == ["u", None]

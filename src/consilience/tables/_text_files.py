@@ -64,6 +64,7 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
             frame = read_wide(path, content, header, text_format, missing, options.text_columns)
         else:
             frame = _read_narrow(content, header, text_format, missing)
+    frame = _trim_cells(frame, missing)
     frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
     return Table(str(path), frame, note=note)
 
@@ -123,6 +124,23 @@ def _check_header(path: Path, header: list[str]) -> None:
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     if repeated:
         raise TableError(f"{path} has several columns named {', '.join(map(repr, repeated[:5]))}")
+
+
+def _trim_cells(frame: Any, missing: list[str]) -> Any:
+    """Remove blanks around cells of text; what is left may mean missing."""
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    for i, name in enumerate(frame.column_names):
+        column = frame.column(i)
+        if not pa.types.is_string(column.type):
+            continue
+        trimmed = pc.utf8_trim_whitespace(column)
+        if pc.any(pc.not_equal(trimmed, column)).as_py():
+            is_missing = pc.is_in(trimmed, pa.array(missing))
+            cells = pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
+            frame = frame.set_column(i, name, cells)
+    return frame
 
 
 def _is_at_end(file: Any) -> bool:
