@@ -3,6 +3,7 @@
 from math import nan
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pytest
 
@@ -111,3 +112,26 @@ def test_blank_cells_in_other_files_are_missing():
     assert text_column(table, "a") == ["u", None, None]
     encoded = Table("t.parquet", pa.table({"a": pa.array(["u ", " "]).dictionary_encode()}))
     assert text_column(encoded, "a") == ["u", None]
+
+
+@pytest.mark.parametrize("comment", ["", "# of the laboratory\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_of_one_column_are_rows(read, comment, end):
+    text = f"{comment}crp\n1.5\n\n2.5\n  \n3.5\n\n\n".replace("\n", end)
+    values = number_column(read(text), "crp")
+    np.testing.assert_array_equal(values, [1.5, nan, 2.5, nan, 3.5])
+    # as pandas writes an empty cell, also at the end
+    quoted = read(f'{comment}ill\na\n""\nb\n""\n')
+    assert text_column(quoted, "ill") == ["a", None, "b", None]
+    # lines between rows of several columns are none
+    assert read(f"{comment}a,b\n1,2\n\n3,4\n").n_rows == 2
+
+
+def test_empty_rows_of_a_sheet_of_one_column(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["crp"], [1.5], [], [2.5], []):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    np.testing.assert_array_equal(
+        number_column(read_file(tmp_path / "t.xlsx")["t"], "crp"), [1.5, nan, 2.5]
+    )

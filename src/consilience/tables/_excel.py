@@ -127,7 +127,10 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     while has_table and sum(cell != "" for cell in rows[n_titles]) <= 1:
         n_titles += 1
     header = [_to_text(cell) or "" for cell in rows[n_titles]]
-    body = [row for row in rows[n_titles + 1 :] if any(cell != "" for cell in row)]
+    is_single = max(widths) == 1  # an empty row is an empty cell
+    body = [row for row in rows[n_titles + 1 :] if is_single or any(cell != "" for cell in row)]
+    while body and not any(cell != "" for cell in body[-1]):
+        body.pop()
     columns = [list(column) for column in zip_longest(*body, fillvalue="")] if body else []
     columns += [[""] * len(body)] * (len(header) - len(columns))
     used = [j for j, column in enumerate(columns) if header[j] or any(c != "" for c in column)]

@@ -75,9 +75,12 @@ def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
         return file
     comment, n_titles = text_format.comment.encode(), text_format.n_title_lines
     is_blank_separated = text_format.delimiter == " "
-    lines = []
+    lines: list[bytes] = []
     for line in file.read().splitlines():
-        if not line.strip() or (comment and line.startswith(comment)):
+        if comment and line.startswith(comment):
+            continue
+        if not line.strip():
+            lines += [b""] if lines else []  # below the header, it may be an empty cell
             continue
         if n_titles:
             n_titles -= 1
@@ -157,6 +160,9 @@ def _read_narrow(
     from pyarrow import csv as pacsv
 
     column_ids = [f"f{i}" for i in range(len(header))]
+    is_single = len(header) == 1
+    if is_single:  # an empty line is an empty cell, except at the end
+        file = io.BytesIO(file.read().rstrip())
     if _is_at_end(file):
         return pa.table({name: pa.array([], pa.string()) for name in header})
     table = pacsv.read_csv(
@@ -166,7 +172,11 @@ def _read_narrow(
             # a row must fit into a block
             block_size=min(2**31 - 1, max(2**24, 1000 * len(header))),
         ),
-        parse_options=pacsv.ParseOptions(delimiter=text_format.delimiter, newlines_in_values=True),
+        parse_options=pacsv.ParseOptions(
+            delimiter=text_format.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=not is_single,
+        ),
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(column_ids, pa.string()),
             null_values=missing,
