@@ -160,6 +160,7 @@ def check_column_role(role: Any) -> None:
     """Check the role of a column of a dataframe."""
     values = (role.view, role.column, role.role, role.reason)
     require(all(isinstance(value, str) for value in values), "roles of columns must be text")
+    require(type(role.month_first) is bool, "month_first must be True or False")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {

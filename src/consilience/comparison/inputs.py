@@ -215,6 +215,7 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         data.kinds[name],
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
+        month_first=tuple(role.column for role in of_view if role.month_first),
         categories=find_categories(view, text_columns),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.tables._dates import is_month_first, to_timestamps
+from consilience.tables._dates import is_month_first
 from consilience.tables._model import TableView, view_values
 from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
 from consilience.tables._words import count_words, find_words
@@ -110,10 +110,7 @@ def read_view(
 
 def _is_month_first(table: Table, name: str) -> bool:
     """Whether a column of dates has the month before the day, as 12/31/2024 has."""
-    column = table.frame[name]
-    if to_timestamps(column) is not None:
-        return False
-    is_first = is_month_first([cell for cell in text_column(table, name) if cell])
+    is_first = is_month_first(table.frame[name])
     if is_first is None:
         raise TableError(
             f"{table.path}: the dates of column {name!r} may have the day or the month first; "
