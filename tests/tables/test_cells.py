@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 from consilience.tables import (
+    FileArgument,
     ReadOptions,
     Table,
     TableError,
     _text_files,
     join_tables,
     read_file,
+    read_tables,
 )
 from consilience.tables._table import number_column, text_column
 
@@ -135,3 +137,32 @@ def test_empty_rows_of_a_sheet_of_one_column(tmp_path):
     np.testing.assert_array_equal(
         number_column(read_file(tmp_path / "t.xlsx")["t"], "crp"), [1.5, nan, 2.5]
     )
+
+
+@pytest.mark.usefixtures("width")
+def test_words_that_are_read_as_missing_labels_are_counted(read, tmp_path):
+    labels = ["None", "mild", "severe", " NA ", "", "-9"] * 4
+    text = "x,y,ill\n" + "".join(f"{i % 7}.5,NA,{label}\n" for i, label in enumerate(labels))
+    (tmp_path / "t.csv").write_text(text)
+    file = FileArgument(tmp_path / "t.csv", "t")
+    reading = ReadOptions(na=("-9",))
+    told = "which is read as a missing label; if it is a class, give it another name"
+    joined = read_tables([file], target="ill", reading=reading, drop=["y"])
+    assert sorted(set(joined.target)) == ["mild", "severe"]
+    assert [note for note in joined.notes if "missing label" in note] == [
+        f"{file.path}: 'ill' is 'NA' in 4 rows, {told}",
+        f"{file.path}: 'ill' is 'None' in 4 rows, {told}",
+    ]
+    stacked = read_tables([file, file], target="ill", reading=reading, drop=["y"])
+    assert f"{file.path}, {file.path}: 'ill' is 'None' in 8 rows, {told}" in stacked.notes
+
+
+def test_words_that_are_read_as_missing_labels_in_a_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    for row in [["x", "ill"], *([i % 7, ["None", "a", "b", None][i % 4]] for i in range(20))]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    joined = read_tables([FileArgument(tmp_path / "t.xlsx", "t")], target="ill")
+    notes = [note for note in joined.notes if "missing label" in note]
+    assert len(notes) == 1
+    assert "'ill' is 'None' in 5 rows" in notes[0]

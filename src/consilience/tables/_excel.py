@@ -19,7 +19,7 @@ from consilience._suggest import suggest
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
-from consilience.tables._text_files import MISSING_VALUES
+from consilience.tables._text_files import MISSING_VALUES, USUAL_WORDS
 from consilience.tables._text_format import ReadOptions
 from consilience.views._storage import format_list
 
@@ -154,7 +154,17 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     frame, note = clean_numbers(label, frame, options.decimal or ".", skip=options.text_columns)
     titles = f"{n_titles} lines above the header skipped" if n_titles else ""
     notes = ", ".join(filter(None, [titles, note]))
-    return Table(label, frame, note=f"{label}: {notes}" if notes else "")
+    words = {
+        name: {word: n for word, n in Counter(_words(columns[j])).items() if word in USUAL_WORDS}
+        for j, name in zip(used, names, strict=True)
+        if name in options.text_columns
+    }
+    note = f"{label}: {notes}" if notes else ""
+    return Table(label, frame, note=note, missing_words=words)
+
+
+def _words(cells: list[Any]) -> list[str]:
+    return [cell.strip() for cell in cells if isinstance(cell, str)]
 
 
 def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:

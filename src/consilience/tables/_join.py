@@ -20,7 +20,12 @@ from consilience.tables._identity import (
     select_features,
 )
 from consilience.tables._keys import normalise_key
-from consilience.tables._labels import convert_labels, drop_rare_classes, merge_column
+from consilience.tables._labels import (
+    convert_labels,
+    drop_rare_classes,
+    merge_column,
+    missing_label_notes,
+)
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
@@ -152,6 +157,7 @@ def join_tables(
         contents = inspect_tables(tables, sources, special, orders)
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
+    notes += missing_label_notes(tables, target)
     others = other_roles(tables, sources, on, target, groups)
     features, text_sources, roles = select_features(sources, contents, keep, categorical)
     _check_features(sources, features, roles, is_divided=views is not None)

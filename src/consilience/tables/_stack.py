@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -43,8 +44,13 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     partial = [c for c in columns if c not in shared]
     if partial:
         note += f"; columns that not all of them have: {format_list(partial)}"
+    words: dict[str, dict[str, int]] = {}
+    for table in tables:
+        for column, counts in table.missing_words.items():
+            words[column] = dict(Counter(words.get(column, {})) + Counter(counts))
     stacked = replace(first, path=path, frame=frame, matrix=matrix, matrix_columns=matrix_columns)
-    return replace(stacked, annotations={BATCH: "the file of each row"}), note
+    annotations = {BATCH: "the file of each row"}
+    return replace(stacked, annotations=annotations, missing_words=words), note
 
 
 def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:

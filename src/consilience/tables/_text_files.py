@@ -26,6 +26,7 @@ __all__ = ["MISSING_VALUES", "read_text"]
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 MISSING_VALUES += ["<NA>", "#NA", "NaT"]
+USUAL_WORDS = frozenset(MISSING_VALUES) - {""}
 TRAILING = "\0"  # the empty column after the last delimiter
 MAX_HEADER_CHARS = 64 * 2**20
 
@@ -65,8 +66,10 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
         else:
             frame = _read_narrow(content, header, text_format, missing)
     frame = _trim_cells(frame, missing)
+    incomplete = [c for c in header if c in options.text_columns and frame[c].null_count]
+    words = _count_missing_words(path, header, text_format, incomplete)
     frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
-    return Table(str(path), frame, note=note)
+    return Table(str(path), frame, note=note, missing_words=words)
 
 
 def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
@@ -146,6 +149,22 @@ def _trim_cells(frame: Any, missing: list[str]) -> Any:
     return frame
 
 
+def _count_missing_words(
+    path: Path, header: list[str], text_format: TextFormat, columns: list[str]
+) -> dict[str, dict[str, int]]:
+    """How often words such as "None" occur in columns in which they were read as missing."""
+    if not columns:
+        return {}
+    with open_utf8(path, text_format.encoding) as file:
+        content = _plain_lines(file, text_format)
+        _read_header(path, content, text_format)
+        frame = _read_narrow(content, header, text_format, [""], columns)
+    counts = {
+        c: Counter(cell.strip() for cell in frame[c].drop_null().to_pylist()) for c in columns
+    }
+    return {c: {word: n for word, n in counts[c].items() if word in USUAL_WORDS} for c in columns}
+
+
 def _is_at_end(file: Any) -> bool:
     if isinstance(file, io.BytesIO):
         return file.tell() == len(file.getbuffer())
@@ -153,9 +172,13 @@ def _is_at_end(file: Any) -> bool:
 
 
 def _read_narrow(
-    file: IO[bytes], header: list[str], text_format: TextFormat, missing: list[str]
+    file: IO[bytes],
+    header: list[str],
+    text_format: TextFormat,
+    missing: list[str],
+    columns: list[str] | None = None,
 ) -> Any:
-    """Read all columns as text."""
+    """Read all columns, or those named, as text."""
     pa = import_pyarrow()
     from pyarrow import csv as pacsv
 
@@ -180,7 +203,8 @@ def _read_narrow(
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(column_ids, pa.string()),
             null_values=missing,
+            include_columns=[f"f{header.index(c)}" for c in columns or ()],
             strings_can_be_null=True,
         ),
     )
-    return table.rename_columns(header)
+    return table.rename_columns(columns or header)
