@@ -24,7 +24,7 @@ from consilience.comparison.record import RUN_FILE_NAME, read_run
 from consilience.comparison.trust_columns import TrustColumns, trust_columns
 from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel
 from consilience.tables._join import check_order, sample_rows
-from consilience.tables._keys import normalise_keys, rename_keys
+from consilience.tables._keys import check_spelling, normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
 from consilience.tables._table import text_column
 from consilience.views import MultiViewData
@@ -160,6 +160,8 @@ def read_samples(
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
     _note_separate_files(tables, rows, on, notes)
+    spelling = None if on is None else check_spelling(tables, on)
+    notes += [] if spelling is None else [spelling]
     views, given = {}, {name: table for name, table in tables.items() if name in model.views}
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):

@@ -19,7 +19,7 @@ from consilience.tables._identity import (
     other_roles,
     select_features,
 )
-from consilience.tables._keys import normalise_key
+from consilience.tables._keys import check_spelling, gains_by_spelling
 from consilience.tables._labels import (
     convert_labels,
     drop_rare_classes,
@@ -164,6 +164,8 @@ def join_tables(
     sources = features
     if on is not None:
         _check_overlap(tables, sources, rows, on)
+        spelling = check_spelling(tables, on)
+        notes += [] if spelling is None else [spelling]
     table_views: dict[str, TableView] = {}
     values, present = {}, np.zeros((len(ids), len(sources)), dtype=bool)
     for v, (name, (source, columns)) in enumerate(sources.items()):
@@ -375,9 +377,7 @@ def _check_overlap(
 
 def _spelling_hint(tables: Mapping[str, Table], name: str, on: str) -> str:
     """Name the option that joins keys which differ in case, blanks or leading zeros only."""
-    keys = {other: set(map(str, text_column(table, on))) for other, table in tables.items()}
-    own = set(map(normalise_key, keys.pop(name)))
-    if any(own & set(map(normalise_key, others)) for others in keys.values()):
+    if gains_by_spelling(tables, on)[name][1]:
         return "; they differ in case, blanks or leading zeros only: add --normalise-keys"
     return ""
 
