@@ -58,3 +58,21 @@ def test_cohort_that_does_not_fit_costs_neither_model_nor_report(capsys, tmp_pat
     )
     assert "(positive class: n)" in (tmp_path / "study" / "model_card.md").read_text()
     assert "(positive class: n)" in (tmp_path / "study" / "report.html").read_text()
+
+
+def test_samples_that_the_model_was_trained_on_are_named(capsys, tmp_path):
+    blood, study = write(tmp_path / "blood.csv"), tmp_path / "study"
+    header, *rows = blood.read_text().splitlines()
+
+    def keyed(name, first):
+        lines = [f"id,{header}", *(f"P{first + i},{row}" for i, row in enumerate(rows))]
+        (tmp_path / name).write_text("\n".join(lines))
+        return f"blood={tmp_path / name}"
+
+    command = ["compare", keyed("old.csv", 0), "--target", "ill", "--on", "id", "--out", str(study)]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--test", keyed("new.csv", 20), *QUICK])
+    assert end.value.code == 0
+    note = "--test: 10 of 30 samples have the 'id' of a sample that the model was trained on"
+    assert note in " ".join(capsys.readouterr().out.split())
+    assert note.replace("'", "&#39;") in (study / "report.html").read_text()
