@@ -188,6 +188,16 @@ def test_bad_protocols(bad):
         bad()
 
 
+def test_feature_noise_leaves_empty_cells_empty_and_no_others():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[0, 0] = X[:10, 2] = np.nan
+    noisy = add_feature_noise(MultiViewData({"a": X}), 0.5, np.arange(10), make_rng(0, 0, "views"))
+    np.testing.assert_array_equal(np.isnan(noisy["a"]), np.isnan(X))
+    noise = make_rng(0, 0, "views").standard_normal((10, 3))
+    expected = X[1:10, 0] + 0.5 * X[1:10, 0].std() * noise[1:, 0]
+    np.testing.assert_allclose(noisy["a"][1:10, 0], expected)
+
+
 def test_feature_noise_is_added_to_some_rows():
     data, _ = make_multiview_classification(
         400, n_views=2, n_features=3, missing_rate=0.2, random_state=0

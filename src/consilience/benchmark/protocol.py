@@ -246,7 +246,8 @@ def add_feature_noise(
 ) -> MultiViewData:
     """Add white noise to some rows: ``scale`` times the standard deviation of each column.
 
-    The deviations are those of these rows; sparse views become dense.
+    The deviations are those of these rows, without empty cells, which stay empty; sparse views
+    become dense.
     """
     views = {}
     for v, name in enumerate(data.view_names):
@@ -255,9 +256,19 @@ def add_feature_noise(
         view = data[name]
         X = np.array(view.toarray() if sp.issparse(view) else view, dtype=np.float64)
         altered = rows[data.present[rows, v]]
-        X[altered] += scale * X[altered].std(axis=0) * rng.standard_normal(X[altered].shape)
+        noise = rng.standard_normal(X[altered].shape)
+        X[altered] += scale * _column_deviations(X[altered]) * noise
         views[name] = X
     return data._replace(views)
+
+
+def _column_deviations(X: np.ndarray) -> np.ndarray:
+    """Standard deviation of the cells of each column that are not empty; 0 if all are."""
+    deviations = X.std(axis=0)
+    for j in np.flatnonzero(np.isnan(deviations)):
+        values = X[~np.isnan(X[:, j]), j]
+        deviations[j] = values.std() if len(values) else 0.0
+    return deviations
 
 
 def hide_views(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:
