@@ -165,6 +165,10 @@ def changed(old, new):
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
         (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
+        (
+            f'{SUITE}\n[[methods]]\nrecipe = "Mono"\nlabel = "Late fusion"\ndatasets = ["synthetic"]',
+            "the method 'Late fusion' is given twice for data set 'synthetic'",
+        ),
         (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience,"),
         (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),
         (changed('"MwMvC2"', '"MwMvC2"\nsettings = { depth = 3 }'), "no parameter 'depth'"),

@@ -328,15 +328,23 @@ def _check_numbers(suite: Suite) -> None:
 def _check(suite: Suite) -> None:
     """Check that names, parameters and metrics exist and that labels are unique."""
     _check_numbers(suite)
-    for kind, titles in (
-        ("data set", [entry.title for entry in suite.datasets]),
-        ("method", [_unique_title(method) for method in suite.methods]),
-    ):
-        if not titles:
-            raise ValueError(f"it has no {kind}")
-        repeated = [title for title, count in Counter(titles).items() if count > 1]
-        if repeated:
-            raise ValueError(f"the {kind} {repeated[0]!r} is given twice; use different labels")
+    datasets = Counter(entry.title for entry in suite.datasets)
+    cells = Counter(
+        (method.title, title)
+        for method in suite.methods
+        for title in dict.fromkeys(datasets if method.datasets is None else method.datasets)
+    )
+    if not datasets or not suite.methods:
+        raise ValueError(f"it has no {'method' if datasets else 'data set'}")
+    for title, count in datasets.items():
+        if count > 1:
+            raise ValueError(f"the data set {title!r} is given twice; use different labels")
+    for (method_title, title), count in cells.items():
+        if count > 1:
+            raise ValueError(
+                f"the method {method_title!r} is given twice for data set {title!r}; use different "
+                "labels"
+            )
     for condition, count in Counter(suite.protocol.conditions()).items():
         if count > 1:
             raise ValueError(f"the condition '{condition}' is given twice")
@@ -400,10 +408,6 @@ def _check_source(entry: DatasetEntry) -> None:
         raise ValueError(f"{entry.title!r} has {table_options[0]!r}, which needs files")
     if entry.files and (entry.parameters or entry.seeded):
         raise ValueError(f"{entry.title!r}: parameters and seeded are for loaders, not for files")
-
-
-def _unique_title(method: MethodEntry) -> str:
-    return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 
 def check_known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
