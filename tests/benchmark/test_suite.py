@@ -166,8 +166,8 @@ def changed(old, new):
         (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
         (
-            f'{SUITE}\n[[methods]]\nrecipe = "Mono"\nlabel = "Late fusion"\ndatasets = ["synthetic"]',
-            "the method 'Late fusion' is given twice for data set 'synthetic'",
+            f"{SUITE}\n[[methods]]\nrecipe = 'Mono'\nlabel = 'MwMvC2'\ndatasets = ['synthetic']",
+            "the method 'MwMvC2' is given twice for data set 'synthetic'",
         ),
         (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience,"),
         (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),

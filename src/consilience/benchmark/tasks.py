@@ -140,7 +140,9 @@ def task_hash(task: Task) -> str:
     content["engine"] = ENGINE_VERSION
     content["condition"] = task.condition.alterations()
     content = msgspec.to_builtins(content)
-    content["split"].pop("repeats", None)  # further repeats do not change the first ones
+    content["split"].pop("repeats", None)  # further repeats do not change the first ones ...
+    if isinstance(task.split, Official) and task.index:  # ... but give methods other seeds here
+        content["method_seed"] = task.method_seed
     encoded = msgspec.json.encode(content, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:32]
 
