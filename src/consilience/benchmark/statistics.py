@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 __all__ = [
+    "SCORE_DIGITS",
     "HypothesisTest",
     "Ranking",
     "advantage_p_value",
@@ -29,6 +30,10 @@ __all__ = [
     "variance_factor",
     "wilson_interval",
 ]
+
+
+# scores that agree in so many digits are equal: means of the same numbers may differ by an ulp
+SCORE_DIGITS = 12
 
 
 @dataclass(frozen=True)
