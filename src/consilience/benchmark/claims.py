@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from consilience.benchmark.metrics import LOWER_IS_BETTER
 from consilience.benchmark.results import CellKey, Results
-from consilience.benchmark.statistics import SCORE_DIGITS
+from consilience.benchmark.statistics import round_scores
 from consilience.benchmark.tasks import Condition
 
 __all__ = ["Claim", "Verdict", "judge_claim"]
@@ -116,9 +116,8 @@ def _places(claim: Claim, results: Results) -> Iterator[tuple[str, dict[str, flo
                 continue
             without_mean = [name for name, mean in means.items() if np.isnan(mean)]
             ours = means.pop(claim.method)
-            # means of equal numbers may differ by an ulp
             rivals = {
-                name: round(sign * (ours - mean), SCORE_DIGITS) + 0.0
+                name: float(round_scores(sign * (ours - mean)))
                 for name, mean in means.items()
                 if not np.isnan(ours - mean)
             }

@@ -17,6 +17,7 @@ from consilience.benchmark.statistics import (
     mean_and_deviation,
     paired_t,
     rank_sum,
+    round_scores,
     signed_rank,
 )
 from consilience.benchmark.store import Record
@@ -166,7 +167,7 @@ def compare_with_best(
             scores[method] = sign * cell.scores
     if not scores:
         return {}
-    best = max(scores, key=lambda method: scores[method].mean())
+    best = max(scores, key=lambda method: round_scores(scores[method].mean()))
     test = TESTS[suite.test]
     marks = {}
     for method, method_scores in scores.items():
@@ -196,4 +197,6 @@ def rank_methods(results: Results, dataset: str, metric: str = "accuracy") -> li
         cell, times = results.cell(key, metric), results.cell(key, "fit_seconds")
         seconds = float(times.scores.sum())
         ranked.append(RankedMethod(method, cell.mean, cell.deviation, seconds, not cell.complete))
-    return sorted(ranked, key=lambda r: (np.isnan(r.score), -sign * r.score, r.method))
+    return sorted(
+        ranked, key=lambda r: (np.isnan(r.score), -sign * round_scores(r.score), r.method)
+    )

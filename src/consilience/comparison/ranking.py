@@ -17,6 +17,7 @@ from consilience.benchmark.statistics import (
     corrected_interval,
     holm,
     paired_t,
+    round_scores,
     wilson_interval,
 )
 from consilience.benchmark.tasks import Condition
@@ -85,7 +86,7 @@ def ranking(run: Run, results: StudyResults) -> list[RankingRow]:
 
 
 def _sort_key(row: RankingRow, metric: Metric) -> tuple[bool, float, bool, str]:
-    score = -metric.sign * float(np.nan_to_num(row.score))
+    score = -metric.sign * float(round_scores(np.nan_to_num(row.score)))
     return not row.complete, score, row.is_chance, row.method
 
 
