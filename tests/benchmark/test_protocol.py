@@ -57,6 +57,25 @@ def test_holdout_has_the_sizes_asked_for(labels, seed, stratified, validation):
     assert len(seen) > 1
 
 
+@pytest.mark.parametrize("stratified", [True, False])
+def test_holdout_keeps_groups_together(stratified):
+    y, groups = np.repeat([0, 1], 50), np.repeat(np.arange(20), 5)
+    split = Holdout(4, 0.3, 20, stratified)
+    tested = set()
+    for index in range(4):
+        rows = split_rows(split, index, y, seed=0, groups=groups)
+        assert sorted(np.concatenate(rows)) == list(range(100))
+        assert (len(rows.test), len(rows.validation)) == (30, 20)
+        of_parts = [set(groups[part]) for part in rows]
+        assert sum(map(len, of_parts)) == 20
+        if stratified:
+            assert y[rows.test].mean() == y[rows.validation].mean() == 0.5
+        tested.add(tuple(rows.test))
+    assert len(tested) > 1
+    with pytest.raises(ValueError, match="too few groups for 30 test rows"):
+        split_rows(split, 0, y, seed=0, groups=np.zeros(100))
+
+
 def test_official_splits_come_round_again():
     rows = np.arange(9)
     official = {

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from msgspec import Struct
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
+from consilience._folds import group_holdout
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_REPEATS, MAX_ROWS, check_bounds
 from consilience.inspection._scoring import with_presence
 from consilience.views import MultiViewData
@@ -57,7 +58,10 @@ class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
 
 
 class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="holdout"):
-    """Random test rows (fraction or number), ``repeats`` times, and optionally validation rows."""
+    """Random test rows (fraction or number), ``repeats`` times, and optionally validation rows.
+
+    Groups, if any, are never split, so that the parts have about the sizes asked for.
+    """
 
     repeats: int
     test: float | int
@@ -133,7 +137,7 @@ def split_rows(
     if isinstance(split, Folds):
         return _fold(split, index, target, seed, groups)
     if isinstance(split, Holdout):
-        return _holdout(split, index, target, seed)
+        return _holdout(split, index, target, seed, groups)
     if not official:
         raise ValueError("the data set has no official split; use 'holdout' or 'folds'")
     parts = official[sorted(official)[index % len(official)]]
@@ -151,7 +155,9 @@ def _fold(
     return SplitRows(train, np.empty(0, dtype=np.intp), test)
 
 
-def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> SplitRows:
+def _holdout(
+    split: Holdout, index: int, target: np.ndarray, seed: int, groups: np.ndarray | None
+) -> SplitRows:
     state = int(make_rng(seed, index, "split").integers(2**31))
     rest = np.arange(len(target))
     parts = {}
@@ -162,10 +168,30 @@ def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Split
         # a fraction refers to all rows, not to those that are left
         count = round(size * len(target)) if isinstance(size, float) else size
         labels = target[rest] if split.stratified else None
+        if groups is not None:
+            rest, parts[name] = _group_holdout(rest, labels, groups[rest], count, state)
+            if not len(parts[name]):
+                raise ValueError(
+                    f"there are too few groups for {count} {name} rows: every group is needed for "
+                    "training"
+                )
+            continue
         rest, parts[name] = train_test_split(
             rest, test_size=count, random_state=state, stratify=labels
         )
     return SplitRows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
+
+
+def _group_holdout(
+    rows: np.ndarray, labels: np.ndarray | None, groups: np.ndarray, count: int, state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Divide rows into others and about ``count`` rows of random groups."""
+    codes = np.zeros(len(rows), dtype=np.intp)
+    if labels is not None:
+        codes = np.unique(labels, return_inverse=True)[1]
+    rng = np.random.RandomState(state)
+    others, drawn = group_holdout(codes, groups, count / len(rows), rng)
+    return rows[others], rows[drawn]
 
 
 def balanced_subset(

@@ -95,6 +95,7 @@ class Task(Struct, frozen=True, kw_only=True):
     grid: dict[str, list] = {}
     tuning_folds: int = 5
     estimator: Any = None  # specification of what the recipe builds
+    whole_groups: bool = False  # whether a hold-out is of groups; only tells fits from older ones
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
     needs_scores: bool = True  # whether metrics of probabilities or decision values are computed
