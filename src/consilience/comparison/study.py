@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sklearn.dummy import DummyClassifier
 
 from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_tasks
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.protocol import n_splits
@@ -23,7 +24,6 @@ from consilience.benchmark.tasks import (
     Condition,
     Task,
     cross_validation,
-    estimator_spec,
     task_hash,
 )
 from consilience.benchmark.work import fit_all
