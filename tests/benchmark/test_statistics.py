@@ -88,6 +88,17 @@ def test_constant_differences(difference):
     assert np.sign(result.statistic) == np.sign(difference)
 
 
+def test_equal_differences_have_an_error_of_at_least():
+    a, b = np.array([0.9, 0.8, 0.7]), np.array([0.8, 0.7, 0.6])
+    assert ours.paired_t(a, b).statistic == np.inf  # though the differences differ by an ulp
+    result = ours.paired_t(a, b, 0.5, min_error=0.05)
+    assert result.statistic == pytest.approx(2)
+    assert result.p_value == pytest.approx(2 * stats.t.sf(2, 2))
+    assert ours.paired_t(b, a, min_error=0.05).statistic == pytest.approx(-2)
+    spread = np.array([0.9, 0.5, 0.7])
+    assert ours.paired_t(spread, b, min_error=1e-6) == ours.paired_t(spread, b)
+
+
 @given(TABLES)
 def test_tests_for_many_are_those_of_scipy_and_posthocs(scores):
     equal = (scores == scores[:, :1]).all()

@@ -88,12 +88,15 @@ def rank_sum(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
     return HypothesisTest(float(result.statistic), float(result.pvalue))
 
 
-def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> HypothesisTest:
+def paired_t(
+    a: np.ndarray, b: np.ndarray, test_share: float | None = None, *, min_error: float = 0.0
+) -> HypothesisTest:
     """Paired t-test; with ``test_share``, corrected for training rows that the splits share.
 
     The correction is that of C. Nadeau and Y. Bengio, "Inference for the generalization error",
     Machine Learning 52, 2003: the variance of the mean is multiplied by 1 + n·test/(1 − test), for
-    n random splits with this fraction of test rows (1/folds in cross-validation).
+    n random splits with this fraction of test rows (1/folds in cross-validation). The standard
+    error of the mean is at least ``min_error``: without it, equal differences have a p-value of 0.
     """
     difference = _differences(a, b)
     n = len(difference)
@@ -102,13 +105,18 @@ def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> H
     if test_share is not None and not 0 < test_share < 1:
         raise ValueError(f"test_share must be between 0 and 1, got {test_share}")
     factor = 1 / n + (0.0 if test_share is None else test_share / (1 - test_share))
-    variance = difference.var(ddof=1) * factor
-    if variance == 0:
+    error = max(float(np.sqrt(_variance(difference) * factor)), min_error)
+    if error == 0:
         if difference[0] == 0:
             return HypothesisTest(0.0, 1.0)
         return HypothesisTest(float(np.copysign(np.inf, difference[0])), 0.0)
-    t = difference.mean() / np.sqrt(variance)
+    t = difference.mean() / error
     return HypothesisTest(float(t), float(2 * stats.t.sf(abs(t), n - 1)))
+
+
+def _variance(difference: np.ndarray) -> float:
+    """Variance (n − 1), exactly 0 for equal values, whose mean may differ by an ulp."""
+    return float(difference.var(ddof=1)) if np.ptp(difference) else 0.0
 
 
 def variance_factor(n_splits: int, test_share: float, *, is_folds: bool = False) -> float:
@@ -153,7 +161,7 @@ def advantage_p_value(
     """
     difference = _differences(scores, reference)
     n = len(difference)
-    variance = difference.var(ddof=1) * variance_factor(n, test_share) if n > 1 else 0.0
+    variance = _variance(difference) * variance_factor(n, test_share) if n > 1 else 0.0
     error = max(float(np.sqrt(variance)), min_error)
     mean = float(difference.mean())
     if error == 0:

@@ -73,7 +73,7 @@ def ranking(run: Run, results: StudyResults) -> list[RankingRow]:
         for method in results.main.methods
     ]
     rows.sort(key=lambda row: _sort_key(row, metric))
-    rows = _add_p_values(rows, run.options.test_share)
+    rows = _add_p_values(run, rows)
     rows = _add_chance_p_values(run, results, rows)
     if results.is_complete or run.options.allow_partial:
         rows = [
@@ -182,15 +182,39 @@ def effective_rows(run: Run, metric: Metric, n_splits: int) -> float:
     return max(1.0, n_rows * tested_share * independent_share)
 
 
-def _add_p_values(rows: list[RankingRow], test_share: float) -> list[RankingRow]:
+def _add_p_values(run: Run, rows: list[RankingRow]) -> list[RankingRow]:
     """Add p-values against the first row, adjusted for multiple comparisons."""
     others = [row for row in rows[1:] if row.complete]
     if not others or len(rows[0].scores) < 2:
         return rows
-    best = rows[0].scores
-    p_values = np.array([paired_t(best, row.scores, test_share).p_value for row in others])
-    adjusted = dict(zip([row.method for row in others], holm(p_values), strict=True))
+    best = rows[0]
+    p_values = [
+        paired_t(
+            best.scores,
+            row.scores,
+            run.options.test_share,
+            min_error=min_difference_error(run, best.score - row.score, len(best.scores)),
+        ).p_value
+        for row in others
+    ]
+    adjusted = dict(zip([row.method for row in others], holm(np.array(p_values)), strict=True))
     return [replace(row, p_value=float(adjusted.get(row.method, np.nan))) for row in rows]
+
+
+def min_difference_error(run: Run, difference: float, n_splits: int) -> float:
+    """Least standard error of a difference of scores, as few splits may be equal by chance.
+
+    Two methods whose accuracies differ by d disagree on at least d·n of n rows, so the variance
+    of d is at least d/n, as in McNemar's test. Other metrics of labels and ranks are treated as
+    accuracies of as many rows as they depend on, on the scale of their range. A loss may differ by
+    the same amount on every row, so nothing of the kind holds for losses: 0.
+    """
+    metric = find_metric(run.options.metric)
+    if metric.lower_is_better:
+        return 0.0
+    scale = metric.bounds[1] - metric.bounds[0]
+    share = min(1.0, abs(difference) / scale)
+    return scale * float(np.sqrt(share / effective_rows(run, metric, n_splits)))
 
 
 def _add_chance_p_values(
