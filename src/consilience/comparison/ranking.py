@@ -110,13 +110,14 @@ def _chance_cell(run: Run, results: StudyResults, metric: str) -> Cell:
 
 def _score_of_shares(run: Run, metric: str) -> float:
     """Expected score of predicting the class shares of all samples; NaN if it has no formula."""
-    shares = np.array(run.data.counts) / sum(run.data.counts)
+    shares = np.array(run.data.class_shares)
+    shares_above_0 = shares[shares > 0]
     scores = {
         "accuracy": shares.max(),
         "balanced_accuracy": 1 / len(shares),
         "roc_auc": 0.5,
         "mcc": 0.0,
-        "log_loss": -(shares * np.log(shares)).sum(),
+        "log_loss": -(shares_above_0 * np.log(shares_above_0)).sum(),
         "brier": (1 - (shares**2).sum()) / 2,
     }
     return float(scores.get(metric, np.nan))
@@ -165,21 +166,19 @@ def _scale(run: Run, metric: Metric, loss: float) -> tuple[float, float]:
 
 
 def effective_rows(run: Run, metric: Metric, n_splits: int) -> float:
-    """Number of independent test rows that determine how precise a metric is."""
-    counts = np.array(run.data.counts, dtype=float)
-    n = float(counts.sum())
-    rarest = float(counts.min())
+    """Number of independent test rows, of equal weight, that determine how precise a metric is."""
+    tested = run.data.tested_rows
+    counts = tested.effective_counts
     if metric.depends_on == "rarest" or (metric.depends_on == "positive" and not run.positive):
-        n_rows = len(counts) * rarest
+        n_rows = len(counts) * counts.min()
     elif metric.depends_on == "positive":
-        n_rows = float(counts[run.data.classes.index(run.positive)])
+        n_rows = counts[run.data.classes.index(run.positive)]
     elif metric.depends_on == "pairs":
-        n_rows = 3 * counts[0] * counts[1] / (n + 1)  # variance of the Mann-Whitney statistic
+        n_rows = 3 * counts[0] * counts[1] / (counts.sum() + 1)  # as of Mann and Whitney's U
     else:
-        n_rows = n
-    tested_share = min(1.0, n_splits * run.options.test_share)
-    independent_share = run.data.groups / n if run.data.groups else 1.0
-    return max(1.0, n_rows * tested_share * independent_share)
+        n_rows = tested.effective_rows
+    share = min(1.0, n_splits * run.test_rows / tested.rows)
+    return max(1.0, float(n_rows) * share * tested.independent_share)
 
 
 def _add_p_values(run: Run, rows: list[RankingRow]) -> list[RankingRow]:

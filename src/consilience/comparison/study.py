@@ -293,15 +293,14 @@ def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
 
 def n_follow_up_folds(run: Run) -> int:
     """Number of folds of the first repeat that the follow-up tasks use."""
-    test_rows = max(1.0, run.data.samples * run.options.test_share)
-    n_sufficient = int(np.ceil(MIN_FOLLOW_UP_SAMPLES / test_rows))
+    n_sufficient = int(np.ceil(MIN_FOLLOW_UP_SAMPLES / max(1.0, run.test_rows)))
     return min(max(MIN_FOLLOW_UP_FOLDS, n_sufficient), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
     """Training sizes, each twice the previous one, in which the rarest class still occurs."""
     counts = run.data.counts
-    full_size = sum(counts) * (1 - run.options.test_share) + 1e-9
+    full_size = run.train_rows + 1e-9
     rarest_share = min(counts) / sum(counts)
     min_per_class = 4 if run.options.tune else 2
     sizes = [int(full_size / 2**k) for k in range(1, CURVE_POINTS + 1)]

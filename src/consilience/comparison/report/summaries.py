@@ -142,7 +142,7 @@ class LearningCurve:
 def learning_curves(run: Run, results: StudyResults) -> list[LearningCurve]:
     """Learning curves, whose last points are the results of the comparison itself."""
     curves = []
-    full_size = int(run.data.samples * (1 - run.options.test_share) + 1e-9)
+    full_size = int(run.train_rows + 1e-9)
     conditions = sorted(results.curve.conditions, key=lambda c: c.train_size or 0)
     for method in results.curve.methods:
         points = []
