@@ -6,7 +6,7 @@ A failed task is never averaged away: the mean of its cell is NaN, and the failu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,9 +114,18 @@ class Results:
         """Keys of all cells that have tasks."""
         return list(self._tasks)
 
-    def cell(self, key: CellKey, metric: str) -> Cell:
-        """Return the scores of a cell; one-vs-rest problems are averaged within each split."""
+    def splits(self, key: CellKey) -> set[int]:
+        """Numbers of the splits of a cell."""
+        return {task.index for task, _ in self._tasks.get(key, [])}
+
+    def cell(self, key: CellKey, metric: str, splits: Collection[int] | None = None) -> Cell:
+        """Return the scores of a cell; one-vs-rest problems are averaged within each split.
+
+        ``splits`` are the numbers of those that count, by default all.
+        """
         tasks = self._tasks.get(key, [])
+        if splits is not None:
+            tasks = [(task, record) for task, record in tasks if task.index in splits]
         by_split: dict[int, list[float]] = {}
         for task, record in tasks:
             if record is not None:
