@@ -17,7 +17,7 @@ from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_task
 from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
-from consilience.benchmark.protocol import n_splits
+from consilience.benchmark.protocol import n_splits, split_rows
 from consilience.benchmark.results import Results, collect_results, rank_methods
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
@@ -134,6 +134,7 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
         raise ValueError(f"the positive class must be {names}, got {options.positive!r}")
     if not options.splitter:
         _check_folds(run, problem, counts)
+    _check_test_classes(run, problem)
 
 
 def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
@@ -160,6 +161,33 @@ def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
                     f"class {str(label)!r} occurs in only one group, so it cannot be learned from "
                     "the others; leave it out or use other groups"
                 )
+
+
+def _check_test_classes(run: Run, problem: Problem) -> None:
+    """Check that every test set has two classes if the metric needs them.
+
+    Stratified folds have all classes, unless groups are kept together.
+    """
+    options, target = run.options, problem.target
+    is_possible = bool(options.splitter) or problem.groups is not None
+    if not is_possible or not find_metric(options.metric).needs_two_test_classes:
+        return
+    for index in range(n_splits(options.split)):
+        rows = split_rows(
+            options.split,
+            index,
+            target,
+            seed=options.seed,
+            groups=problem.groups,
+            official=problem.splits,
+        )
+        labels = target[rows.test]
+        if (labels == labels[0]).all():
+            raise ValueError(
+                f"{options.metric} needs test sets of at least two classes, but that of split "
+                f"{index} has class {str(labels[0])!r} only; use larger test sets, or accuracy or "
+                "log_loss"
+            )
 
 
 def applicable(
