@@ -143,6 +143,10 @@ def changed(old, new):
         (changed("[protocol]", "[protocol]\nlabel_noise = 2"), "label_noise must be at most 1"),
         (changed("[protocol]", "[protocol]\njunk_views = 1000000"), "junk_views must be at most"),
         (changed("[protocol]", "[protocol]\ntuning_folds = 1"), "tuning_folds must be at least 2"),
+        (
+            changed("[protocol]", "[protocol]\ntuning_metric = 'luck'"),
+            "tuning_metric must be one",
+        ),
         (changed("title", "seed = -1\ntitle"), "seed must be at least 0, got -1"),
         (changed("title", "significance = inf\ntitle"), "significance must be at most 1"),
         (changed("seeded = true", "sample = 0"), "sample of 'synthetic' must be at least 1"),

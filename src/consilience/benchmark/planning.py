@@ -81,6 +81,7 @@ def _dataset_tasks(
                 grid=method.grid,
                 whole_groups=whole_groups,
                 tuning_folds=protocol.tuning_folds,
+                tuning_metric=protocol.tuning_metric if method.grid else "",
                 diagnostics=method.diagnostics,
                 needs_scores=suite.scores,
                 dataset_label=entry.label,

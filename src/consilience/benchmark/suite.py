@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
 from consilience.benchmark.claims import Claim
-from consilience.benchmark.metrics import METRICS, needs_scores
+from consilience.benchmark.metrics import METRICS, find_metric, needs_scores
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.suite_curves import Curve
@@ -153,6 +153,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     feature_noise: float | list[float] = 0.0
     more: list[ExtraCondition] = []
     tuning_folds: int = 5
+    tuning_metric: str = ""  # that grids are searched by; empty: accuracy without sample weights
 
     def conditions(self) -> list[Condition]:
         """Return all combinations of the alterations, followed by the extra conditions."""
@@ -355,6 +356,8 @@ def _check(suite: Suite) -> None:
                 f"{entry.title!r}: an official split needs all rows, without complete or sample"
             )
     check_known_names("metric", suite.metrics, METRICS)
+    if suite.protocol.tuning_metric:
+        find_metric(suite.protocol.tuning_metric, "tuning_metric")
     scored = [name for name in suite.metrics if name in METRICS and needs_scores(name)]
     if scored and not suite.scores:
         raise ValueError(f"the metric {scored[0]!r} needs scores, but scores is false")

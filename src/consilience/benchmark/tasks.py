@@ -90,6 +90,7 @@ class Task(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     tuning_folds: int = 5
+    tuning_metric: str = ""  # that a grid is searched by; empty: accuracy without sample weights
     estimator: Any = None  # specification of what the recipe builds
     whole_groups: bool = False  # whether a hold-out is of groups; only tells fits from older ones
     keep_predictions: bool = False  # store predictions and scores for the test rows
@@ -189,6 +190,7 @@ def cross_validation(
     keep_predictions: bool = False,
     diagnostics: tuple[str, ...] = (),
     metric: str = "accuracy",
+    tuning_metric: str = "",
     positive: str = "",
 ) -> list[Task]:
     """Return tasks that compare methods on one data set, ordered by fold and then by method.
@@ -213,5 +215,6 @@ def cross_validation(
             templates.append(replace(task, estimator=own_specs[name]))
             continue
         grid = {key: list(values) for key, values in METHODS[name].grid.items()} if tune else {}
-        templates.append(with_estimator_spec(replace(task, grid=grid)))
+        tuned = replace(task, grid=grid, tuning_metric=tuning_metric if grid else "")
+        templates.append(with_estimator_spec(tuned))
     return [replace(task, index=index) for index in range(n_splits(split)) for task in templates]

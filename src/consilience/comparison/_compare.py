@@ -98,7 +98,7 @@ def compare(
     repeats : int, default=2
         Number of repeats of the cross-validation, with different folds, if ``cv`` is a number.
     tune : bool, default=False
-        Whether to tune each method by a grid search within the training rows.
+        Whether to tune each method by a grid search within the training rows, by ``metric``.
     random_state : int, default=0
         Seed of the folds, and ``random_state`` of every estimator.
     time_budget : float, optional

@@ -320,6 +320,12 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return (self.options.positive or classes[-1]) if len(classes) == 2 else ""
 
     @property
+    def tuning_metric(self) -> str:
+        """Metric that grids are searched by; empty for plain accuracy, the engine's default."""
+        is_plain = self.options.metric == "accuracy" and not self.data.class_weights
+        return "" if is_plain or not self.options.tune else self.options.metric
+
+    @property
     def keeps_groups(self) -> bool:
         """Whether groups are never split; unknown of splits that older versions were given."""
         is_checked = not self.options.splitter or bool(self.options.given_train_rows)

@@ -250,6 +250,7 @@ def _tasks(
         own_specs=own_specs,
         keep_predictions=keep_predictions,
         metric=options.metric,
+        tuning_metric=run.tuning_metric,
         positive=options.positive,
     )
 

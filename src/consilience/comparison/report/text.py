@@ -41,7 +41,8 @@ def methods_paragraph(run: Run, results: StudyResults) -> str:
     ]
     if options.tune:
         parts.append(
-            "Hyperparameters were chosen by grid search within the training samples of each split."
+            "Hyperparameters were chosen by grid search within the training samples of each split, "
+            f"by mean {run.metric_title}."
         )
     parts.append(
         f"Methods were ranked by mean {run.metric_title}; 95 % intervals account for training "
