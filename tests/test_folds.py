@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from consilience import MultiViewData
+from consilience._copies import _continuous_columns, find_near_copies, warn_of_near_copies
 from consilience._folds import (
     check_groups_for_folds,
     encode_groups,
@@ -14,7 +15,6 @@ from consilience._folds import (
     group_holdout,
     split_rows,
 )
-from consilience._near_copies import _continuous_columns, find_near_copies, warn_of_near_copies
 
 
 def random_groups(seed, n_groups=12, n_classes=3):

@@ -53,10 +53,16 @@ def last_step(estimator: Any) -> Any:
     return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def fit_weighted(estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str) -> Any:
-    """Fit a clone; weights are passed to every step that supports them, unless all are 1."""
+def fit_weighted(
+    estimator: Any, X: Any, y: Any, weight: np.ndarray, where: str, **attributes: Any
+) -> Any:
+    """Fit a clone; weights are passed to every step that supports them, unless all are 1.
+
+    ``attributes`` are set before the fit.
+    """
     check_classifier(estimator, where)
     fitted = clone(estimator)
+    vars(fitted).update(attributes)
     params = {} if (weight == 1).all() else weight_params(fitted, weight, where)
     try:
         return fitted.fit(X, y, **params)

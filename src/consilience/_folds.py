@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from consilience._near_copies import warn_of_near_copies
+from consilience._copies import warn_of_near_copies
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._storage import format_list

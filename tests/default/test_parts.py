@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
+from consilience._copies import row_keys
 from consilience._default import _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
@@ -22,7 +23,7 @@ from consilience._default._reference_set import (
     joint_distances,
     make_reference_set,
 )
-from consilience._default._rows import merge_rows, row_keys
+from consilience._default._rows import merge_rows
 from consilience._default._trees import PRIOR_WEIGHT, pool_votes
 from consilience._solvers import eigen
 from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_kernel_ridge
@@ -164,6 +165,16 @@ def test_rows_are_merged_in_any_order():
     again, other = merge_rows(dense[turn], codes[turn], weight)
     np.testing.assert_array_equal(whole[turn][again], whole[rows])
     np.testing.assert_array_equal(other, merged)
+
+
+@pytest.mark.parametrize("values", [[0, 1], [0, 1, 2, 3], [-1, 0, 0.5]])
+def test_different_rows_of_few_values_are_not_merged(values):
+    """Their bits differ only in a few places."""
+    X = np.random.RandomState(0).choice(values, size=(3000, 100))
+    for view in (X, sp.csr_array(X), X.astype(np.float32)):
+        rows, totals = merge_rows(MultiViewData({"a": view}), np.zeros(3000, int), np.ones(3000))
+        assert len(rows) == len(np.unique(X, axis=0)) == 3000
+        assert (totals == 1).all()
 
 
 def test_pool_is_a_minimum_and_ignores_failing_members():

@@ -173,3 +173,37 @@ def test_bad_labels(labels, message):
     data, _, _ = problem(60)
     with pytest.raises(ValueError, match=message):
         model().fit(data, labels)
+
+
+@pytest.mark.parametrize("marker", [-1, np.nan, None])
+def test_a_list_of_texts_with_a_marker(marker):
+    data, y, _ = problem(n=90)
+    labels = [["a", "b", "c"][k] for k in y[:60]] + [marker] * 30
+    assert model(unlabelled=marker).fit(data, labels).classes_.tolist() == ["a", "b", "c"]
+
+
+def test_members_that_only_the_second_fit_has():
+    """Boosting needs more rows than have a label."""
+    data, _, partial = problem(n=100, labelled=30)
+    fitted = model().fit(data, partial)
+    assert "boosted" in fitted.member_names_
+    scores = dict(zip(fitted.member_names_, fitted.member_scores_, strict=True))
+    assert np.isnan(scores.pop("boosted"))
+    assert np.isfinite(list(scores.values())).all()
+    assert "boosted" in str(fitted.explain())
+
+
+def test_unlabelled_rows_that_are_copies_of_labelled_ones():
+    data, y, _ = problem(n=60)
+    rows = np.r_[np.arange(60), np.arange(30)]
+    partial = y[rows].astype(object)
+    partial[60:] = None
+    fitted = model().fit(data[rows], partial)
+    assert fitted.score(data, y) > 0.8
+
+
+def test_left_out_probabilities_are_as_confident_as_predictions():
+    data, y, partial = problem(labelled=60)
+    left_out = model().fit(data, partial).out_of_fold_probabilities_[60:].max(axis=1)
+    first = model().fit(data[:60], y[:60]).predict_proba(data[60:]).max(axis=1)
+    assert left_out.mean() == pytest.approx(first.mean(), abs=1e-3)

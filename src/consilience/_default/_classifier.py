@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._copies import warn_of_near_copies
 from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
 from consilience._default._boosted import fit_boosted_member, is_boostable
 from consilience._default._columns import Mapped, fit_columns
@@ -41,11 +42,10 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._rows import merge_rows
+from consilience._default._rows import merge_rows, number_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
-from consilience._near_copies import warn_of_near_copies
 from consilience._parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -60,7 +60,7 @@ from consilience._warnings import warn_of_unseen_views
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.views import MultiViewData
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._input import read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
@@ -70,6 +70,7 @@ __all__ = ["ConsilienceClassifier"]
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
 N_TREES, N_TREES_OF_MANY_ROWS = 300, 150
+TINY = 1e-300
 BOOSTED_MIN_ROWS = 50  # with fewer rows the folds left out are too small to stop in time
 COLUMN_SHARE = 0.3  # of the columns, for which every other tree looks at each node
 COLUMN_SHARE_MAX_ROWS = 1000  # with more rows boosting finds a few strong columns as well
@@ -122,14 +123,14 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
-        Accuracy of each member on training rows left out.
+        Accuracy of each member on training rows left out; with unlabelled rows, that of the first
+        fit, NaN for a member that it did not have.
     out_of_fold_score_ : float
         Accuracy of all members together on training rows left out; with groups, of rows whose group
         was left out.
     out_of_fold_probabilities_ : ndarray of shape (n_rows, n_classes)
-        Probabilities of the training rows (of positive weight) when left out; NaN for copies of
-        another row and for rows that were not left out. With unlabelled rows, those of the second
-        fit.
+        Probabilities of the training rows (of positive weight) when left out with their copies;
+        NaN for rows that were not left out. With unlabelled rows, those of the second fit.
     view_weights_ : ndarray of shape (n_views,)
         Weights of the views in the kernel member (and among forests of single views), summing to
         1: proportional to ``view_scores_``, where scores below 0.01 count as 0.01.
@@ -204,6 +205,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
     }
+
+    # views of numbers that another classifier made from tables of numbers and categories
+    _mixed_views: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -317,7 +321,8 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         half = None if self.time_budget is None else self.time_budget / 2
         known = data[labelled], codes[labelled], weight[labelled]
         self._fit_rows(*known, self.class_prior_, rng, make_deadline(half), progress)
-        scores = self.member_scores_, self.out_of_fold_score_
+        scores = dict(zip(self.member_names_, self.member_scores_.tolist(), strict=True))
+        score = self.out_of_fold_score_
         probabilities = self._probabilities(data[~labelled])
         codes, weight = add_pseudo_labels(codes, weight, labelled, probabilities)
         # pseudo-labels favour some of the classes, and so will the members: stacking must know
@@ -329,7 +334,11 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         confidence = probabilities.max(axis=1).mean()
         factor = match_confidence(logits[~labelled[rows]], confidence)
         self._factors, self._bias = factor * self._factors, factor * self._bias
-        self.member_scores_, self.out_of_fold_score_ = scores
+        logits = factor * np.log(np.maximum(self.out_of_fold_probabilities_, TINY))
+        self.out_of_fold_probabilities_ = softmax(logits, axis=1)
+        # the labels of all other rows are our own; a member that needs more rows has no score
+        self.member_scores_ = np.array([scores.get(name, np.nan) for name in self.member_names_])
+        self.out_of_fold_score_ = score
 
     def _n_trees(self, n_rows: int) -> int:
         if self.n_estimators is not None:
@@ -351,8 +360,8 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit on rows that have a class; return rows and their logits when left out."""
-        n_rows = len(data)
         rows, weight = merge_rows(data, codes, weight)
+        numbers = np.arange(len(data)) if len(rows) == len(data) else number_rows(data, codes)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
@@ -371,8 +380,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         if folds is not None:
             pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds[tested])
         self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
-        self.out_of_fold_probabilities_ = np.full((n_rows, pooled.shape[1]), np.nan)
-        self.out_of_fold_probabilities_[rows] = softmax(pooled, axis=1)
+        left_out = np.full((numbers.max() + 1, pooled.shape[1]), np.nan)
+        left_out[numbers[rows]] = softmax(pooled, axis=1)
+        self.out_of_fold_probabilities_ = left_out[numbers]  # copies were left out together
         return rows, logits
 
     def _fit_members(
@@ -387,7 +397,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
-        columns, mapped = fit_columns(data, weight, self._table_codes)
+        columns, mapped = fit_columns(
+            data, weight, {*mixed_tables(self._table_codes), *self._mixed_views}
+        )
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
             [mapped.filled],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._model_types import model_type
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._encode import TableCodes
 from consilience.views._maps import fit_view_map
 
 __all__ = ["Columns", "Mapped", "fit_columns"]
@@ -116,22 +115,21 @@ def _only_present(view: Any, is_present: np.ndarray) -> Any:
 
 
 def fit_columns(
-    data: MultiViewData, weight: np.ndarray, tables: Mapping[str, TableCodes] | None = None
+    data: MultiViewData, weight: np.ndarray, mixed: Collection[str] = ()
 ) -> tuple[Columns, Mapped]:
     """Return maps fitted on the rows that have each view, and the mapped training rows.
 
-    ``tables`` are the codes of views that were tables with categories: if such a table has numeric
-    columns as well, it is no histogram, however many zeros its indicators have.
+    ``mixed`` are views that were tables with categories and with numbers: they are no histograms,
+    however many zeros their indicators have.
     """
-    tables = tables or {}
     maps = {}
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind == "features":
             rows = np.flatnonzero(data.present[:, v])
             view = data[name]
             view = sp.csr_array(view) if sp.issparse(view) else view
-            is_mixed = name in tables and not tables[name].is_indicator.all()
-            maps[name] = fit_view_map(view[rows], weight[rows], may_be_histogram=not is_mixed)
+            may_be_histogram = name not in mixed
+            maps[name] = fit_view_map(view[rows], weight[rows], may_be_histogram=may_be_histogram)
     dtype = np.float64 if data.shape[0] * data.shape[1] <= FLOAT64_MAX_CELLS else np.float32
     columns = Columns(data.view_names, maps, dtype)
     return columns, columns.apply(data)

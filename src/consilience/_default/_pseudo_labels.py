@@ -30,12 +30,19 @@ PSEUDO_LABEL_WEIGHT = 0.3
 MAX_LOG_FACTOR = 5.0  # bound of the logarithm of the factor
 
 
-def is_unlabelled(y: Any, marker: Any) -> np.ndarray:
-    """Mask of the labels that are None or equal to the marker."""
+def as_label_array(y: Any) -> np.ndarray:
+    """Labels as an array; a list of texts and numbers, such as a marker, keeps its objects."""
     try:
-        y = np.asarray(y)  # the base class validates the labels
+        if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
+            return np.array(y, dtype=object)
+        return np.asarray(y)
     except ValueError as error:
         raise ValueError(f"y must be one label for each sample: {error}") from error
+
+
+def is_unlabelled(y: Any, marker: Any) -> np.ndarray:
+    """Mask of the labels that are None or equal to the marker."""
+    y = as_label_array(y)  # the base class validates the labels
     nan = _is_nan(marker)
     if y.dtype.kind != "O":
         marked = y != y if nan else (y == marker) & (marker is not None)
@@ -58,7 +65,7 @@ def _is_nan(label: Any) -> bool:
 
 def read_partial_labels(y: Any, bare: np.ndarray, n_samples: int, method: str) -> np.ndarray:
     """Checked labels where some rows (``bare``) have none; those get an arbitrary label."""
-    y = column_or_1d(y)
+    y = column_or_1d(as_label_array(y))
     check_n_labels(y, n_samples)
     if bare.all():
         raise ValueError(f"{method} needs labels, but no training row has one")
@@ -86,7 +93,12 @@ def add_pseudo_labels(
 
 
 def match_confidence(logits: np.ndarray, confidence: float) -> float:
-    """Factor of the logits (n x K) with which the most likely class has this mean probability."""
+    """Factor of the logits (n x K) with which the most likely class has this mean probability.
+
+    Without any row it is 1.
+    """
+    if len(logits) == 0:
+        return 1.0
 
     def excess(log_factor: float) -> float:
         return softmax(np.exp(log_factor) * logits, axis=1).max(axis=1).mean() - confidence

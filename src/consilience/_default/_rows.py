@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._core.cuts import splitmix
+from consilience._copies import row_keys
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["group_by_pattern", "merge_rows", "project_rows"]
+__all__ = ["group_by_pattern", "merge_rows", "number_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
@@ -32,16 +32,30 @@ def merge_rows(
     data: MultiViewData, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to keep, in their new order, and their summed weights."""
-    keys = row_keys(data)
-    groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
-    order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.any([np.diff(values[order]) != 0 for values in (keys, codes, groups)], axis=0)
-    starts = np.flatnonzero(first)
+    order, is_first, groups = _sort_rows(data, codes)
+    starts = np.flatnonzero(is_first)
     rows, totals = order[starts], np.add.reduceat(weight[order], starts)
     by_projection = np.lexsort((rows, groups[rows], codes[rows], project_rows(data[rows])))
     shuffled = by_projection[np.random.RandomState(0).permutation(len(rows))]
     return rows[shuffled], totals[shuffled]
+
+
+def number_rows(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
+    """A number for each row; rows that are merged have the same one."""
+    order, is_first, _ = _sort_rows(data, codes)
+    out = np.empty(len(order), dtype=np.intp)
+    out[order] = np.cumsum(is_first) - 1
+    return out
+
+
+def _sort_rows(data: MultiViewData, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order in which equal rows are side by side, where others begin, and codes of the groups."""
+    keys = row_keys(data)
+    groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
+    order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = np.any([np.diff(part[order]) != 0 for part in (keys, codes, groups)], axis=0)
+    return order, is_first, groups
 
 
 def project_rows(data: MultiViewData) -> np.ndarray:
@@ -85,39 +99,3 @@ def group_by_pattern(present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
     patterns, which = np.unique(present, axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
         yield pattern, np.flatnonzero(which.ravel() == p)
-
-
-def row_keys(data: MultiViewData) -> np.ndarray:
-    """A 64-bit hash of the values of each row; kernels and distances count as all different."""
-    keys = np.zeros(len(data), dtype=np.uint64)
-    for v, (name, kind) in enumerate(data.kinds.items()):
-        if kind == "features":
-            part = _hash(data[name])
-        else:
-            part = np.arange(len(data), dtype=np.uint64)
-        part[~data.present[:, v]] = np.uint64(v + 1)
-        keys = splitmix(keys * np.uint64(3) + splitmix(part + np.uint64(v)))
-    return keys
-
-
-def _hash(X: Any) -> np.ndarray:
-    """Σ_j (bits of x_j) · m_j modulo 2⁶⁴ with odd multipliers: the same for dense and sparse."""
-    n, d = X.shape
-    odd = splitmix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
-    if sp.issparse(X):
-        rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        out = np.zeros(n, dtype=np.uint64)
-        np.add.at(out, rows, _bits(X.data) * odd[X.indices])
-        return out
-    out = np.empty(n, dtype=np.uint64)
-    for start in range(0, n, CHUNK_ROWS):
-        block = slice(start, start + CHUNK_ROWS)
-        out[block] = (_bits(X[block]) * odd).sum(axis=1, dtype=np.uint64)
-    return out
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Bits of the values as floats; −0 is 0, every NaN the same."""
-    values = np.array(values, dtype=np.float64, order="C") + 0.0
-    values[np.isnan(values)] = np.nan
-    return values.view(np.uint64)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
 from consilience.benchmark.problems import Problem, ProblemFiles
+from consilience.comparison._copies import copy_notes
 from consilience.comparison._row_weights import RowWeights, sum_weights
 from consilience.comparison.record import (
     ColumnGroup,
@@ -95,7 +96,8 @@ def read_views(
         for role in texts.values()
     ]
     names = {name: role.words for name, role in texts.items()}
-    leaks = leakage_notes(_with_groups(data, groups), target, names)
+    grouped = _with_groups(data, groups)
+    leaks = [*leakage_notes(grouped, target, names), *copy_notes(grouped)]
     for leak in filter(is_grave, leaks):
         warn_user(leak)
     return _from_problem("data", problem, roles, [*notes, *leaks])
@@ -129,6 +131,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         joined.data, joined.target, groups=joined.groups, unlabelled=joined.unlabelled
     )
     names = {name: view.feature_names for name, view in joined.views.items()}
+    grouped = _with_groups(joined.data, joined.groups)
     summary = _summary(
         ", ".join(dict.fromkeys(file.path.name for file in files)),
         problem,
@@ -136,7 +139,8 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         notes=[
             *joined.notes,
             *_many_categories(joined.data, joined.views),
-            *leakage_notes(_with_groups(joined.data, joined.groups), joined.target, names),
+            *leakage_notes(grouped, joined.target, names),
+            *copy_notes(grouped),
         ],
         roles=joined.roles,
     )

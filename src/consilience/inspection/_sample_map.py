@@ -9,7 +9,7 @@ from consilience._default._columns import fit_columns
 from consilience._default._kernel import EIGEN_MAX_ROWS, combine, fit_kernel_member
 from consilience._default._reference_set import imputed_distances
 from consilience.views import MultiViewData
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
 
@@ -27,7 +27,7 @@ def kernel_matrix(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
     tables = fit_table_codes(data)
     data = encode_tables(data, tables)
     data = check_values(data, KINDS, "a map of samples", nan_views=data.view_names)
-    _, mapped = fit_columns(data, weight, tables)
+    _, mapped = fit_columns(data, weight, mixed_tables(tables))
     member, _, _ = fit_kernel_member(data, mapped.filled, codes, weight, prior)
     used = np.flatnonzero(member.view_weights).tolist()
     reference_set = member.reference_set

@@ -276,13 +276,16 @@ def fit_cross_views(data: MultiViewData) -> CrossViewModel:
     model = CrossViewModel(names, [], [], [])
     Cs = []
     for v, name in enumerate(names):
-        X = data[present[:, v]][name]
+        rows = present[:, v]
+        # a view that no row has is like one that never varies
+        X = data[rows][name] if rows.any() else np.zeros((2, data[name].shape[1]))
         part = fit_components(X)
         C, outside = part.project(X)
         model.components.append(part)
         model.typical.append(fit_typical_view(X, C, outside))
         Cs.append(np.full((len(data), C.shape[1]), np.nan))
-        Cs[v][present[:, v]] = C
+        if rows.any():
+            Cs[v][rows] = C
     for u in range(len(names)):
         row: list[Prediction | None] = []
         for v in range(len(names)):

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, column_or_1d
 
+from consilience._default._kernel import N_TESTED_ROWS
 from consilience.trust._conformal import ConformalClassifier
 
 __all__ = ["confident_claims", "find_label_errors"]
@@ -43,14 +44,15 @@ def find_label_errors(
     ----------
     estimator : classifier or None
         An unfitted classifier of several views; None means ``ConsilienceClassifier``, which is
-        fitted once, as it has left-out predictions of its own. Others are fitted without each
-        fold.
+        fitted once up to 5000 samples, as it has left-out predictions of its own. Others, and
+        the default with more samples, are fitted without each fold.
     X : MultiViewData, or any input of several views
         Samples.
     y : array of shape (n_samples,)
         Labels, some of them perhaps wrong.
     cv : int, splitter or iterable of splits, default=5
-        Folds, for all classifiers but ``ConsilienceClassifier``.
+        Folds, for classifiers that are fitted without each of them; every sample is left out at
+        most once.
     groups : array of shape (n_samples,), optional
         Groups of rows that are left out together.
     random_state : int, RandomState or None, default=None
@@ -83,10 +85,12 @@ def find_label_errors(
     >>> sorted(result.suspects.tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
+    labels = column_or_1d(y)
     model = ConformalClassifier(estimator, cv=cv, random_state=random_state)
-    model.set_params(method="left-out" if model._takes_tables() else "cv+")
+    # the default leaves out a sample of the rows only where these are many
+    own = model._takes_tables() and len(labels) <= N_TESTED_ROWS
+    model.set_params(method="left-out" if own else "cv+")
     rows, q = model.fit(X, y, groups=groups)._left_out_predictions()
-    labels = np.asarray(y)
     codes = np.searchsorted(model.classes_, labels[rows])
     probability = np.zeros(len(labels))
     probability[rows] = 1.0 - q[np.arange(len(rows)), codes]

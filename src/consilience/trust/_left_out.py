@@ -38,7 +38,7 @@ from consilience._parameters import (
 )
 from consilience.distributed import BlockSequence
 from consilience.views import MultiViewData
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS, PAIRWISE
@@ -178,13 +178,18 @@ class LeftOutClassifier(MultiViewClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         inner, labels = self._inner(), self.classes_[codes]
-        splits = self._splits(data, codes)
+        splits = [(train, test[weight[test] > 0]) for train, test in self._splits(data, codes)]
+        splits = [(train, test) for train, test in splits if len(test)]
+        self._check_splits(splits)
+        tables = mixed_tables(self._table_codes) if self._takes_tables() else ()
+        encoded = {"_mixed_views": tables} if tables else {}
         fits_all = self.method != "split"
-        rows = [train for train, _ in splits] + [np.arange(len(data))] * fits_all
+        everything = np.arange(len(data))
+        rows = [train for train, _ in splits] + [everything] * fits_all
 
         def fit(train: np.ndarray) -> Any:
-            part = data if len(train) == len(data) else data[train]
-            return fit_weighted(inner, part, labels[train], weight[train], "the training rows")
+            part, where = data if train is everything else data[train], "the training rows"
+            return fit_weighted(inner, part, labels[train], weight[train], where, **encoded)
 
         with Progress(self, n_tasks=len(rows)) as progress:
             estimators = progress.map(fit, rows, "fit estimator")
@@ -199,7 +204,22 @@ class LeftOutClassifier(MultiViewClassifier):
     @property
     def _drops_zero_weights(self) -> bool:
         # splits given as row numbers must stay valid
-        return not isinstance(self.cv, Iterable)
+        return self.method == "left-out" or not isinstance(self.cv, Iterable)
+
+    def _check_splits(self, splits: list[Split]) -> None:
+        """Every row may be left out once: a row that counts twice is not two rows."""
+        if self.method == "left-out":
+            return
+        tested = [test for _, test in splits]
+        times = np.bincount(np.concatenate(tested)) if tested else np.zeros(1, dtype=int)
+        if times.max() == 0:
+            raise ValueError(f"cv of {type(self).__name__} leaves out no row of positive weight")
+        if times.max() > 1:
+            raise ValueError(
+                f"cv of {type(self).__name__} must leave out every row at most once, but row "
+                f"{times.argmax()} is in {times.max()} test sets; use a cv without repetitions, "
+                "such as StratifiedKFold"
+            )
 
     def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the rows that were left out, sorted, and their probabilities."""

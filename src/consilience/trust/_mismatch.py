@@ -30,6 +30,8 @@ from consilience.trust._mismatch_steps import (
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._layout import check_values
+from consilience.views._pairwise import KINDS
 
 __all__ = ["find_mismatched_samples"]
 
@@ -113,9 +115,10 @@ def _read_views(X: Any) -> MultiViewData:
             f"find_mismatched_samples takes {MIN_SAMPLES} to {MAX_SAMPLES} samples, got {len(data)}"
         )
     data = encode_tables(data, fit_table_codes(data))
-    return data._replace(
+    data = data._replace(
         {name: storage.to_numeric(view, name) for name, view in data._views.items()}
     )
+    return check_values(data, KINDS, "find_mismatched_samples", nan_views=data.view_names)
 
 
 def _one_hot(y: np.ndarray) -> np.ndarray:
@@ -128,16 +131,20 @@ def all_evidence(
     """For views u < v the rows that have both, and their evidence: u of i with v of j."""
     present = data.present
     names = data.view_names
-    parts = [fit_components(data[present[:, v]][name]) for v, name in enumerate(names)]
+    parts = [
+        fit_components(data[present[:, v]][name]) if present[:, v].any() else None
+        for v, name in enumerate(names)
+    ]
     out = {}
     for u in range(len(names)):
         for v in range(u + 1, len(names)):
             rows = np.flatnonzero(present[:, u] & present[:, v])
-            if len(rows) < MIN_SAMPLES:
+            part_u, part_v = parts[u], parts[v]
+            if len(rows) < MIN_SAMPLES or part_u is None or part_v is None:
                 continue
             own = data[rows]
-            Cu, Cv = parts[u].transform(own[names[u]]), parts[v].transform(own[names[v]])
-            Fu, Fv = parts[u].features(Cu), parts[v].features(Cv)
+            Cu, Cv = part_u.transform(own[names[u]]), part_v.transform(own[names[v]])
+            Fu, Fv = part_u.features(Cu), part_v.features(Cv)
             if targets is not None:
                 Fu, Fv = np.hstack([Fu, targets[rows]]), np.hstack([Fv, targets[rows]])
             forward, predicted_v = fit_prediction(Fu, Cv)
@@ -169,8 +176,9 @@ def evidence_of_view(
         total[where] += S if b == v else S.T
         count[where] += 1
     # pairs without a common view to compare count like the mean of wrong pairs
-    wrong = total[count > 0].mean()
-    return np.where(count > 0, total / np.maximum(count, 1), wrong), kept
+    mean = total / np.maximum(count, 1)
+    is_wrong = (count > 0) & ~np.eye(len(kept), dtype=bool)
+    return np.where(count > 0, mean, mean[is_wrong].mean() if is_wrong.any() else 0.0), kept
 
 
 def mismatch_probabilities(Z: np.ndarray) -> tuple[np.ndarray, float]:

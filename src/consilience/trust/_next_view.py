@@ -104,10 +104,12 @@ class ReferenceRows:
         afters = np.stack(
             [self.probabilities(pattern | (np.arange(len(pattern)) == v)) for v in views]
         )
-        rows = np.flatnonzero(~np.isnan(afters).any(axis=(0, 2)))
+        before = self.probabilities(pattern)
+        is_unknown = np.isnan(afters).any(axis=(0, 2)) | np.isnan(before).any(axis=1)
+        rows = np.flatnonzero(~is_unknown)
         if len(rows) == 0:
             return np.empty((len(p), 0, len(views)))
-        before, codes = self.probabilities(pattern)[rows], self.codes[rows]
+        before, codes = before[rows], self.codes[rows]
         start = utility(before, codes)
         gains = np.column_stack([utility(after[rows], codes) - start for after in afters])
         k = min(N_NEIGHBOURS, len(rows))

@@ -27,6 +27,7 @@ from consilience.trust._left_out import (
     with_presence,
 )
 from consilience.views import MultiViewData
+from consilience.views._input import read_input
 
 __all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "without_each_view"]
 
@@ -122,16 +123,17 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
     >>> bool(0.02 < (result.p_values < 0.05).mean() < 0.08)
     True
     """
-    estimator, data = read_fitted(model, X, "view_opinions")
-    values, alone = _conflicts(estimator, data)
-    prior = estimator.class_prior_
+    estimator, data = _read_for_opinions(model, X)
+    prior, classes = model.class_prior_, model.classes_
+    values, alone = _conflicts(estimator, data, prior, classes)
     p_values = None
     if reference is not None:
-        seen = _conflicts(estimator, read_fitted(model, reference, "view_opinions")[1])[0]
+        known = _read_for_opinions(model, reference)[1]
+        seen = _conflicts(estimator, known, prior, classes)[0]
         p_values = conflict_p_values(values, seen)
     elif isinstance(model, LeftOutClassifier) and model._left_out.can_mask:
         p_values = conflict_p_values(values, left_out_conflicts(model))
-    names = list(estimator.view_names_)
+    names = list(model.view_names_)
     return Bunch(
         probabilities=alone,
         strength=(alone * np.log2(np.maximum(alone, TINY) / prior)).sum(axis=2),
@@ -140,8 +142,19 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         p_values=p_values,
         distrust=None if p_values is None else _distrusted(p_values, names),
         view_names=names,
-        classes=estimator.classes_,
+        classes=classes,
     )
+
+
+def _read_for_opinions(model: Any, X: Any) -> tuple[Any, MultiViewData]:
+    """Whose opinions count, and its input: of a classifier of this package the one inside.
+
+    So they are those of the classifiers that its left-out rows were predicted by.
+    """
+    estimator, data = read_fitted(model, X, "view_opinions")
+    if isinstance(model, LeftOutClassifier):
+        return model.estimator_, model._validate_input(X, reset=False)
+    return estimator, data
 
 
 def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
@@ -152,7 +165,10 @@ def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
             f"{function} needs a fitted classifier of consilience, got {type(model).__name__}"
         )
     check_in_memory(X, function)
-    return model, model._validate_input(X, reset=False)
+    data = model._validate_input(X, reset=False)
+    if getattr(model, "_table_codes", None):  # it encodes tables itself, whenever it predicts
+        data = read_input(model, X, reset=False, numeric=False)
+    return model, data
 
 
 def read_codes(model: Any, y: Any, n_samples: int, function: str) -> np.ndarray:
@@ -171,19 +187,21 @@ def left_out_conflicts(model: LeftOutClassifier) -> np.ndarray:
     for k, estimator in enumerate(left_out.estimators):
         rows = np.flatnonzero(left_out.fold == k)
         if len(rows):
-            out[rows] = _conflicts(estimator, left_out.data(rows, everything), model.classes_)[0]
+            part = left_out.data(rows, everything)
+            out[rows] = _conflicts(estimator, part, model.class_prior_, model.classes_)[0]
     return out
 
 
 def _conflicts(
-    estimator: Any, data: MultiViewData, classes: np.ndarray | None = None
+    estimator: Any, data: MultiViewData, prior: np.ndarray, classes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Conflict (n x V) of each view with the others, and the opinions (n x V x K)."""
-    classes = estimator.classes_ if classes is None else classes
+    """Conflict (n x V) of each view with the others, and the opinions (n x V x K).
+
+    ``prior`` is that of the whole model, also for the estimators of its folds: conflicts that are
+    compared with each other have one prior.
+    """
     alone = opinions_of(estimator, data, classes)
     others = without_each_view(estimator, data, classes)
-    prior = np.full(len(classes), 1.0 / len(classes))
-    prior[np.searchsorted(classes, estimator.classes_)] = estimator.class_prior_
     values = conflict(alone, others, prior)
     values[np.isnan(others).any(axis=2)] = np.nan
     return values, alone

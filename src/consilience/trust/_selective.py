@@ -163,6 +163,11 @@ class SelectiveClassifier(LeftOutClassifier):
         Returns
         -------
         ndarray of bool of shape (n_samples,)
+            False for samples without any view, which no calibration row was like.
         """
-        confidence = self._predict_or_prior(X, self._scores).max(axis=1)
-        return confidence >= self.threshold_
+        data, has_view = self._validate_for_predict(X)
+        out = np.zeros(len(data), dtype=bool)
+        if has_view.any():
+            confidence = self._scores(data if has_view.all() else data[has_view]).max(axis=1)
+            out[has_view] = confidence >= self.threshold_
+        return out

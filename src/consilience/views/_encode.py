@@ -19,7 +19,7 @@ from consilience._model_types import model_type
 from consilience.views import _storage as storage
 from consilience.views._data import MultiViewData
 
-__all__ = ["TableCodes", "encode_tables", "fit_codes", "fit_table_codes"]
+__all__ = ["TableCodes", "encode_tables", "fit_codes", "fit_table_codes", "mixed_tables"]
 
 MAX_CATEGORIES = 30  # number of most frequent categories that get a column of their own
 
@@ -89,6 +89,11 @@ def fit_table_codes(data: MultiViewData) -> dict[str, TableCodes]:
             rows = np.flatnonzero(data.present[:, v])
             codes[name] = fit_codes(storage.take_rows(view, rows), name)
     return {name: table_codes for name, table_codes in codes.items() if table_codes.has_categories}
+
+
+def mixed_tables(codes: Mapping[str, TableCodes]) -> tuple[str, ...]:
+    """Names of the tables with numeric columns beside the categorical ones."""
+    return tuple(name for name, own in codes.items() if not own.is_indicator.all())
 
 
 def encode_tables(data: MultiViewData, codes: Mapping[str, TableCodes]) -> MultiViewData:

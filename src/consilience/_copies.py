@@ -1,6 +1,8 @@
-"""Training rows that are nearly copies of each other, such as repeated measurements of a patient.
+"""Rows that are copies of each other, exactly or nearly, such as measurements of one patient.
 
-Random folds put such rows on both sides, so that left-out scores are too optimistic. In every
+Exact copies have the same hash.
+
+Random folds put near copies on both sides, so that left-out scores are too optimistic. In every
 view of continuous columns the distance of a row to its nearest neighbour is compared with the
 distance r_k to its k-th: in D dimensions the nearest is expected at r_k k^(−1/D), and the
 probability that it is closer by a factor f is about f^D. D follows from the growth of r_k with k.
@@ -15,11 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from consilience._core.cuts import splitmix
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["find_near_copies", "warn_of_near_copies"]
+__all__ = ["describe_near_copies", "find_near_copies", "row_keys", "warn_of_near_copies"]
 
 MAX_ROWS = 5000
 MIN_ROWS = 100
@@ -34,8 +37,20 @@ MIN_COPIES_SHARE = 0.05  # fewer copies have little influence on scores
 
 def warn_of_near_copies(data: MultiViewData) -> None:
     """Warn if a view has many rows that are nearly copies, and there are no groups."""
-    if data.groups is not None or not MIN_ROWS <= len(data) <= MAX_ROWS:
+    if data.groups is not None:
         return
+    description = describe_near_copies(data)
+    if description is not None:
+        warn_user(
+            f"{description}, so folds that separate them give too optimistic scores; pass groups to fit "
+            "if they are measurements of the same subject"
+        )
+
+
+def describe_near_copies(data: MultiViewData) -> str | None:
+    """Say how many rows of a view are nearly copies; None if there are not many."""
+    if not MIN_ROWS <= len(data) <= MAX_ROWS:
+        return None
     for v, (name, kind) in enumerate(data.kinds.items()):
         rows = np.flatnonzero(data.present[:, v])
         if kind != "features" or sp.issparse(data[name]) or len(rows) < MIN_ROWS:
@@ -45,12 +60,11 @@ def warn_of_near_copies(data: MultiViewData) -> None:
             ids = data.sample_ids[rows]
             pairs = zip(ids[copies[:3]], ids[neighbours[:3]], strict=True)
             examples = ", ".join(f"{a} and {b}" for a, b in pairs)
-            warn_user(
+            return (
                 f"{len(copies)} rows of view {name!r} are nearly copies of another row (such as "
-                f"rows {examples}), so folds that separate them give too optimistic scores; pass "
-                "groups to fit if they are measurements of the same subject"
+                f"rows {examples})"
             )
-            return
+    return None
 
 
 def _numbers(view: Any) -> np.ndarray:
@@ -101,3 +115,45 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
     chosen = chosen[is_complete & (n_distinct >= MIN_DISTINCT_SHARE * len(X))]
     Z = X[:, chosen].astype(np.float64)
     return (Z - Z.mean(axis=0)) / Z.std(axis=0)
+
+
+def row_keys(data: MultiViewData) -> np.ndarray:
+    """A 64-bit hash of the values of each row; kernels and distances count as all different."""
+    keys = np.zeros(len(data), dtype=np.uint64)
+    for v, (name, kind) in enumerate(data.kinds.items()):
+        if kind == "features":
+            part = _hash(data[name])
+        else:
+            part = np.arange(len(data), dtype=np.uint64)
+        part[~data.present[:, v]] = np.uint64(v + 1)
+        keys = splitmix(keys * np.uint64(3) + splitmix(part + np.uint64(v)))
+    return keys
+
+
+def _hash(X: Any) -> np.ndarray:
+    """Σ_j h(x_j) · m_j modulo 2⁶⁴ with odd multipliers and h(0) = 0, so dense is as sparse."""
+    n, d = X.shape
+    odd = splitmix(np.arange(d, dtype=np.uint64)) | np.uint64(1)
+    if sp.issparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        out = np.zeros(n, dtype=np.uint64)
+        np.add.at(out, rows, _scrambled(X.data) * odd[X.indices])
+        return out
+    out = np.empty(n, dtype=np.uint64)
+    for start in range(0, n, CHUNK_ROWS):
+        block = slice(start, start + CHUNK_ROWS)
+        out[block] = (_scrambled(X[block]) * odd).sum(axis=1, dtype=np.uint64)
+    return out
+
+
+def _scrambled(values: np.ndarray) -> np.ndarray:
+    """The bits of the values as floats, spread over all 64; −0 is 0, every NaN the same.
+
+    Of small integers only the upper bits are set, and products would have no others: rows of zeros
+    and ones would share 4096 hashes.
+    """
+    values = np.array(values, dtype=np.float64, order="C") + 0.0
+    values[np.isnan(values)] = np.nan
+    bits = values.view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return bits ^ (bits >> np.uint64(33))

@@ -1,0 +1,225 @@
+"""Which rows calibrate, with which labels and weights, and tables of numbers and categories."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from consilience import ConsilienceClassifier, MultiViewData
+from consilience.datasets import make_multiview_classification
+from consilience.fusion import LateFusionClassifier
+from consilience.io import load, save
+from consilience.trust import (
+    ConformalClassifier,
+    PatternReliabilityDisplay,
+    RobustPoolingClassifier,
+    SelectiveClassifier,
+    find_label_errors,
+    find_mismatched_samples,
+    next_view,
+    view_opinions,
+)
+from consilience.trust._mismatch import evidence_of_view
+from consilience.trust._reference import ReferenceTable, patterns_to_predict
+from consilience.views import ViewPreparer
+
+DATA, Y = make_multiview_classification(400, n_classes=3, strength=4, random_state=0)
+SMALL = ConsilienceClassifier(10, random_state=0)
+
+
+def left_out_accuracy(model):
+    left_out = model._left_out
+    return (left_out.probabilities.argmax(axis=1) == left_out.codes).mean()
+
+
+def test_training_rows_drawn_with_replacement_keep_their_labels():
+    rng, folds = np.random.RandomState(0), np.arange(200) % 4
+    splits = [
+        (rng.choice(np.flatnonzero(folds != k), 200), np.flatnonzero(folds == k)) for k in range(4)
+    ]
+    model = ConformalClassifier(LateFusionClassifier(), cv=splits).fit(DATA[:200], Y[:200])
+    assert left_out_accuracy(model) > 0.9
+
+
+@pytest.mark.parametrize("kind", [ConformalClassifier, SelectiveClassifier])
+def test_no_row_is_left_out_twice(kind):
+    cv = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)
+    with pytest.raises(ValueError, match=f"cv of {kind.__name__} must leave out every row at most"):
+        kind(LateFusionClassifier(), cv=cv).fit(DATA[:60], Y[:60])
+    with pytest.raises(ValueError, match="row 0 is in 3 test sets"):
+        find_label_errors(LateFusionClassifier(), DATA[:60], Y[:60], cv=cv)
+
+
+def test_rows_without_weight_do_not_calibrate():
+    weight, wrong = np.ones(200), Y[:200].copy()
+    weight[:100], wrong[:100] = 0.0, (Y[:100] + 1) % 3
+    splits = list(StratifiedKFold(4).split(np.zeros(200), Y[:200]))
+    model = SelectiveClassifier(LateFusionClassifier(), 0.2, cv=splits)
+    model.fit(DATA[:200], wrong, sample_weight=weight)
+    assert len(model._left_out) == 100
+    assert left_out_accuracy(model) > 0.9
+    assert model.answer_rate_ > 0.5
+    with pytest.raises(ValueError, match="leaves out no row of positive weight"):
+        model.set_params(cv=[(np.arange(100, 200), np.arange(50))]).fit(
+            DATA[:200], wrong, sample_weight=weight
+        )
+
+
+def test_left_out_rows_of_the_default_are_its_own_rows():
+    """It is fitted without the rows of weight 0, whatever cv is."""
+    weight = np.ones(150)
+    weight[:50] = 0
+    splits = list(StratifiedKFold(3).split(np.zeros(150), Y[:150]))
+    for cv in (3, splits):
+        model = ConformalClassifier(SMALL, method="left-out", cv=cv)
+        assert left_out_accuracy(model.fit(DATA[:150], Y[:150], sample_weight=weight)) > 0.9
+
+
+def test_samples_without_a_view_are_not_answered():
+    model = SelectiveClassifier(LateFusionClassifier(), 0.1).fit(DATA[:300], Y[:300])
+    present = np.ones((5, 3), dtype=bool)
+    present[[1, 3]] = False
+    some = MultiViewData(dict(DATA[300:305].items()), present=present)
+    whole = model.is_answered(DATA[300:305])
+    with pytest.warns(UserWarning, match="2 rows have no view"):
+        np.testing.assert_array_equal(model.is_answered(some), whole & present[:, 0])
+    assert whole[[1, 3]].any()
+
+
+def test_advice_needs_to_know_what_a_sample_has():
+    """With six views not every subset of them is in the table of a model."""
+    data, y = make_multiview_classification(120, n_views=6, random_state=0)
+    rows = np.arange(60)
+    patterns = patterns_to_predict(np.ones((60, 6), dtype=bool))
+    model = LateFusionClassifier().fit(data[60:], y[60:])
+
+    def masked(part, pattern):
+        present = np.tile(pattern, (len(part), 1))
+        return MultiViewData(dict(part.items()), present=present)
+
+    probabilities = np.stack([model.predict_proba(masked(data[rows], p)) for p in patterns])
+    table = ReferenceTable(
+        y[rows], np.ones((60, 6), dtype=bool), model.class_prior_, patterns, probabilities
+    )
+    one, two = np.ones((2, 6), dtype=bool)
+    one[0], two[:2] = False, False
+    assert table.find(one) is not None
+    assert table.find(two) is None
+    known = table.gains(model.predict_proba(masked(data[:3], one)), np.tile(one, (3, 1)))
+    assert np.isfinite(known[:, 0]).all()
+    unknown = table.gains(model.predict_proba(masked(data[:3], two)), np.tile(two, (3, 1)))
+    assert (unknown == -np.inf).all()
+
+
+def mixed_tables(n=150):
+    rng = np.random.RandomState(0)
+    y = rng.randint(3, size=n)
+    letters = np.where(rng.rand(n) < 0.5, y, rng.randint(3, size=n))
+    a = pd.DataFrame(
+        {
+            "c": [f"k{k}" for k in letters],
+            "d": [f"m{k}" for k in rng.randint(4, size=n)],
+            "x": np.round(np.abs(rng.randn(n) + y), 1),
+            "z": rng.rand(n) * 5,
+        }
+    )
+    return MultiViewData({"a": a, "b": pd.DataFrame({"u": rng.randn(n) + y})}), y
+
+
+@pytest.mark.parametrize("method", ["left-out", "cv+"])
+def test_tables_of_numbers_and_categories_are_fitted_as_by_the_classifier_itself(method, tmp_path):
+    X, y = mixed_tables()
+    plain = ConsilienceClassifier(10, random_state=0).fit(X[:100], y[:100])
+    model = ConformalClassifier(SMALL, method=method, cv=2).fit(X[:100], y[:100])
+    np.testing.assert_allclose(model.predict_proba(X[100:]), plain.predict_proba(X[100:]))
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict_set(X[100:]), model.predict_set(X[100:]))
+
+
+def test_opinions_and_advice_from_tables_with_categories():
+    X, y = mixed_tables()
+    plain = ConsilienceClassifier(10, random_state=0).fit(X[:100], y[:100])
+    conformal = ConformalClassifier(SMALL, cv=2).fit(X[:100], y[:100])
+    some = MultiViewData(dict(X[100:].items()), present=np.arange(100).reshape(50, 2) % 3 > 0)
+    for model, reference in ((plain, X[:100]), (conformal, None)):
+        result = view_opinions(model, X[100:], reference=reference)
+        assert np.isfinite(result.p_values).all()
+    gains = next_view(plain, some, reference=(X[:100], y[:100])).gains
+    np.testing.assert_array_equal(np.isnan(gains), some.present)
+    assert np.isfinite(next_view(conformal, some).gains[~some.present]).all()
+    PatternReliabilityDisplay.from_estimator(conformal, some, y[100:])
+
+
+def test_conflicts_are_compared_with_conflicts_of_the_same_prior():
+    rng = np.random.RandomState(0)
+    data, y = make_multiview_classification(1500, n_classes=3, strength=1.5, random_state=0)
+    rows = rng.permutation(np.r_[np.flatnonzero(y == 0), np.flatnonzero(y > 0)[:300]])
+    shares = {}
+    for weights in (None, "balanced"):
+        model = ConformalClassifier(LateFusionClassifier(class_weight=weights), cv=3)
+        p = view_opinions(model.fit(data[rows[:400]], y[rows[:400]]), data[rows[400:]]).p_values
+        shares[weights] = (p < 0.05).mean()
+    for share in shares.values():
+        assert 0.04 < share < 0.06
+
+
+def test_opinions_of_a_pipeline():
+    pipeline = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
+    model = ConformalClassifier(pipeline, cv=2).fit(DATA[:100], Y[:100])
+    assert np.isfinite(view_opinions(model, DATA[100:110]).p_values).all()
+
+
+def test_pairs_without_a_common_view_count_like_wrong_pairs():
+    """Samples with two other views have the mean of two pieces of evidence, not their sum."""
+    rng = np.random.RandomState(0)
+    present = np.ones((40, 3), dtype=bool)
+    present[:10, 0], present[30:, 1] = False, False
+    evidence = {}
+    for u in range(2):
+        rows = np.flatnonzero(present[:, u])
+        evidence[u, 2] = rows, rng.randn(len(rows), len(rows)) - 60 + 50 * np.eye(len(rows))
+    S, kept = evidence_of_view(evidence, 2, present)
+    assert len(kept) == 40
+    np.testing.assert_allclose(S[:10, 30:], S[30:, :10].T)
+    assert -61 < S[0, 39] < -59
+
+
+def test_views_that_no_sample_has():
+    present = np.ones((200, 3), dtype=bool)
+    present[:, 1] = False
+    some = MultiViewData(dict(DATA[:200].items()), present=present)
+    with pytest.warns(UserWarning, match="present in no training rows"):
+        model = RobustPoolingClassifier(LateFusionClassifier(), random_state=0).fit(some, Y[:200])
+    assert model.score(some, Y[:200]) > 0.8
+    result = find_mismatched_samples(some)
+    assert np.isnan(result.areas["view1"])
+
+
+def test_values_that_are_not_finite_are_no_samples():
+    broken = {name: view.copy() for name, view in DATA[:100].items()}
+    name = next(iter(broken))
+    broken[name][3, 1] = np.inf
+    with pytest.raises(ValueError, match=f"{name}"):
+        find_mismatched_samples(broken)
+
+
+def test_copies_with_a_wrong_label_are_all_found():
+    rows = np.r_[np.arange(120), [1, 1]]
+    labels = Y[rows].copy()
+    labels[rows == 1] = (Y[1] + 1) % 3
+    with pytest.warns(DataConversionWarning):
+        result = find_label_errors(SMALL, DATA[rows], labels[:, None])
+    assert {1, 120, 121} <= set(result.suspects.tolist())
+    assert (result.probability[[120, 121]] == result.probability[1]).all()
+
+
+def test_all_of_many_rows_are_looked_at(monkeypatch):
+    monkeypatch.setattr("consilience.trust._label_errors.N_TESTED_ROWS", 50)
+    labels = Y[:120].copy()
+    labels[:3] = (labels[:3] + 1) % 3
+    result = find_label_errors(SMALL, DATA[:120], labels, cv=2)
+    assert (result.probability > 0).all()
+    assert {0, 1, 2} <= set(result.suspects.tolist())
