@@ -55,8 +55,8 @@ def search_grid(
         return search.best_params_
     candidates = list(ParameterGrid(dict(grid)))
     scores = []
-    for split in folds.split(np.zeros(len(labels)), labels, groups):
-        fold = _Fold(data, labels, weight, *split, measure)
+    for train, test in folds.split(np.zeros(len(labels)), labels, groups):
+        fold = _Fold(data, labels, weight, train, test, measure)
         if needs_all_fits:
             scores.append(_scores_of_fits(model, candidates, fit_params, fold))
         elif has_path:
