@@ -186,9 +186,9 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
                 self._rounds.append(round_)
                 interrupted = progress.tick("round")
                 self._stopped = round_.last
-                if self._stopped or interrupted:
-                    break
-                if early_stopping is not None and early_stopping.should_stop(round_):
+                # scored in any case: of rounds that were not, none would be kept
+                enough = early_stopping is not None and early_stopping.should_stop(round_)
+                if self._stopped or interrupted or enough:
                     break
         if early_stopping is not None:
             del self._rounds[early_stopping.best_n_rounds :]
