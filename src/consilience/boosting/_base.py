@@ -102,7 +102,7 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         if not resumed:
             self._rounds: list[Round] = []
             self._state, self._row_state, self._stopped = None, None, False
-            keys = row_keys(data) if self.warm_start else None
+            keys = row_keys(data) if self.warm_start else np.empty(0, dtype=np.uint64)
             self._training_data = (self._layout, codes, weight, keys)
             self._random = self._make_random()
         train, validation = self._split(codes, data)

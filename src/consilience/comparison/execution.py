@@ -21,12 +21,13 @@ from consilience import io
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.cluster import DaskPool
 from consilience.benchmark.console import run_silently
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
 from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.budget import TimeBudget

@@ -17,6 +17,7 @@ from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
 from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison._copies import copy_notes
+from consilience.comparison._row_weights import RowWeights, sum_weights
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -269,6 +270,8 @@ def _summary(
         groups=0 if groups is None else len(np.unique(groups)),
         columns=_group_columns(roles),
         sample_ids=[] if len(data) > MAX_NAMED_SAMPLES else _sample_names(data),
+        class_weights=[] if problem.sample_weight is None else sum_weights(problem).sums,
+        tested=RowWeights() if problem.sample_weight is None else sum_weights(problem),
     )
 
 
