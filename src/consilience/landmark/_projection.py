@@ -112,11 +112,11 @@ def find_landmarks(
     given = None if isinstance(landmarks, str) else check_landmarks(landmarks, data)
     rng = check_random_state(random_state)
     seed = rng.randint(np.iinfo(np.int32).max)
-    is_seen = data.present.any(axis=0)
+    is_seen = np.asarray(data.present.any(axis=0))
     seen = [name for v, name in enumerate(names) if is_seen[v]]
     # complete samples first, so that landmarks have all views where that is possible
     order = rng.permutation(len(data))
-    is_complete = data.present[:, is_seen].all(axis=1)
+    is_complete = np.asarray(data.present[:, is_seen].all(axis=1))
     order = order[np.argsort(~is_complete[order], kind="stable")]
 
     def fit_view(name: str) -> ViewKernel:

@@ -103,8 +103,9 @@ class ComputedKernel:
 
     def offset(self, expansion: Expansion) -> Any:
         """What to subtract from the intercepts (P,) because of the means."""
-        is_shifted = isinstance(expansion, LinearExpansion) and self.mean is not None
-        return self.mean @ expansion.coef if is_shifted else 0.0
+        if self.mean is None or not isinstance(expansion, LinearExpansion):
+            return 0.0
+        return self.mean @ expansion.coef
 
 
 class GivenKernel:
