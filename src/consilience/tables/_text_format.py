@@ -24,6 +24,8 @@ DELIMITER_NAMES = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "sp
 SAMPLE_LINES = 60
 MAX_TITLE_LINES = 20
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")  # or a decimal comma: who knows
+POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # or a decimal point
+COMMA_AFTER_THOUSANDS = re.compile(POINT_THOUSANDS.pattern + r",\d+")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -200,8 +202,15 @@ def _has_extra_cell(rows: list[list[str]]) -> bool:
 
 
 def _sniff_decimal(rows: list[list[str]]) -> str:
+    """The mark of most numbers, not counting what may separate thousands if others tell more."""
     cells = [cell.strip() for row in rows for cell in row]
-    with_comma = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
+    with_comma = [cell for cell in cells if _has_decimal_comma(cell)]
     n_commas = 0 if all(map(THOUSANDS.fullmatch, with_comma)) else len(with_comma)
-    n_points = sum(1 for cell in cells if DECIMAL_POINT.fullmatch(cell))
-    return "," if n_commas > n_points else "."
+    with_point = [cell for cell in cells if DECIMAL_POINT.fullmatch(cell)]
+    if n_commas:
+        with_point = [cell for cell in with_point if not POINT_THOUSANDS.fullmatch(cell)]
+    return "," if n_commas > len(with_point) else "."
+
+
+def _has_decimal_comma(cell: str) -> bool:
+    return bool(DECIMAL_COMMA.fullmatch(cell) or COMMA_AFTER_THOUSANDS.fullmatch(cell))
