@@ -70,6 +70,7 @@ COMMAS = "w;x\n" + "".join(f"7{i},5;{{}}\n" for i in range(4))  # a column of de
         (["1.500", "2.250", "3.125", ""], [1500, 2250, 3125, nan], THOUSANDS),
         (["1.234,5", "0,25", " 2.000 ", "1e3"], [1234.5, 0.25, 2000, 1000], THOUSANDS),
         (["0.125", "12.5", "3", "-"], [0.125, 12.5, 3, nan], "decimal points in 'x'"),
+        (["0.25", "12.5", "1.125", "1.500"], [0.25, 12.5, 1.125, 1.5], "decimal points in 'x'"),
         (["1,5", "2,25", "3", "4"], [1.5, 2.25, 3, 4], ""),
     ],
 )
@@ -83,9 +84,29 @@ def test_points_in_files_with_decimal_commas(read, cells, numbers, note):
 
 
 @pytest.mark.usefixtures("width")
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (
+            "price;rent;x\n1.500;2.300;1,5\n2.750;3.100;2,5\n",
+            [[1500, 2750], [2300, 3100], [1.5, 2.5]],
+        ),
+        ("price;x\n1.234,50;3\n2.345.678,60;4\n", [[1234.5, 2345678.6], [3, 4]]),
+        ("price;x\n1.500;3\n2.750;4\n", [[1.5, 2.75], [3, 4]]),
+        ("price;x;z\n1.500;0.5;1,5\n2.750;12.5;2\n", [[1.5, 2.75], [0.5, 12.5]]),
+    ],
+)
+def test_decimal_mark_of_files_with_points(read, text, numbers):
+    table = read(text)
+    for column, expected in zip(table.columns, numbers, strict=False):
+        assert number_column(table, column).tolist() == expected
+
+
+@pytest.mark.usefixtures("width")
 def test_points_that_can_be_read_in_two_ways(read):
-    with pytest.raises(TableError, match=r"of column 'x' separate thousands in '1.500', but not"):
-        read(COMMAS.format("950", "1.500", "2.25", "3"))
+    for cell in "1.234,5", "1.234.567":
+        with pytest.raises(TableError, match=f"separate thousands in '{cell}', but not in '2.25'"):
+            read(COMMAS.format("950", cell, "2.25", "3"))
     with pytest.raises(TableError, match="with a comma, such as '1,5' in row 1, and with a point"):
         number_column(read(COMMAS.format("1,5", "2.25", "3", "4")), "x")
     # words and points are text

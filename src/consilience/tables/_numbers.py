@@ -1,7 +1,7 @@
 """Numbers in columns of text: decimal commas, and marks such as "-" for a missing one.
 
-In a file with decimal commas, points separate thousands: 1.500 is 1500. Only a column in which no
-number can be read that way, such as one of 0.25 and 12.5, has decimal points nevertheless.
+In a file with decimal commas, points separate thousands: 1.500 is 1500. Only a column with a number
+that cannot be read that way, such as 0.25 or 12.5, has decimal points nevertheless.
 """
 
 from __future__ import annotations
@@ -66,17 +66,18 @@ def _inspect_points(path: str, name: str, column: Any) -> str:
     if not pc.all(pc.match_substring_regex(others, COMMA_NUMBER), min_count=0).as_py():
         return ""
     is_thousands = pc.match_substring_regex(with_point, THOUSANDS)
-    if pc.all(is_thousands).as_py():
-        return "thousands"
     is_decimal = pc.match_substring_regex(with_point, NUMBER)
     if not pc.all(pc.or_(is_thousands, is_decimal)).as_py():
         return ""
-    if pc.any(is_thousands).as_py():
-        first = with_point.filter(is_thousands)[0].as_py()
-        other = with_point.filter(pc.invert(is_thousands))[0].as_py()
+    decimals = with_point.filter(pc.invert(is_thousands))
+    if not len(decimals):
+        return "thousands"
+    thousands = with_point.filter(pc.invert(is_decimal))
+    if len(thousands):
         raise TableError(
-            f"{path}: the points of column {name!r} separate thousands in {first!r}, but not in "
-            f"{other!r}, in a file with decimal commas; write them all in one way"
+            f"{path}: the points of column {name!r} separate thousands in "
+            f"{thousands[0].as_py()!r}, but not in {decimals[0].as_py()!r}, in a file with decimal "
+            "commas; write them all in one way"
         )
     return "" if pc.any(pc.match_substring(others, ",")).as_py() else "decimals"
 
