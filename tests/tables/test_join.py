@@ -6,6 +6,7 @@ import pytest
 
 from consilience.tables import Table, TableError, join_tables
 from consilience.tables._join import sample_rows
+from consilience.tables._keys import gains_by_spelling, normalise_keys
 
 
 def table(path, **columns):
@@ -80,3 +81,15 @@ def test_keys_some_of_which_are_spelled_differently():
     for tables in (keyed("Q{}".format, 90), keyed(lambda i: f"P{max(i - 90, 1):0{i}}", 90)):
         (note,) = join_tables(tables, target="ill", on="id").notes
         assert note.startswith("left out: 10 samples that have no label")
+
+
+def test_keys_are_shared_with_other_files_only():
+    tables = {
+        "a": table("a.csv", id=["p 1", "p2", None]),
+        "free text of a": table("a.csv", id=["p 1", "p2", None]),
+        "b": table("b.csv", id=["P01", "p2", None]),
+    }
+    assert gains_by_spelling(tables, "id") == dict.fromkeys(tables, (1, 2))
+    normalised, notes = normalise_keys(tables, "id")
+    assert normalised["b"].frame["id"].to_pylist() == ["p 1", "p2", None]
+    assert "3 rows join that did not before" in notes[0]

@@ -60,8 +60,8 @@ def _rename_column(table: Table, column: str, on: str, view: str) -> Table:
 def normalise_keys(tables: Mapping[str, Table], on: str) -> tuple[dict[str, Table], list[str]]:
     """Spell the keys of all tables as the first one does; a note says how many rows that joins."""
     pa = import_pyarrow()
-    before = {name: set(text_column(table, on)) for name, table in tables.items()}
-    normalised, after = {}, {}
+    before = _distinct_keys(tables, on)
+    normalised = {}
     spelling: dict[str, str] = {}  # of each normalised key in the first table that has it
     for name, table in tables.items():
         cells = text_column(table, on)
@@ -69,8 +69,10 @@ def normalise_keys(tables: Mapping[str, Table], on: str) -> tuple[dict[str, Tabl
         keys = [None if c is None else spelling.setdefault(normalise_key(c), c) for c in cells]
         position = table.columns.index(on)
         frame = table.frame.set_column(position, on, pa.array(keys, pa.string()))
-        normalised[name], after[name] = replace(table, frame=frame), set(keys)
-    n_gained = sum(len(_in_others(after, name)) - len(_in_others(before, name)) for name in tables)
+        normalised[name] = replace(table, frame=frame)
+    after = _distinct_keys(normalised, on)
+    n_before, n_after = (_count_shared(tables, keys) for keys in (before, after))
+    n_gained = sum(n_after.values()) - sum(n_before.values())
     return normalised, [
         f"keys normalised (case, blanks, leading zeros): {n_gained} rows join that did not before"
     ]
@@ -81,23 +83,28 @@ def gains_by_spelling(tables: Mapping[str, Table], on: str) -> dict[str, tuple[i
 
     Both are the same if normalisation would make two keys of a table equal.
     """
-    keys = {name: {k for k in text_column(t, on) if k is not None} for name, t in tables.items()}
-    others = {name: _keys_elsewhere(tables, keys, name) for name in tables}
-    n_shared = {name: len(keys[name] & others[name]) for name in tables}
+    keys = _distinct_keys(tables, on)
+    n_shared = _count_shared(tables, keys)
     if all(n == len(keys[name]) for name, n in n_shared.items()):
         return {name: (n, n) for name, n in n_shared.items()}
-    normalised = {name: set(map(normalise_key, keys[name])) for name in tables}
+    normalised = {name: set(map(normalise_key, own)) for name, own in keys.items()}
     if any(len(normalised[name]) < len(keys[name]) for name in tables):
         return {name: (n, n) for name, n in n_shared.items()}
-    others = {name: _keys_elsewhere(tables, normalised, name) for name in tables}
-    return {name: (n, len(normalised[name] & others[name])) for name, n in n_shared.items()}
+    n_normalised = _count_shared(tables, normalised)
+    return {name: (n_shared[name], n_normalised[name]) for name in tables}
 
 
-def _keys_elsewhere(
-    tables: Mapping[str, Table], keys: Mapping[str, set[str]], name: str
-) -> set[str]:
-    paths = {other: table.path for other, table in tables.items()}
-    return set().union(*(keys[other] for other in tables if paths[other] != paths[name]))
+def _distinct_keys(tables: Mapping[str, Table], on: str) -> dict[str, set[str]]:
+    return {name: {k for k in text_column(t, on) if k is not None} for name, t in tables.items()}
+
+
+def _count_shared(tables: Mapping[str, Table], keys: Mapping[str, set[str]]) -> dict[str, int]:
+    """Number of keys of each table that are also in a table of another file."""
+    counts = {}
+    for name, table in tables.items():
+        others = (keys[other] for other, t in tables.items() if t.path != table.path)
+        counts[name] = len(keys[name].intersection(set().union(*others)))
+    return counts
 
 
 def check_spelling(tables: Mapping[str, Table], on: str) -> str | None:
@@ -118,11 +125,6 @@ def check_spelling(tables: Mapping[str, Table], on: str) -> str | None:
     if 2 * n_shared < n_keys <= 2 * n_normalised:
         raise TableError(f"{text}; add --normalise-keys, or correct the keys")
     return f"{text}; add --normalise-keys if they are the same samples"
-
-
-def _in_others(keys: Mapping[str, set[str | None]], name: str) -> set[str | None]:
-    others = set().union(*(values for other, values in keys.items() if other != name))
-    return keys[name] & others
 
 
 def _check_distinct(table: Table, on: str, cells: list[str | None], keys: list[str | None]) -> None:

@@ -26,7 +26,7 @@ __all__ = ["MISSING_VALUES", "read_text"]
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 MISSING_VALUES += ["<NA>", "#NA", "NaT"]
-USUAL_WORDS = frozenset(MISSING_VALUES) - {""}
+MISSING_WORDS = frozenset(MISSING_VALUES) - {""}
 TRAILING = "\0"  # the empty column after the last delimiter
 MAX_HEADER_CHARS = 64 * 2**20
 
@@ -162,7 +162,7 @@ def _count_missing_words(
     counts = {
         c: Counter(cell.strip() for cell in frame[c].drop_null().to_pylist()) for c in columns
     }
-    return {c: {word: n for word, n in counts[c].items() if word in USUAL_WORDS} for c in columns}
+    return {c: {word: n for word, n in counts[c].items() if word in MISSING_WORDS} for c in columns}
 
 
 def _is_at_end(file: Any) -> bool:
