@@ -8,7 +8,8 @@ from sklearn.pipeline import make_pipeline
 from consilience.comparison.inputs import read_files, read_views
 from consilience.comparison.prediction import predict_files, read_samples
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import FileArgument, Table, TableModel
+from consilience.tables import FileArgument, Table, TableModel, TableView
+from consilience.tables import _categories as categories
 from consilience.views import ViewPreparer
 
 N = 24
@@ -100,3 +101,35 @@ def test_models_of_dataframes():
     assert model.views["v"].values(Table("t", pa.table({"size": [1.5], "stage": [""]})))[
         "stage"
     ].to_pylist() == [""]
+
+
+def test_models_without_recorded_categories():
+    """Older models know the cells as they were spelled."""
+    cells = Table("t", pa.table({"s": ["TRUE", "1.0", "a"]}))
+    view = TableView(["s"], ["s"], 1)
+    assert view.values(cells)["s"].to_pylist() == ["TRUE", "1.0", "a"]
+    assert view.unseen_categories(cells) == {}
+
+
+def test_more_categories_than_are_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(categories, "MAX_KNOWN_CATEGORIES", 1)
+    FRAME.to_csv(tmp_path / "v.csv", index=False)
+    file = FileArgument(tmp_path / "v.csv", "v")
+    given = read_files([file], target="ill", categorical=["stage", "code"])
+    assert given.views["v"].categories == ()
+    new = read_samples_of(fit(given), tmp_path, "size,stage,smoker,code\n1.5,2.0,TRUE,01\n")
+    assert new.data["v"].select(["stage", "smoker"]).to_pylist() == [
+        {"stage": "2", "smoker": "True"}
+    ]
+
+
+def test_each_distinct_cell_is_spelled_once(monkeypatch):
+    spelled = []
+    spell = categories.spell_category
+    monkeypatch.setattr(
+        categories, "spell_category", lambda cell: spelled.append(cell) or spell(cell)
+    )
+    table = Table("t", pa.table({"s": ["TRUE", "-0.0", None, "b"] * 50}))
+    assert categories.category_column(table, "s")[:4] == ["True", "0", None, "b"]
+    assert sorted(spelled) == ["-0.0", "TRUE", "b"]
+    assert categories.count_unseen(table, "s", ["0"]) == (100, 150)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -22,27 +23,42 @@ def spell_category(cell: str) -> str:
     if cell.casefold() in ("true", "false"):
         return cell.capitalize()
     number = WHOLE_NUMBER.fullmatch(cell)
-    return number[1] if number else cell
+    if number is None:
+        return cell
+    return "0" if number[1] in ("-0", "+0") else number[1]
 
 
-def category_column(table: Table, name: str, known: Sequence[str] = ()) -> list[str | None]:
-    """Cells as categories, None where missing; those of a model are spelled as it knows them."""
-    spelling = {spell_category(category.strip()): category for category in known}
-    spelling |= {category: category for category in known}
-    empty = "" if "" in spelling else None  # a category in a dataframe in memory only
+def category_column(table: Table, name: str, known: Sequence[str] | None = ()) -> list[str | None]:
+    """Cells as categories, None where missing; those of a model are spelled as it knows them.
 
-    def find(cell: str) -> str:
-        spelled = spell_category(cell)
-        return spelling.get(cell) or spelling.get(spelled, spelled)
-
-    return [empty if cell is None else find(cell) for cell in text_column(table, name)]
+    If ``known`` is None, all cells stay as they are spelled.
+    """
+    cells = text_column(table, name)
+    if known is None:
+        return cells
+    spelling = _spell_cells(set(cells), known)
+    return [spelling[cell] for cell in cells]
 
 
 def count_unseen(table: Table, name: str, known: Sequence[str]) -> tuple[int, int]:
     """Number of cells that are none of the known categories, and of cells that are not empty."""
-    cells = [cell for cell in category_column(table, name, known) if cell is not None]
-    categories = set(known)
-    return sum(cell not in categories for cell in cells), len(cells)
+    counts = Counter(text_column(table, name))
+    categories, spelling = set(known), _spell_cells(set(counts), known)
+    given = {cell: n for cell, n in counts.items() if spelling[cell] is not None}
+    n_unseen = sum(n for cell, n in given.items() if spelling[cell] not in categories)
+    return n_unseen, sum(given.values())
+
+
+def _spell_cells(cells: set[str | None], known: Sequence[str]) -> dict[str | None, str | None]:
+    """The category of each distinct cell; None if it is missing."""
+    spelling = {spell_category(category.strip()): category for category in known}
+    spelling |= {category: category for category in known}
+    # an empty text is a category in a dataframe in memory only
+    categories: dict[str | None, str | None] = {None: "" if "" in spelling else None}
+    for cell in cells - {None}:
+        spelled = spell_category(cell)
+        categories[cell] = spelling.get(cell) or spelling.get(spelled, spelled)
+    return categories
 
 
 def find_categories(content: Any, columns: Collection[str]) -> Categories:

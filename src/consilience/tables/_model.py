@@ -57,6 +57,7 @@ class TableView:
     source: str = ""  # view whose table has the column, if it is another one
     first_index: int | None = None  # of the features of svmlight files: 0 or 1
     categories: Categories = ()  # of text columns in training
+    spells_alike: bool = False  # whether other categories were spelled in one way in training
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -95,7 +96,8 @@ class TableView:
         if self.words:
             return count_words(text_column(table, self.columns[0]), self.words)
         dates = {name: name in self.month_first for name in self.date_columns}
-        categories = dict(self.categories)
+        others = dict.fromkeys(self.text_columns, () if self.spells_alike else None)
+        categories = others | dict(self.categories)
         return view_values(table, self.columns, set(self.text_columns), dates, categories)[0]
 
     def align(self, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -127,13 +129,13 @@ def view_values(
     columns: list[str],
     text_columns: set[str] | None,
     dates: Mapping[str, bool] | None = None,
-    categories: Mapping[str, Sequence[str]] | None = None,
+    categories: Mapping[str, Sequence[str] | None] | None = None,
 ) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
     ``text_columns`` are the columns to read as text; None detects them. ``dates`` are columns of
     dates, which become days, and whether 1/2/2024 is a day in January. ``categories`` are those of
-    text columns that a model knows.
+    text columns that a model knows; None leaves the cells as they are spelled.
     """
     pa = import_pyarrow()
     if not dates and not text_columns and has_floats_only(frame := table.frame.select(columns)):

@@ -105,6 +105,7 @@ def read_view(
         len(columns),
         date_columns=tuple(month_first),
         month_first=tuple(name for name, is_first in month_first.items() if is_first),
+        spells_alike=True,
     )
 
 
