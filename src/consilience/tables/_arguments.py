@@ -234,7 +234,7 @@ def read_tables(
     keys, notes = dict(keys or {}), _skipped_notes(files)
     reading = reading or ReadOptions(delimiter=delimiter)
     text = {name for name in (target, on, groups, *keys.values(), *categorical) if name}
-    reading = replace(reading, text_columns=frozenset(text))
+    reading = replace(reading, text_columns=frozenset(text), labels=target)
     tables = _read_views(files, reading, transpose, on or DEFAULT_KEY, notes)
     tables, on = rename_keys(tables, keys, on)
     if normalised_keys:

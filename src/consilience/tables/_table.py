@@ -53,7 +53,7 @@ class Table:
     key: str = ""  # column with the names of the samples, if the format has one
     note: str = ""  # how the file was read, if not as usual
     first_index: int | None = None  # of the features of an svmlight file: 0 or 1
-    # columns to stay text: spellings of missing values other than the empty cell, and their counts
+    # of the column of labels: spellings of missing values other than the empty cell, and counts
     missing_words: dict[str, dict[str, int]] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
 

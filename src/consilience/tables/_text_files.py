@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,7 @@ from consilience.tables._table import Table, TableError, import_pyarrow
 from consilience.tables._text_format import DELIMITERS, ReadOptions, TextFormat, sniff_format
 from consilience.tables._wide_files import MIN_WIDE_COLUMNS, read_wide
 
-__all__ = ["MISSING_VALUES", "read_text"]
+__all__ = ["MISSING_VALUES", "count_missing_words", "read_text"]
 
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
@@ -66,8 +66,9 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
         else:
             frame = _read_narrow(content, header, text_format, missing)
     frame = _trim_cells(frame, missing)
-    incomplete = [c for c in header if c in options.text_columns and frame[c].null_count]
-    words = _count_missing_words(path, header, text_format, incomplete)
+    words: dict[str, dict[str, int]] = {}
+    if options.labels in header and frame[options.labels].null_count:
+        words[options.labels] = _count_missing_words(path, header, text_format, options.labels)
     frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
     return Table(str(path), frame, note=note, missing_words=words)
 
@@ -150,19 +151,19 @@ def _trim_cells(frame: Any, missing: list[str]) -> Any:
 
 
 def _count_missing_words(
-    path: Path, header: list[str], text_format: TextFormat, columns: list[str]
-) -> dict[str, dict[str, int]]:
-    """How often words such as "None" occur in columns in which they were read as missing."""
-    if not columns:
-        return {}
+    path: Path, header: list[str], text_format: TextFormat, column: str
+) -> dict[str, int]:
+    """How often words such as "None" occur in a column in which they were read as missing."""
     with open_utf8(path, text_format.encoding) as file:
         content = _plain_lines(file, text_format)
         _read_header(path, content, text_format)
-        frame = _read_narrow(content, header, text_format, [""], columns)
-    counts = {
-        c: Counter(cell.strip() for cell in frame[c].drop_null().to_pylist()) for c in columns
-    }
-    return {c: {word: n for word, n in counts[c].items() if word in MISSING_WORDS} for c in columns}
+        frame = _read_narrow(content, header, text_format, [""], [column])
+    return count_missing_words(frame[column].drop_null().to_pylist())
+
+
+def count_missing_words(cells: Iterable[str]) -> dict[str, int]:
+    """How often words that mean missing occur."""
+    return dict(Counter(word for cell in cells if (word := cell.strip()) in MISSING_WORDS))
 
 
 def _is_at_end(file: Any) -> bool:

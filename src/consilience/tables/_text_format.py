@@ -33,7 +33,8 @@ DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 class ReadOptions:
     """What the user says about text files; None is determined from the file.
 
-    ``text_columns`` are columns that must stay text, such as keys, with their leading zeros.
+    ``text_columns`` are columns that must stay text, such as keys, with their leading zeros. In
+    the column of ``labels``, words that are read as missing are counted.
 
     Examples
     --------
@@ -50,6 +51,7 @@ class ReadOptions:
     text_columns: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+    labels: str = ""
         delimiter = DELIMITER_NAMES.get(self.delimiter or "", self.delimiter)
         object.__setattr__(self, "delimiter", delimiter)
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\n\r'):
