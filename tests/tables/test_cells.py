@@ -187,3 +187,35 @@ def test_words_that_are_read_as_missing_labels_in_a_sheet(tmp_path):
     notes = [note for note in joined.notes if "missing label" in note]
     assert len(notes) == 1
     assert "'ill' is 'None' in 5 rows" in notes[0]
+
+
+def test_only_missing_labels_are_counted(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("x,colour,ill\n1,red,a\n2,NA,b\n" * 2)
+    book = openpyxl.Workbook()
+    for row in (["colour", "ill"], ["NA", "NA"], ["red", "a"]):
+        book.active.append(row)
+    book.save(tmp_path / "b.xlsx")
+    reads = []
+    read = _text_files._read_narrow
+    monkeypatch.setattr(
+        _text_files, "_read_narrow", lambda *args: reads.append(args[4:]) or read(*args)
+    )
+    options = ReadOptions(text_columns=frozenset({"colour", "ill"}), labels="ill")
+    assert read_file(tmp_path / "t.csv", options=options)["t"].missing_words == {}
+    assert reads == [()]
+    assert read_file(tmp_path / "b.xlsx", options=options)["b"].missing_words == {"ill": {"NA": 1}}
+
+
+@pytest.mark.usefixtures("width")
+def test_row_names_and_an_empty_last_column(read):
+    table = read("a,b\ns1,1,\ns2,2,\n")
+    assert table.columns == ["index", "a", "b"]
+    assert number_column(table, "a").tolist() == [1, 2]
+    assert "first column taken as row names" in table.note
+    # an identifier has a name of its own, and so has a category
+    for text in ("patient_id,b\ns1,1,\ns2,2,\n", "a,b\nu,1,\nv,2,\nu,3,\n"):
+        table = read(text)
+        assert table.columns == text.split("\n")[0].split(",")
+        assert number_column(table, "b")[:2].tolist() == [1, 2]
+    key = ReadOptions(text_columns=frozenset({"a"}))
+    assert read("a,b\ns1,1,\ns2,2,\n", options=key).columns == ["a", "b"]
