@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -147,7 +148,14 @@ def read_samples(
     text |= _category_names(model)
     reading = reading or ReadOptions()
     na = tuple(dict.fromkeys((*model.na, *reading.na)))
-    reading = replace(reading, na=na, text_columns=frozenset(text))
+    marks = {view.decimal for view in model.views.values()} - {""}
+    reading = replace(
+        reading,
+        na=na,
+        text_columns=frozenset(text),
+        default_decimal=marks.pop() if len(marks) == 1 else "",
+        points=_points(model),
+    )
     matched = match_files(model, files, reading, transpose, own_key or "sample", notes)
     tables, named_key = rename_keys(matched, keys or {}, on or (model.key if keys else None))
     on = named_key if named_key is not None else on
@@ -250,6 +258,13 @@ def _align(model: TableModel, name: str, table: Table, rows: np.ndarray) -> tupl
         return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
+
+
+def _points(model: TableModel) -> tuple[tuple[str, str], ...]:
+    """What points mean in columns of files with decimal commas, if all views agree."""
+    points = dict.fromkeys(pair for view in model.views.values() for pair in view.points)
+    counts = Counter(name for name, _ in points)
+    return tuple((name, meaning) for name, meaning in points if counts[name] == 1)
 
 
 def _category_names(model: TableModel) -> set[str]:

@@ -12,6 +12,7 @@ from consilience.tables._content import file_kind, file_stem
 from consilience.tables._files import READABLE, read_file
 from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._keys import normalise_keys, rename_keys
+from consilience.tables._numbers import unify_points
 from consilience.tables._stack import stack_tables
 from consilience.tables._table import Table, TableError
 from consilience.tables._text_format import ReadOptions
@@ -185,6 +186,7 @@ def table_of(
     ``key`` is the name of the key column of a table to transpose; None leaves it as it is.
     """
     tables = [table if key is None else transpose_table(table, key) for _, table in files]
+    tables = unify_points(tables)
     notes += [table.note for table in tables if table.note and table.note not in notes]
     if len(tables) == 1:
         return tables[0]

@@ -17,7 +17,7 @@ from typing import Any
 
 from consilience._suggest import suggest
 from consilience.tables._content import file_stem
-from consilience.tables._numbers import clean_numbers
+from consilience.tables._numbers import clean_numbers, describe_points
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
 from consilience.tables._text_files import MISSING_VALUES, count_missing_words
 from consilience.tables._text_format import ReadOptions
@@ -151,16 +151,18 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         ],
         names=names,
     )
-    frame, note = clean_numbers(label, frame, options.decimal or ".", skip=options.text_columns)
+    frame, points = clean_numbers(
+        label, frame, options.decimal or ".", options.text_columns, dict(options.points)
+    )
     titles = f"{n_titles} lines above the header skipped" if n_titles else ""
-    notes = ", ".join(filter(None, [titles, note]))
+    notes = ", ".join(filter(None, [titles, describe_points(points)]))
     words = {
         name: count_missing_words(cell for cell in columns[j] if isinstance(cell, str))
         for j, name in zip(used, names, strict=True)
         if name == options.labels
     }
     note = f"{label}: {notes}" if notes else ""
-    return Table(label, frame, note=note, missing_words=words)
+    return Table(label, frame, note=note, missing_words=words, points=points)
 
 
 def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:

@@ -58,6 +58,8 @@ class TableView:
     first_index: int | None = None  # of the features of svmlight files: 0 or 1
     categories: Categories = ()  # of text columns in training
     spells_alike: bool = False  # whether other categories were spelled in one way in training
+    decimal: str = ""  # mark of the text files; empty if nothing told it
+    points: tuple[tuple[str, str], ...] = ()  # columns whose points are "thousands" or "decimals"
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -95,10 +97,20 @@ class TableView:
             return _select_columns(table, self.columns)
         if self.words:
             return count_words(text_column(table, self.columns[0]), self.words)
+        self._check_points(table)
         dates = {name: name in self.month_first for name in self.date_columns}
         others = dict.fromkeys(self.text_columns, () if self.spells_alike else None)
         categories = others | dict(self.categories)
         return view_values(table, self.columns, set(self.text_columns), dates, categories)[0]
+
+    def _check_points(self, table: Table) -> None:
+        """Check that points mean what they meant in training."""
+        for name, meaning in self.points:
+            if name in table.points and table.points[name].meaning != meaning:
+                raise TableError(
+                    f"{table.path}: the points of column {name!r} are {meaning} in the training "
+                    f"files, but {table.points[name].meaning} here; write them as there"
+                )
 
     def align(self, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
         """Extract the view, with row ``rows[i]`` of the table as row i, and which rows have it."""

@@ -49,8 +49,15 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
         for column, counts in table.missing_words.items():
             words[column] = dict(Counter(words.get(column, {})) + Counter(counts))
     stacked = replace(first, path=path, frame=frame, matrix=matrix, matrix_columns=matrix_columns)
-    annotations = {BATCH: "the file of each row"}
-    return replace(stacked, annotations=annotations, missing_words=words), note
+    marks = {table.decimal for table in tables} - {""}
+    stacked = replace(
+        stacked,
+        annotations={BATCH: "the file of each row"},
+        missing_words=words,
+        decimal=marks.pop() if len(marks) == 1 else "",
+        points={name: points for table in tables for name, points in table.points.items()},
+    )
+    return stacked, note
 
 
 def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 __all__ = [
     "LABEL",
     "QUERY",
+    "Points",
     "Table",
     "TableError",
     "check_finite_columns",
@@ -32,6 +33,14 @@ LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its 
 
 class TableError(ValueError):
     """A table cannot be used; the message names it and suggests what to do."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """What points mean in a column of a file with decimal commas, and the cells as written."""
+
+    meaning: str  # "thousands" or "decimals"
+    cells: Any
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class Table:
     # of the column of labels: spellings of missing values other than the empty cell, and counts
     missing_words: dict[str, dict[str, int]] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
+    decimal: str = ""  # mark of a text file; empty if nothing tells it
+    points: dict[str, Points] = field(default_factory=dict)  # by column
 
     @property
     def n_rows(self) -> int:

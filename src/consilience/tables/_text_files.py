@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from consilience.tables._content import file_kind, open_utf8, single_byte_encoding
-from consilience.tables._numbers import clean_numbers
+from consilience.tables._numbers import clean_numbers, describe_points
 from consilience.tables._table import Table, TableError, import_pyarrow
 from consilience.tables._text_format import DELIMITERS, ReadOptions, TextFormat, sniff_format
 from consilience.tables._wide_files import MIN_WIDE_COLUMNS, read_wide
@@ -51,7 +51,7 @@ def read_text(path: Path, options: ReadOptions) -> Table:
         else:  # a row beyond the first lines ends with a value: all have a name
             text_format = replace(text_format, has_trailing_delimiter=False, has_row_names=True)
             table = _read_formatted(path, text_format, options)
-    parts = [text_format.describe(DELIMITERS[file_kind(path)]), table.note]
+    parts = [text_format.describe(DELIMITERS[file_kind(path)]), describe_points(table.points)]
     note = ", ".join(filter(None, parts))
     return replace(table, note=f"{path}: {note}" if note else "")
 
@@ -69,8 +69,12 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
     words: dict[str, dict[str, int]] = {}
     if options.labels in header and frame[options.labels].null_count:
         words[options.labels] = _count_missing_words(path, header, text_format, options.labels)
-    frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
-    return Table(str(path), frame, note=note, missing_words=words)
+    decimal = text_format.decimal
+    frame, points = clean_numbers(
+        str(path), frame, decimal, options.text_columns, dict(options.points)
+    )
+    known = decimal if text_format.is_decimal_known else ""
+    return Table(str(path), frame, missing_words=words, decimal=known, points=points)
 
 
 def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:

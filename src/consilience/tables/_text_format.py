@@ -36,7 +36,9 @@ class ReadOptions:
     """What the user says about text files; None is determined from the file.
 
     ``text_columns`` are columns that must stay text, such as keys, with their leading zeros. In
-    the column of ``labels``, words that are read as missing are counted.
+    the column of ``labels``, words that are read as missing are counted. A model knows the decimal
+    mark of its training files, for files that do not show theirs, and what points mean in columns
+    of files with decimal commas.
 
     Examples
     --------
@@ -52,6 +54,8 @@ class ReadOptions:
     na: tuple[str, ...] = ()  # spellings of a missing value besides the usual ones
     text_columns: frozenset[str] = frozenset()
     labels: str = ""
+    default_decimal: str = ""
+    points: tuple[tuple[str, str], ...] = ()  # columns, and "thousands" or "decimals"
 
     def __post_init__(self) -> None:
         delimiter = DELIMITER_NAMES.get(self.delimiter or "", self.delimiter)
@@ -81,6 +85,7 @@ class TextFormat:
     has_row_names: bool = False  # a first column that the header does not name
     has_trailing_delimiter: bool = False  # in the rows, but not in the header
     has_old_line_ends: bool = False  # carriage returns only
+    is_decimal_known: bool = False  # rather than taken for granted
 
     @property
     def is_plain(self) -> bool:
@@ -129,16 +134,19 @@ def sniff_format(path: Path, options: ReadOptions) -> TextFormat:
     n_titles = _count_title_lines(rows)
     rows = rows[n_titles:]
     has_extra_cell = _has_extra_cell(rows)
+    known_decimal = options.decimal or _sniff_decimal(rows[1:])
+    default_decimal = options.default_decimal if options.default_decimal != delimiter else ""
     is_trailing = has_extra_cell and _has_trailing_delimiter(rows, options.text_columns)
     return TextFormat(
         delimiter,
-        options.decimal or _sniff_decimal(rows[1:]),
+        known_decimal or default_decimal or ".",
         encoding,
         comment,
         n_titles,
         has_extra_cell and not is_trailing,
         is_trailing,
         "\r" in text and "\n" not in text,
+        bool(known_decimal),
     )
 
 
@@ -230,14 +238,16 @@ def _is_number(cell: str) -> bool:
 
 
 def _sniff_decimal(rows: list[list[str]]) -> str:
-    """The mark of most numbers, not counting what may separate thousands if others tell more."""
+    """The mark of most numbers; empty if none has one that cannot separate thousands."""
     cells = [cell.strip() for row in rows for cell in row]
     with_comma = [cell for cell in cells if _has_decimal_comma(cell)]
     n_commas = 0 if all(map(THOUSANDS.fullmatch, with_comma)) else len(with_comma)
-    with_point = [cell for cell in cells if DECIMAL_POINT.fullmatch(cell)]
-    if n_commas:
-        with_point = [cell for cell in with_point if not POINT_THOUSANDS.fullmatch(cell)]
-    return "," if n_commas > len(with_point) else "."
+    n_points = sum(
+        1 for cell in cells if DECIMAL_POINT.fullmatch(cell) and not POINT_THOUSANDS.fullmatch(cell)
+    )
+    if not n_commas and not n_points:
+        return ""
+    return "," if n_commas > n_points else "."
 
 
 def _has_decimal_comma(cell: str) -> bool:

@@ -34,9 +34,8 @@ def transpose_table(table: Table, key: str) -> Table:
         raise TableError(f"--transpose: {table.path} has a row named {key!r}, as the key")
     pa = import_pyarrow()
     samples = pa.array(table.columns[1:], pa.string())
-    return replace(
-        table, frame=pa.table([samples, *_rows_as_columns(table)], names=[key, *names]), key=key
-    )
+    frame = pa.table([samples, *_rows_as_columns(table)], names=[key, *names])
+    return replace(table, frame=frame, key=key, points={})
 
 
 def _rows_as_columns(table: Table) -> list[Any]:

@@ -106,6 +106,8 @@ def read_view(
         date_columns=tuple(month_first),
         month_first=tuple(name for name, is_first in month_first.items() if is_first),
         spells_alike=True,
+        decimal=table.decimal,
+        points=tuple((c, table.points[c].meaning) for c in columns if c in table.points),
     )
 
 
