@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from consilience import ConsilienceClassifier, MultiViewData, ViewTransformer
 from consilience.datasets import make_multiview_biomarkers
+from consilience.boosting import MuMBoClassifier
 from consilience.distributed import BlockSequence
 from consilience.fusion import BestViewClassifier, LateFusionClassifier
 from consilience.inspection import (
@@ -207,6 +208,19 @@ def test_fitted_models_and_their_training_rows(problem, default):
     scaled.fit(problem.data[:120], problem.target[:120])
     with pytest.raises(ValueError, match="rows that the estimator was fitted on"):
         feature_importance(scaled, problem.data[:50], problem.target[:50], cv="prefit")
+
+
+def test_prefit_compares_with_the_class_shares_of_the_new_rows():
+    rng = np.random.RandomState(0)
+    y = np.arange(60) % 2
+    views = {"a": (y + rng.randn(60))[:, None], "b": rng.randn(60, 2)}
+    model = MuMBoClassifier(n_estimators=5, random_state=0).fit(views, y)
+    y_new = (np.arange(80) % 8 == 0).astype(int)
+    new = {"a": np.full((80, 1), 3.0), "b": rng.randn(80, 2)}
+    # the same contribution in all rows does not tell the classes apart
+    result = feature_importance(model, new, y_new, cv="prefit")
+    assert result.contribution[0] == pytest.approx(0.0, abs=1e-12)
+    assert abs(result.in_model[0]) < 1e-12
 
 
 def test_p_values_of_signs_that_are_learned_in_other_folds():

@@ -254,8 +254,9 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
         raise ValueError(f"y has labels that the estimator was not fitted on: {unknown.tolist()}")
     check_no_training_rows(model, read.data)
     codes = np.searchsorted(model.classes_, read.y)
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    prior = np.asarray(getattr(last, "class_prior_", np.bincount(codes) / len(codes)))
+    # the shares of these rows: with others, a contribution that all rows have would agree
+    totals = np.bincount(codes, read.weight, len(model.classes_))
+    prior = totals / totals.sum()
     return fold_evidence(model, read.data, read.data, codes, read.weight, prior, seed)
 
 
