@@ -294,6 +294,7 @@ def _open_dask(
     if y is None:
         check_labels(None, 0, type(estimator).__name__)
     data = read_lazy(X, estimator.views)
+    check_aligned(data, y=y, sample_weight=sample_weight, groups=groups)
     if len(data) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     layout = ViewLayout.from_data(data)

@@ -100,11 +100,14 @@ class MultiViewData(ViewContainer):
         check_known_views("kinds", kinds, views)
         check_known_views("column_ids", column_ids, views)
         stored = {name: storage.validate_view(value, name) for name, value in views.items()}
+        labels = find_labels(views) if sample_ids is None else sample_ids
         if any(storage.is_lazy(view) for view in stored.values()):
-            self._init_lazy(stored, present, sample_ids, kinds)
+            self._init_lazy(stored, present, labels, kinds)
+            if sample_ids is not None:
+                check_given_ids(views, sample_ids, self._sample_ids)
+            check_aligned(self, groups=groups, present=present)
             self._groups = check_groups(groups, sample_ids, self._n)
             return
-        labels = find_labels(views) if sample_ids is None else sample_ids
         self._n = common_length(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
         self._sample_ids = check_ids("sample_ids", labels, self._n)
