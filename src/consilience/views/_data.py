@@ -57,7 +57,8 @@ class MultiViewData(ViewContainer):
     kinds : dict of name -> {"features", "kernel", "distance"}, optional
         Meaning of the columns of each view; "features" by default.
     column_ids : dict of name -> array, optional
-        For kernel and distance views that are not square: the sample id of each column.
+        For kernel and distance views that are not square: the sample id of each column. By default
+        the columns of a dataframe are matched by their labels, if these are the sample ids.
     groups : array of shape (n_samples,), optional
         Group of each sample, e.g. the patient of repeated measurements. Samples of a group are kept
         together wherever a method of this package splits its training samples, and in
