@@ -11,8 +11,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from consilience import ConsilienceClassifier, MultiViewData, ViewTransformer
-from consilience.datasets import make_multiview_biomarkers
 from consilience.boosting import MuMBoClassifier
+from consilience.datasets import make_multiview_biomarkers
 from consilience.distributed import BlockSequence
 from consilience.fusion import BestViewClassifier, LateFusionClassifier
 from consilience.inspection import (

@@ -17,6 +17,7 @@ from consilience.views._checks import (
     check_known_views,
     check_present,
     common_length,
+    order_present,
 )
 from consilience.views._container import ViewContainer
 from consilience.views._index import (
@@ -49,7 +50,8 @@ class MultiViewData(ViewContainer):
         images and time series, are for transformers that flatten or reduce them.
     present : bool array of shape (n_samples, n_views), optional
         False where a sample lacks a view; the values there are never read. By default a row of a
-        view is missing if all its values are NaN (null).
+        view is missing if all its values are NaN (null). The columns of a dataframe are named like
+        the views.
     sample_ids : array of shape (n_samples,), optional
         Identifiers of the samples, needed to match kernel or distance views across containers. By
         default they are the index of the dataframes, which must agree, or row numbers if there is
@@ -101,6 +103,7 @@ class MultiViewData(ViewContainer):
         check_known_views("kinds", kinds, views)
         check_known_views("column_ids", column_ids, views)
         stored = {name: storage.validate_view(value, name) for name, value in views.items()}
+        present = order_present(present, stored)
         labels = find_labels(views) if sample_ids is None else sample_ids
         if any(storage.is_lazy(view) for view in stored.values()):
             self._init_lazy(stored, present, labels, kinds)
