@@ -100,6 +100,17 @@ def test_effects_and_direction():
     assert result.class_effect[0, 0] < 0
 
 
+def test_features_without_an_effect_are_higher_in_no_class():
+    pd = pytest.importorskip("pandas")
+    y = np.arange(40) % 2
+    frame = pd.DataFrame(
+        {"x": y + np.arange(40) / 40, "same": 1.0, "word": ["u", "v", "v", "u"] * 10}
+    )
+    model = ConsilienceClassifier(10, random_state=0)
+    result = feature_importance(model, {"a": frame}, y, cv=2)
+    assert result.higher_in.tolist() == [1, "", ""]
+
+
 def test_copies_share_their_contribution():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
@@ -465,6 +476,24 @@ def test_clusters_across_views():
 
 
 # -- one sample ----------------------------------------------------------------------------------
+
+
+def test_given_names_are_not_column_numbers():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = X[:, 0] + 0.05 * rng.normal(size=60)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    for view, other in ((X, X), (frame, frame[["w", "u", "v"]])):
+        result = feature_importance(
+            LateFusionClassifier(), {"a": view}, y, cv=2, feature_names={"a": [2, 1, 0]}
+        )
+        clusters = feature_clusters(result, {"a": other})
+        cluster_of = dict(zip(clusters.feature.tolist(), clusters.cluster.tolist(), strict=True))
+        assert cluster_of[2] == cluster_of[1] != cluster_of[0]
+    with pytest.raises(ValueError, match="view 'a' has no column 'u', whose importance was"):
+        feature_clusters(result, {"a": X})
 
 
 def test_explanation_of_a_sample(problem, default):

@@ -289,6 +289,7 @@ def summarise_folds(
     return FeatureImportance(
         view=views,
         feature=features,
+        column=name_features(read.data)[1],
         importance=z / root_n,
         std=(fold_z / sizes).std(axis=0),
         in_model=in_model / root_n,
