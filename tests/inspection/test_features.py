@@ -563,3 +563,36 @@ def test_selector_passes_the_checks_of_scikit_learn():
     expected["check_estimators_pickle"] = "NaN in single cells is up to the classifier that judges"
     results = check_estimator(selector, expected_failed_checks=expected, on_skip=None)
     assert sum(result["status"] == "passed" for result in results) >= 30
+
+
+@pytest.mark.parametrize("views", [[2, 3], {"a": [0, 1], "b": [2, 3, 4]}])
+def test_views_of_one_matrix(views):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 5))
+    X[:, 2] += 3 * y
+    names = list(views) if isinstance(views, dict) else ["view0", "view1"]
+    data = {names[0]: X[:, :2], names[1]: X[:, 2:]}
+    expected = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    late = LateFusionClassifier(views=views)
+    result = feature_importance(late, X, y, cv=2)
+    np.testing.assert_array_equal(result.importance, expected.importance)
+    assert result.view.tolist() == [names[0]] * 2 + [names[1]] * 3
+    assert late.views is views
+    steps = make_pipeline(ViewTransformer(StandardScaler(), views=views), LateFusionClassifier())
+    assert feature_importance(steps, X, y, cv=2).importance.argmax() == 2
+    for method in ("agreement", "copies"):
+        chosen = select_features(late, X, y, cv=2, method=method, n_pairs=1, fdr=0.5)
+        assert chosen.importance_.importance.argmax() == 2
+    fitted = late.fit(X[:40], y[:40])
+    assert feature_importance(fitted, X[40:], y[40:], cv="prefit").n_folds == 1
+    with pytest.raises(ValueError, match="X already consists of several views"):
+        feature_importance(late, data, y, cv=2)
+
+
+def test_permuted_copies_of_columns_named_by_numbers():
+    pd = pytest.importorskip("pandas")
+    X = np.arange(12.0).reshape(6, 2)
+    frame = with_copies(MultiViewData({"a": pd.DataFrame(X)}), np.random.RandomState(0))["a"]
+    assert frame.shape == (6, 4)
+    assert sorted(frame["1 (permuted)"]) == X[:, 1].tolist()

@@ -51,6 +51,7 @@ from consilience.inspection._feature_data import (
 )
 from consilience.inspection._feature_data import feature_names as name_features
 from consilience.inspection._feature_table import FeatureImportance
+from consilience.inspection._scoring import to_estimator_of_views
 from consilience.inspection._training_rows import check_no_training_rows
 from consilience.views import MultiViewData
 
@@ -205,6 +206,7 @@ def feature_importance(
         tests = [np.arange(len(read.codes))]
         folds = [_prefit_evidence(estimator, read, random_state)]
     else:
+        estimator = to_estimator_of_views(estimator, X)
         splits = list(split_rows(cv, read.codes, read.data, read.classes))
         tests = [test for _, test in splits]
         folds = [_split_evidence(estimator, read, *split, random_state) for split in splits]
