@@ -100,7 +100,7 @@ ALLOWED = {
     "trust": [*BELOW_FAMILIES, "_default"],
     "_baselines": ["_estimators", "_method", "views", *FAMILIES],
     "methods": ["_base", "_estimators", "_method", "views", *FAMILIES],
-    "benchmark": ["_estimators", "datasets", "inspection", "methods", "tables", "views"],
+    "benchmark": ["_estimators", "_folds", "datasets", "inspection", "methods", "tables", "views"],
     "comparison": [
         "_copies",
         "_targets",

@@ -42,8 +42,8 @@ def warn_of_near_copies(data: MultiViewData) -> None:
     description = describe_near_copies(data)
     if description is not None:
         warn_user(
-            f"{description}, so folds that separate them give too optimistic scores; pass groups to fit "
-            "if they are measurements of the same subject"
+            f"{description}, so folds that separate them give too optimistic scores; pass groups "
+            "to fit if they are measurements of the same subject"
         )
 
 

@@ -82,11 +82,30 @@ def group_holdout(
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
-def split_rows(cv: Any, codes: np.ndarray, data: MultiViewData, classes: np.ndarray) -> list[Split]:
-    """Splits (train, test) from a number of folds, a splitter or an iterable of splits.
+def split_rows(
+    cv: Any,
+    codes: np.ndarray,
+    data: MultiViewData,
+    classes: np.ndarray,
+    weight: np.ndarray | None = None,
+) -> list[Split]:
+    """Row numbers (train, test) from a number of folds, a splitter or an iterable of splits.
 
     The groups of the data are kept together; where there are none, near-copies give a warning.
+    With weights, every test set must have a row of positive weight.
     """
+    splits = _make_splits(cv, codes, data, classes)
+    for fold, (train, test) in enumerate(splits):
+        if np.intersect1d(train, test).size:
+            raise ValueError(f"cv: training and test rows of split {fold} overlap")
+        if weight is not None and not weight[test].any():
+            raise ValueError(f"cv: no test row of split {fold} has a positive sample_weight")
+    return splits
+
+
+def _make_splits(
+    cv: Any, codes: np.ndarray, data: MultiViewData, classes: np.ndarray
+) -> list[Split]:
     groups = data.groups
     if groups is None:
         if isinstance(cv, Integral):
@@ -115,7 +134,20 @@ def _listed_splits(cv: Any, codes: np.ndarray, groups: Any) -> list[Split]:
         raise ValueError(f"cv={cv!r} does not give splits (train, test): {error}") from error
     if not splits:
         raise ValueError("cv has no splits")
-    return splits
+    n = len(codes)
+    return [(_row_numbers(train, n), _row_numbers(test, n)) for train, test in splits]
+
+
+def _row_numbers(rows: Any, n: int) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
+    if rows.dtype == bool and len(rows) == n:
+        return np.flatnonzero(rows)
+    outside = rows[(rows >= n) | (rows < -n)]
+    if outside.size:
+        raise ValueError(f"cv has row {outside[0]}, but there are {n} rows")
+    return rows % n
 
 
 def split_holdout(

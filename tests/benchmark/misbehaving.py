@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from consilience.benchmark.tasks import estimator_spec
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.methods import CloneWithSeed, Method
 
 

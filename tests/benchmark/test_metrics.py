@@ -34,6 +34,20 @@ def output_of(rng, n, classes=CLASSES, kind="probability"):
     return classes[y], ModelOutput(y_pred, scores, kind, classes)
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_test_rows_of_one_class_have_no_balanced_metrics(n):
+    scores = np.tile([0.7, 0.3], (n, 1))
+    for label, correct in (("ill", 1.0), ("well", 0.0)):
+        output = ModelOutput(np.full(n, "ill"), scores, "probability", CLASSES)
+        found = compute_metrics(np.full(n, label), output)
+        assert set(found) == {"accuracy", "log_loss", "brier"}
+        assert found["accuracy"] == correct
+    # of several classes, those that occur count
+    several = ModelOutput(np.array(["a", "b", "b"]), None, "none", np.array(["a", "b", "c"]))
+    found = compute_metrics(np.array(["a", "a", "b"]), several, names=["balanced_accuracy"])
+    assert found == {"balanced_accuracy": 0.75}
+
+
 @given(st.integers(0, 2**16), st.sampled_from(["ill", "well", ""]))
 def test_two_classes(seed, positive):
     rng = np.random.default_rng(seed)

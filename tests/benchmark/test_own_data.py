@@ -1,6 +1,7 @@
 """Suites on data of one's own: files and functions, with methods of one's own."""
 
 import csv
+import re
 import shutil
 
 import numpy as np
@@ -113,6 +114,15 @@ def test_a_suite_of_ones_own(folder, monkeypatch):
         if (row["dataset"], row["method"]) == ("by function", "Late fusion")
     ]
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12)
+
+
+def test_holdouts_of_own_data_are_of_whole_groups(folder):
+    text = (folder / "suite.toml").read_text()
+    assert not any(task.whole_groups for task in plan(load_suite(folder / "suite.toml"))[0])
+    holdout = re.sub(r"split = .*", 'split = { kind = "holdout", repeats = 2, test = 0.25 }', text)
+    (folder / "holdout.toml").write_text(holdout)
+    tasks, _ = plan(load_suite(folder / "holdout.toml"))
+    assert {task.dataset_name for task in tasks if task.whole_groups} == {"by function"}
 
 
 def test_hashes_follow_the_content_not_the_place(folder, tmp_path_factory):

@@ -117,6 +117,24 @@ def test_claims_are_decided_by_means():
     assert str(verdict(verdict="not testable: no data")) == "**not testable**: no data"
 
 
+def test_a_claim_is_not_confirmed_by_methods_that_failed():
+    claim = Claim("so it is said", method="Early fusion")
+    for failed, n_held in (("MwMvC2", 1), ("Early fusion", 0)):
+        _, _, results, _ = study(fail=[failed])
+        judged = judge_claim(claim, results)
+        missing = f"1 cell has no mean: synthetic, train_size = 60: {failed}"
+        if n_held:
+            assert judged.word == "not confirmed"
+            assert judged.reason == f"holds in 1 comparisons, but {missing}"
+        else:
+            assert (judged.word, judged.reason) == ("not run yet", missing)
+    _, _, results, _ = study(fail=["MwMvC2"])
+    judged = judge_claim(Claim("so it is said", method="Late fusion"), results)
+    assert judged.word == "not confirmed"
+    assert judged.reason.endswith("against Early fusion; 1 cell has no mean: synthetic, "
+                                  "train_size = 60: MwMvC2")  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

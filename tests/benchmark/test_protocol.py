@@ -57,6 +57,25 @@ def test_holdout_has_the_sizes_asked_for(labels, seed, stratified, validation):
     assert len(seen) > 1
 
 
+@pytest.mark.parametrize("stratified", [True, False])
+def test_holdout_keeps_groups_together(stratified):
+    y, groups = np.repeat([0, 1], 50), np.repeat(np.arange(20), 5)
+    split = Holdout(4, 0.3, 20, stratified)
+    tested = set()
+    for index in range(4):
+        rows = split_rows(split, index, y, seed=0, groups=groups)
+        assert sorted(np.concatenate(rows)) == list(range(100))
+        assert (len(rows.test), len(rows.validation)) == (30, 20)
+        of_parts = [set(groups[part]) for part in rows]
+        assert sum(map(len, of_parts)) == 20
+        if stratified:
+            assert y[rows.test].mean() == y[rows.validation].mean() == 0.5
+        tested.add(tuple(rows.test))
+    assert len(tested) > 1
+    with pytest.raises(ValueError, match="too few groups for 30 test rows"):
+        split_rows(split, 0, y, seed=0, groups=np.zeros(100))
+
+
 def test_official_splits_come_round_again():
     rows = np.arange(9)
     official = {
@@ -186,6 +205,16 @@ def test_hidden_kernel_views_still_find_their_columns():
 def test_bad_protocols(bad):
     with pytest.raises(ValueError):
         bad()
+
+
+def test_feature_noise_leaves_empty_cells_empty_and_no_others():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[0, 0] = X[:10, 2] = np.nan
+    noisy = add_feature_noise(MultiViewData({"a": X}), 0.5, np.arange(10), make_rng(0, 0, "views"))
+    np.testing.assert_array_equal(np.isnan(noisy["a"]), np.isnan(X))
+    noise = make_rng(0, 0, "views").standard_normal((10, 3))
+    expected = X[1:10, 0] + 0.5 * X[1:10, 0].std() * noise[1:, 0]
+    np.testing.assert_allclose(noisy["a"][1:10, 0], expected)
 
 
 def test_feature_noise_is_added_to_some_rows():

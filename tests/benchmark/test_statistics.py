@@ -28,7 +28,7 @@ def test_tests_for_two_are_those_of_scipy(pair):
     result = ours.rank_sum(a, b)
     assert (result.statistic, result.p_value) == pytest.approx(tuple(stats.ranksums(a, b)))
     if (a != b).any():
-        oracle = stats.wilcoxon(a[a != b], b[a != b])  # without ties nothing to leave out
+        oracle = stats.wilcoxon(np.round(a - b, 6)[a != b])  # without ties nothing to leave out
         result = ours.signed_rank(a, b)
         assert (result.statistic, result.p_value) == pytest.approx(tuple(oracle))
     else:
@@ -55,6 +55,22 @@ def test_signed_rank_is_exact_for_few_pairs(n):
     assert ours.signed_rank(more_a, more_b) == ours.signed_rank(a, b)
 
 
+def test_rounding_errors_decide_no_rank():
+    high, low = np.mean([0.9, 0.8, 0.7]), np.mean([0.7, 0.8, 0.9])
+    assert high != low
+    scores = np.array([[high, low, 0.5]] * 5)
+    exact = scores.round(6)
+    assert ours.compare_methods(scores).mean_ranks.tolist() == [1.5, 1.5, 3.0]
+    assert ours.friedman(scores) == ours.friedman(exact)
+    assert ours.friedman(np.array([[high, low, high]] * 5)).p_value == 1.0
+    a, b = np.array([0.9, 0.8, 0.7, high, 0.6]), np.array([0.8, 0.7, 0.6, low, 0.8])
+    assert len(set(a - b)) == 4  # not 3
+    oracle = stats.wilcoxon([1, 1, 1, -2])
+    result = ours.signed_rank(a, b)
+    assert (result.statistic, result.p_value) == (oracle.statistic, oracle.pvalue)
+    assert ours.rank_sum([high, 0.1], [low, 0.2]) == ours.rank_sum([0.8, 0.1], [0.8, 0.2])
+
+
 def test_corrected_t_is_more_careful():
     rng = np.random.default_rng(0)
     a = rng.normal(0.02, 0.02, size=10)
@@ -70,6 +86,17 @@ def test_constant_differences(difference):
     result = ours.paired_t(a + difference, a)
     assert result.p_value == (1.0 if difference == 0 else 0.0)
     assert np.sign(result.statistic) == np.sign(difference)
+
+
+def test_equal_differences_have_an_error_of_at_least():
+    a, b = np.array([0.9, 0.8, 0.7]), np.array([0.8, 0.7, 0.6])
+    assert ours.paired_t(a, b).statistic == np.inf  # though the differences differ by an ulp
+    result = ours.paired_t(a, b, 0.5, min_error=0.05)
+    assert result.statistic == pytest.approx(2)
+    assert result.p_value == pytest.approx(2 * stats.t.sf(2, 2))
+    assert ours.paired_t(b, a, min_error=0.05).statistic == pytest.approx(-2)
+    spread = np.array([0.9, 0.5, 0.7])
+    assert ours.paired_t(spread, b, min_error=1e-6) == ours.paired_t(spread, b)
 
 
 @given(TABLES)

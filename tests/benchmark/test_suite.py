@@ -143,6 +143,10 @@ def changed(old, new):
         (changed("[protocol]", "[protocol]\nlabel_noise = 2"), "label_noise must be at most 1"),
         (changed("[protocol]", "[protocol]\njunk_views = 1000000"), "junk_views must be at most"),
         (changed("[protocol]", "[protocol]\ntuning_folds = 1"), "tuning_folds must be at least 2"),
+        (
+            changed("[protocol]", "[protocol]\ntuning_metric = 'luck'"),
+            "tuning_metric must be one",
+        ),
         (changed("title", "seed = -1\ntitle"), "seed must be at least 0, got -1"),
         (changed("title", "significance = inf\ntitle"), "significance must be at most 1"),
         (changed("seeded = true", "sample = 0"), "sample of 'synthetic' must be at least 1"),
@@ -165,6 +169,10 @@ def changed(old, new):
         (changed("n_views = 2", "n_views = 2, n_views = 2"), "'n_views'"),
         (changed('"accuracy"', '"speed"'), "unknown metric 'speed'; known are accuracy"),
         (changed('"Late fusion"', '"Early fusion"'), "the method 'Early fusion' is given twice"),
+        (
+            f"{SUITE}\n[[methods]]\nrecipe = 'Mono'\nlabel = 'MwMvC2'\ndatasets = ['synthetic']",
+            "the method 'MwMvC2' is given twice for data set 'synthetic'",
+        ),
         (changed('"Late fusion"', '"Duo"'), "unknown method 'Duo'; known are Consilience,"),
         (changed('"synthetic"', '"nowhere"'), "unknown data set 'nowhere'; known are digits"),
         (changed('"MwMvC2"', '"MwMvC2"\nsettings = { depth = 3 }'), "no parameter 'depth'"),

@@ -220,6 +220,17 @@ def test_address_is_of_the_content():
     assert len(addresses | {task_hash(first)}) == len(others) + 1
 
 
+def test_address_of_official_splits_has_the_seed_of_the_method():
+    once, twice, often = (
+        [replace(task(), split=Official(repeats), index=index) for index in (0, 1)]
+        for repeats in (1, 2, 5)
+    )
+    assert [t.method_seed for t in once + twice] == [0, 0, 0, 1]
+    assert task_hash(once[0]) == task_hash(twice[0])
+    assert task_hash(once[1]) != task_hash(twice[1])
+    assert task_hash(twice[1]) == task_hash(often[1])
+
+
 def test_fingerprint_is_of_the_content():
     same = Problem(DATA[np.arange(120)], Y.copy())
     assert Problem(DATA, Y).fingerprint() == same.fingerprint()

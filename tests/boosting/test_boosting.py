@@ -127,6 +127,8 @@ def test_warm_start_continues(kind):
         parts.fit(data, y, sample_weight=np.arange(1, 151))
     with pytest.raises(ValueError, match="continues a fit on different views"):
         parts.fit(data.select(["view0", "view1"]), y)
+    with pytest.raises(ValueError, match="continues a fit on different values"):
+        parts.fit({name: view + 1 for name, view in data.items()}, y)
 
 
 @pytest.mark.parametrize("model", [MuMBoClassifier, ShareBoostClassifier, IBoostClassifier])

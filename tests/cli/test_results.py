@@ -55,7 +55,7 @@ def test_from_files_to_predictions(run, tmp_path):
     assert code == 0
     assert out.splitlines()[0] == "id,predicted,true,p(u),p(v)"
     assert len(out.splitlines()) == 13
-    assert "scored on 12 samples with a label: accuracy" in err
+    assert "scored on 12 samples with a label (positive class: v): accuracy" in err
     assert "(these are scores of new samples only if" in err
     code, printed, _ = run("predict", "study", "new_rna.csv", "new_labels.csv", "--out", "a/p.csv")
     assert (code, printed) == (0, "12 predictions: a/p.csv\n")

@@ -9,10 +9,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import estimator_spec
 from consilience.benchmark.work import execute
 from consilience.comparison.inputs import _from_problem
 from consilience.comparison.record import Options, OwnMethod, Run

@@ -124,7 +124,9 @@ def test_predict_ignores_what_the_comparison_left_out(tmp_path, capsys):
     capsys.readouterr()
     run_in_process("predict", out, tmp_path / "a.csv")
     # no note, only the scores, since the file has the label
-    assert capsys.readouterr().err.startswith("scored on 150 samples with a label: accuracy")
+    assert capsys.readouterr().err.startswith(
+        "scored on 150 samples with a label (positive class: well)"
+    )
 
 
 def test_leaks_are_named_by_their_column(tmp_path, capsys):

@@ -3,7 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score, roc_curve
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from comparison.in_process import Store, problem_of, study
 from consilience._default import ConsilienceClassifier
@@ -14,10 +16,13 @@ from consilience.comparison.model_card import model_card
 from consilience.comparison.prediction import predict_files, read_samples
 from consilience.comparison.record import ExternalScores
 from consilience.comparison.study import refit_task
-from consilience.fusion import LateFusionClassifier
+from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.inspection._sample_map import kernel_components, kernel_matrix
 from consilience.tables import FileArgument, TableError, TableModel, read_tables
 from consilience.views import ViewPreparer
+
+# labels with errors, so that a model of them is not perfect
+NOISY = np.array(["well", "ill", "ill", "ill", "well", "ill"] * 4)
 
 
 @pytest.fixture
@@ -50,6 +55,40 @@ def test_predictions_are_scored_if_the_label_is_there(folder, model):
     assert table.scores.samples == 24
     assert table.scores.metrics["accuracy"] == (table.labels == y_true).mean()
     assert table.to_csv().splitlines()[0] == "patient,predicted,true,p(ill),p(well)"
+
+
+def test_scores_are_those_of_the_metric_and_the_positive_class(folder, model):
+    given = files(folder, "rna.csv", "image.csv")
+    model.estimator.fit(read_samples(model, given).data, NOISY)
+    model.metric, model.positive = "sensitivity@0.8", "ill"
+    table = predict_files(model, given)
+    y_true, metrics = np.array(table.y_true), table.scores.metrics
+    assert table.scores.positive == "ill"
+    assert metrics["f1"] == f1_score(y_true, table.labels, pos_label="ill")
+    assert metrics["f1"] != f1_score(y_true, table.labels, pos_label="well")
+    p = table.probabilities[:, 0]
+    assert metrics["average_precision"] == average_precision_score(y_true == "ill", p)
+    false_alarms, hits, _ = roc_curve(y_true == "ill", p, drop_intermediate=False)
+    expected = np.interp(0.2, false_alarms, hits)
+    assert metrics["sensitivity@0.8"] == pytest.approx(expected)
+
+
+def test_decision_values_are_scored(folder, model):
+    given = files(folder, "rna.csv", "image.csv")
+    data = read_samples(model, given).data
+    pipeline = make_pipeline(ViewPreparer(scale="standard"), EarlyFusionClassifier(LinearSVC()))
+    model.estimator = pipeline.fit(data, NOISY)
+    table = predict_files(model, given)
+    assert table.probabilities is None
+    expected = roc_auc_score(np.array(table.y_true) == "well", pipeline.decision_function(data))
+    assert table.scores.metrics["roc_auc"] == expected
+
+
+def test_models_of_before_there_were_metrics_can_be_used(folder, model):
+    given = files(folder, "rna.csv", "image.csv")
+    metrics = predict_files(model, given).scores.metrics
+    del model.metric, model.positive
+    assert predict_files(model, given).scores.metrics == metrics
 
 
 def test_labels_may_be_in_a_file_of_their_own(folder, model):
@@ -101,7 +140,7 @@ def test_card_names_scores_and_limits():
         assert "im\\|age" in card
         accuracy = np.mean([r.outcome.metrics["accuracy"] for r in results.main.records])
         assert f"| accuracy | {accuracy:.4f} |" in card
-        assert "On 7 samples of new.csv: accuracy 0.5000." in card
+        assert "On 7 samples of new.csv (positive class: v): accuracy 0.5000." in card
         for title in ("# Model card", "## Data", "## Intended use", "## Limits", "## References"):
             assert title in card
         # the fit on all samples is that of the study

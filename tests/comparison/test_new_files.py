@@ -9,7 +9,7 @@ from consilience import io
 from consilience.comparison.inputs import read_files, read_views
 from consilience.comparison.prediction import predict_files, read_samples
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import FileArgument, TableModel
+from consilience.tables import FileArgument, TableError, TableModel
 from consilience.views import ViewPreparer
 
 N = 24
@@ -86,6 +86,15 @@ def test_files_without_a_common_sample_are_noted(folder, model):
     samples = read_samples(model, files(folder, "rna.csv", "other.csv"))
     (note, _) = [note for note in samples.notes if note.startswith("no 'id' of ")]
     assert note.endswith("rna.csv is in another file; its first is 'P000'")
+
+
+def test_keys_spelled_differently_in_new_files(folder, model):
+    model.normalised_keys = False
+    (folder / "new.csv").write_text((folder / "new.csv").read_text().replace("\np", "\nP"))
+    given = files(folder, "rna.csv", "new.csv")
+    with pytest.raises(TableError, match=r"^0 of 24 .id. of .* but 24 if case, blanks"):
+        read_samples(model, given)
+    assert len(read_samples(model, given, normalised_keys=True).ids) == N
 
 
 def test_free_text_in_dataframes(folder):

@@ -1,5 +1,7 @@
 """What the study plans: folds, training sizes and follow-up tasks."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,26 @@ def test_groups_of_folds():
     problem = Problem(data, y, groups=np.array([0, 1, 2, 2, 0, 0, 0, 0]))
     with pytest.raises(ValueError, match="class 'class 1' occurs in only one group"):
         study.check_cross_validation(planned([4, 4], 2), problem)
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "f1_macro", "mcc", "roc_auc"])
+def test_metrics_that_need_two_classes_in_every_test_set(metric):
+    y = np.repeat(["class 0", "class 1"], 4)
+    data = MultiViewData({"a": np.arange(8.0)[:, None]})
+    splits = [([1, 2, 3, 5, 6, 7], [0, 4]), ([0, 4, 5], [1, 2])]
+    parts = [dict(zip(("train", "test"), map(np.array, split), strict=True)) for split in splits]
+    message = f"{metric} needs test sets .* that of split 1 has class 'class 0' only; use larger"
+    for used, is_wrong in ((parts[:1], False), (parts, True)):
+        problem = Problem(data, y, splits={f"{i:05}": part for i, part in enumerate(used)})
+        run = planned([4, 4], len(used), metric=metric, splitter="mine", given_test_share=0.25)
+        with pytest.raises(ValueError, match=message) if is_wrong else nullcontext():
+            study.check_cross_validation(run, problem)
+        run = planned([4, 4], len(used), metric="accuracy", splitter="mine", given_test_share=0.25)
+        study.check_cross_validation(run, problem)
+    # whole groups may leave a fold without a class, too
+    problem = Problem(data, y, groups=np.array([0, 0, 1, 2, 2, 3, 3, 3]))
+    with pytest.raises(ValueError, match=f"{metric} needs test sets of at least two classes"):
+        study.check_cross_validation(planned([4, 4], 4, metric=metric), problem)
 
 
 def test_positive_class_and_metrics_of_two_classes():

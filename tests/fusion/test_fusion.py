@@ -13,11 +13,12 @@ from sklearn.model_selection import KFold, StratifiedShuffleSplit, cross_val_pre
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from consilience import MultiViewData
 from consilience._compat import Progress
+from consilience._folds import _row_numbers
 from consilience._targets import one_vs_rest_scores, one_vs_rest_signs, tie_break
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import (
@@ -28,7 +29,12 @@ from consilience.fusion import (
 )
 from consilience.fusion._late import average_present
 from consilience.fusion._members import class_scores, fit_member
-from consilience.fusion._out_of_fold import _row_indices
+from consilience.margin import SMVMEDClassifierCV
+from consilience.sparse import (
+    BlockSPLSDAClassifierCV,
+    CooperativeClassifierCV,
+    StackedPenalisedClassifier,
+)
 
 PER_VIEW = [LateFusionClassifier, BestViewClassifier, StackingFusionClassifier]
 
@@ -368,15 +374,15 @@ def test_huge_and_tiny_values(kind):
 
 
 def test_row_numbers_of_splits():
-    assert _row_indices([0, -1, -4, 3], 4).tolist() == [0, 3, 0, 3]
-    assert _row_indices([True, False, False, True], 4).tolist() == [0, 3]
-    assert _row_indices(np.array([], dtype=int), 4).size == 0
+    assert _row_numbers([0, -1, -4, 3], 4).tolist() == [0, 3, 0, 3]
+    assert _row_numbers([True, False, False, True], 4).tolist() == [0, 3]
+    assert _row_numbers(np.array([], dtype=int), 4).size == 0
     for row in (4, -5):
         with pytest.raises(ValueError, match=f"cv has row {row}, but there are 4 rows"):
-            _row_indices([0, row], 4)
+            _row_numbers([0, row], 4)
     for rows in ([0.5, 1.0], [[0, 1]]):
         with pytest.raises(ValueError, match="cv must consist of arrays of row numbers"):
-            _row_indices(rows, 4)
+            _row_numbers(rows, 4)
 
 
 @pytest.mark.parametrize(
@@ -430,3 +436,53 @@ def test_rows_without_weight_are_not_fitted():
     member = fit_member(GaussianNB(), data, "a", codes, weight, classes)
     np.testing.assert_array_equal(member.estimator.classes_, [0, 1])
     assert fit_member(GaussianNB(), data, "a", codes, 1.0 * (codes == 1), classes, True) is None
+
+
+def test_rows_without_weight_do_not_fill_missing_views():
+    """Decision values of a missing view are the weighted mean of those of the training rows."""
+    rng = np.random.RandomState(0)
+    y = np.arange(90) // 2 % 2
+    X = {"a": rng.randn(90, 3) + y[:, None], "b": rng.randn(90, 2)}
+    weight = np.ones(90)
+    weight[60:] = 0
+    shifted = {name: np.r_[view[:60], view[60:] + 100] for name, view in X.items()}
+    splits = [
+        (np.arange(0, 90, 2), np.arange(1, 90, 2)),
+        (np.arange(1, 90, 2), np.arange(0, 90, 2)),
+    ]
+    fills = [
+        StackingFusionClassifier(LinearSVC(random_state=0), cv=splits)
+        .fit(views, y, sample_weight=weight)
+        ._fills
+        for views in (X, shifted)
+    ]
+    np.testing.assert_allclose(fills[0], fills[1])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SMVMEDClassifierCV(cs=[1.0], alphas=[0.5]),
+        CooperativeClassifierCV(n_penalties=3),
+        BlockSPLSDAClassifierCV([2]),
+        StackedPenalisedClassifier(n_penalties=3),
+        StackingFusionClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_forms_of_splits(model):
+    rng = np.random.RandomState(0)
+    y = np.arange(40) % 2
+    X = {"a": rng.randn(40, 3) + y[:, None], "b": rng.randn(40, 3)}
+    halves = np.arange(20), np.arange(20, 40)
+    mask = np.arange(40) < 20
+    expected = clone(model).set_params(cv=[halves, halves[::-1]]).fit(X, y).predict(X)
+    lists = [part.tolist() for part in halves]
+    for splits in ([lists, lists[::-1]], [(mask, ~mask), (~mask, mask)]):
+        np.testing.assert_array_equal(
+            clone(model).set_params(cv=splits).fit(X, y).predict(X), expected
+        )
+    with pytest.raises(ValueError, match="training and test rows of split 0 overlap"):
+        clone(model).set_params(cv=[(np.arange(30), np.arange(20, 40))]).fit(X, y)
+    with pytest.raises(ValueError, match="no test row of split 1 has a positive sample_weight"):
+        clone(model).set_params(cv=[halves, halves[::-1]]).fit(X, y, sample_weight=~mask * 1.0)

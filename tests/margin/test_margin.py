@@ -250,10 +250,17 @@ def test_combine_best_considers_the_mean():
 
 
 def test_best_view_of_few_rows():
-    data, y = problem(n_samples=10)
-    y = (np.arange(10) == 0).astype(int)
-    model = SMVMEDClassifier(combine="best").fit(data, y)
-    assert model.best_view_ in (None, *data.view_names)
+    """Scores are of rows left out, also if a class has one row only or there is one view."""
+    rng = np.random.RandomState(0)
+    noise = MultiViewData({"a": rng.randn(60, 50), "b": rng.randn(60, 20)})
+    y = np.arange(60) % 2
+    for classes in (y, np.where(np.arange(60) == 7, 2, y)):
+        for data in (noise, noise.select(["a"])):
+            model = SMVMEDClassifier(combine="best").fit(data, classes)
+            assert (model.view_scores_ < 0.75).all()
+    assert not hasattr(model.set_params(combine="mean").fit(noise, y), "view_scores_")
+    with pytest.raises(ValueError, match="two classes need two rows or more"):
+        SMVMEDClassifier(combine="best").fit(noise[:10], (np.arange(10) == 0).astype(int))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -266,7 +273,9 @@ def test_view_that_no_training_row_has(name):
     decision = model.decision_function(data)
     np.testing.assert_allclose(decision, model.view_decision_function(data)[:, 0])
     assert model.view_weights_.tolist() == [1, 0]
-    assert np.isfinite(model.decision_function(data.select(["view1"]))).all()
+    only = data.select(["view1"])
+    assert np.isfinite(model.decision_function(only)).all()
+    assert (model.predict(only) == model.classes_[model.class_prior_.argmax()]).all()
 
 
 def test_cross_validation_chooses():

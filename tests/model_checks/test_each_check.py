@@ -322,7 +322,7 @@ def test_boosted_trees_of_the_default():
 
 
 def test_views_of_tables(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,y\n" + "1,2,u\n3,4,v\n" * 5)
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "1,m,u\n3,n,v\n" * 5)
     read = read_tables([FileArgument(tmp_path / "t.csv", None)], target="y")
     (view,) = read.views.values()
     check_table_view(view)
@@ -337,6 +337,12 @@ def test_views_of_tables(tmp_path):
         ("width", 0, "a table is 0 wide"),
         ("width", True, "a table is True wide"),
         ("sparse", 0, "sparse must be True or False"),
+        ("categories", {"b": ("u",)}, "must be those of columns"),
+        ("categories", (("z", ("u",)),), "must be those of columns"),
+        ("categories", (("b", ("u", 1)),), "categories must be text"),
+        ("categories", (("b", ()),), "categories must be text"),
+        ("first_index", 2, "begin at index 0 or 1"),
+        ("first_index", True, "begin at index 0 or 1"),
         ("kind", "other", "cannot be a 'other' view"),
     ]:
         forged = copy.deepcopy(view)
@@ -347,7 +353,18 @@ def test_views_of_tables(tmp_path):
     object.__setattr__(words, "columns", ("a",))
     object.__setattr__(words, "words", ("one", "two"))
     check_table_view(words)
-    check_model(TableModel(LogisticRegression(), read.views, "m", "y", key="id"))
+    model = TableModel(LogisticRegression(), read.views, "m", "y", key="id")
+    check_model(model)
+    for name, value, message in [
+        ("na", "-999", "na must be text"),
+        ("na", (-999,), "na must be text"),
+        ("metric", 1, "metric must be text"),
+        ("positive", None, "positive must be text"),
+    ]:
+        forged_model = copy.copy(model)
+        setattr(forged_model, name, value)
+        with pytest.raises(ValueError, match=message):
+            check_model(forged_model)
 
 
 def test_layouts():

@@ -6,10 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.cross_decomposition import PLSRegression
+from sklearn.metrics import balanced_accuracy_score
 
 from consilience import MultiViewData
 from consilience._solvers.penalised import StandardisedColumns, StandardisedViews
-from consilience.datasets import fetch_breast_tcga, fetch_nutrimouse
+from consilience.datasets import (
+    fetch_breast_tcga,
+    fetch_nutrimouse,
+    make_multiview_classification,
+)
 from consilience.sparse import BlockSPLSDAClassifier, BlockSPLSDAClassifierCV
 from consilience.sparse._block_spls import DeflatedView, fit_components, keep_largest
 from reference.block_spls import block_spls, dummy
@@ -169,3 +174,27 @@ def test_cross_validation_chooses_the_best_pair():
     )
     same = BlockSPLSDAClassifier(model.n_components_, keep=model.keep_).fit(data, y)
     np.testing.assert_allclose(same.decision_function(data), model.decision_function(data))
+
+
+def test_scores_of_fewer_components_are_those_of_a_fit_with_as_many():
+    data, y = make_multiview_classification(
+        120, n_views=3, n_classes=3, n_features=8, strength=1.0, random_state=3
+    )
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    chosen = BlockSPLSDAClassifierCV([2], max_components=3, cv=splits).fit(data, y)
+    for fold, (train, test) in enumerate(splits):
+        for h in (1, 2, 3):
+            model = BlockSPLSDAClassifier(h, keep=2).fit(data[train], y[train])
+            score = balanced_accuracy_score(y[test], model.predict(data[test]))
+            assert chosen.scores_[fold, 0, h - 1] == pytest.approx(score)
+
+
+@pytest.mark.parametrize("prediction", ["weighted_average", "majority_vote"])
+def test_rows_of_which_nothing_was_learned_get_the_most_frequent_class(prediction):
+    data, y = make_multiview_classification(90, n_views=2, random_state=0)
+    y = np.where(np.arange(90) < 70, 1, 0)
+    present = np.c_[np.ones(90, bool), np.zeros(90, bool)]
+    half = MultiViewData(dict(data.items()), present=present)
+    with pytest.warns(UserWarning, match="in no training row"):
+        model = BlockSPLSDAClassifier(prediction=prediction).fit(half, y)
+    assert (model.predict(data.select(["view1"])) == 1).all()

@@ -50,3 +50,33 @@ def test_samples_in_order_of_their_keys():
     assert joined.data.present.tolist() == [[True, False], [True, True], [True, True]]
     assert joined.target.tolist() == ["u", "v", "u"]
     assert joined.notes == ["left out: 1 samples that have no label ('s')"]
+
+
+def keyed(spell, n_plain=0, n=100):
+    """Two files of the same samples, whose keys are spelled differently but for some."""
+    first = [f"P{i}" for i in range(1, n + 1)]
+    second = first[:n_plain] + [spell(i) for i in range(n_plain + 1, n + 1)]
+    return {
+        "a": table("a.csv", id=first, u=[i % 7 + 0.5 for i in range(n)], ill=["x", "y"] * (n // 2)),
+        "b": table("b.csv", id=second, v=[i % 5 + 0.5 for i in range(n)]),
+    }
+
+
+def test_keys_most_of_which_are_spelled_differently():
+    message = "^1 of 100 'id' of a.csv are in another file, but 100 if case, blanks and leading"
+    with pytest.raises(TableError, match=message):
+        join_tables(keyed("P{:03}".format), target="ill", on="id")
+    with pytest.raises(TableError, match=r"^40 of 100 .* but 100 if .*; add --normalise-keys, or"):
+        join_tables(keyed("p {}".format, n_plain=40), target="ill", on="id")
+
+
+def test_keys_some_of_which_are_spelled_differently():
+    joined = join_tables(keyed("p{}".format, n_plain=90), target="ill", on="id")
+    assert joined.notes[0] == (
+        "90 of 100 'id' of a.csv are in another file, but 100 if case, blanks and leading zeros "
+        "are ignored; add --normalise-keys if they are the same samples"
+    )
+    # samples of one file only, and keys of which two are the same without zeros
+    for tables in (keyed("Q{}".format, 90), keyed(lambda i: f"P{max(i - 90, 1):0{i}}", 90)):
+        (note,) = join_tables(tables, target="ill", on="id").notes
+        assert note.startswith("left out: 10 samples that have no label")

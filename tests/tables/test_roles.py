@@ -3,10 +3,12 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from consilience.tables import Table, TableError, join_tables
+from consilience.comparison.inputs import read_views
+from consilience.tables import FeatureSelector, Table, TableError, join_tables
 from consilience.tables._roles import inspect_column
 
 RNG = np.random.default_rng(0)
@@ -175,6 +177,26 @@ def test_dates_that_can_be_read_in_two_ways():
     table = csv_table("a.csv", day=["01/02/2024", "02/03/2024"] * 5, y=["u", "v"] * 5)
     with pytest.raises(TableError, match="'day' may have the day or the month first; write them"):
         join_tables({"a": table}, target="y", keep=["day"])
+
+
+@pytest.mark.parametrize("backend", [pd.DataFrame, pa.table])
+def test_dates_in_dataframes_that_can_be_read_in_two_ways(backend):
+    def frame(*cells):
+        return backend({"day": list(cells) * 5, "x": [0.5, 1.5] * 5})
+
+    y = ["u", "v", "v", "u", "u"] * 2
+    with pytest.raises(ValueError, match="view 'a': the dates of column 'day' may have the day or"):
+        read_views({"a": frame("01/02/2024", "02/03/2024")}, y, keep=["day"])
+    # a column that is left out may be written in any way
+    assert read_views({"a": frame("01/02/2024", "02/03/2024")}, y).problem.data.widths == {"a": 1}
+    given = read_views({"a": frame("12/31/2024", "01/02/2024")}, y, keep=["day"])
+    days = [20088.0, 19724.0]
+    assert np.asarray(given.problem.data["a"]["day"])[:2].tolist() == days
+    # new dates are read as those were
+    new = FeatureSelector(given.roles).transform({"a": frame("01/02/2024", "01/02/2024")})
+    assert np.asarray(new["a"]["day"])[0] == days[1]
+    table = Table("new.csv", pa.table({"day": ["01/02/2024"], "x": [0.5]}))
+    assert given.views["a"].values(table).tolist() == [[days[1], 0.5]]
 
 
 TEXTS = [f"{'good very good' if i % 2 else 'bad'} product number {i}" for i in range(N)]

@@ -134,18 +134,33 @@ def check_table_view(view: Any) -> None:
             is_list = isinstance(columns, (list, tuple))
             require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
     require(view.text_columns is not None, "text_columns must be names")
+    require(isinstance(view.categories, tuple), "categories must be those of columns")
+    for name, categories in view.categories:
+        require(name in view.text_columns, "categories must be those of columns")
+        require({type(category) for category in categories} == {str}, "categories must be text")
     is_text = view.words is not None and view.columns is not None and len(view.columns) == 1
     require(view.words == () or is_text, "words must be those of one column")
     require(isinstance(view.source, str), "source must be the name of a view")
     require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
     require(type(view.sparse) is bool, "sparse must be True or False")
+    has_index = view.first_index is None or type(view.first_index) is int
+    require(has_index and view.first_index in (None, 0, 1), "features begin at index 0 or 1")
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")
+
+
+def check_table_model(model: Any) -> None:
+    """Check how new files are read and predictions are scored."""
+    is_text = isinstance(model.na, tuple) and all(isinstance(cell, str) for cell in model.na)
+    require(is_text, "na must be text")
+    for name in ("metric", "positive"):
+        require(isinstance(getattr(model, name), str), f"{name} must be text")
 
 
 def check_column_role(role: Any) -> None:
     """Check the role of a column of a dataframe."""
     values = (role.view, role.column, role.role, role.reason)
     require(all(isinstance(value, str) for value in values), "roles of columns must be text")
+    require(type(role.month_first) is bool, "month_first must be True or False")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
@@ -153,6 +168,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.default.BoostedMember": check_boosted_member,
     "consilience.default.Forest": check_default_forest,
     "consilience.tables.ColumnRole": check_column_role,
+    "consilience.tables.TableModel": check_table_model,
     "consilience.tables.TableView": check_table_view,
     "consilience.views.ViewLayout": check_layout,
 }

@@ -1,8 +1,8 @@
 """Claims of a paper, and what the results of a suite say about them.
 
 A claim that one method is better than others is decided by the means: it is confirmed if no other
-is better on any data set and under any condition that was run. Whatever else a paper claims is
-explained in words.
+is better on any data set and under any condition that was run, and if no cell that this needs is
+incomplete or failed. Whatever else a paper claims is explained in words.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from msgspec import Struct
 
 from consilience.benchmark.metrics import LOWER_IS_BETTER
 from consilience.benchmark.results import CellKey, Results
+from consilience.benchmark.statistics import round_scores
 from consilience.benchmark.tasks import Condition
 
 __all__ = ["Claim", "Verdict", "judge_claim"]
+
+MAX_LISTED = 4
 
 
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,38 +68,59 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
         return Verdict(word.strip(), reason.strip())
     holds: list[str] = []
     fails: list[str] = []
+    left_out: list[str] = []
     n_ties = 0
-    for place, exact_difference, rival in _differences(claim, results):
-        # means of equal numbers may differ by an ulp
-        difference = round(exact_difference, 12) + 0.0
+    for place, rivals, without_mean in _places(claim, results):
+        left_out += [f"{place}: {method}" for method in without_mean]
+        if not rivals:
+            continue
+        rival = min(rivals, key=lambda name: rivals[name])
+        difference = rivals[rival]
         text = f"{place}: {difference:+.4f} against {rival}"
         n_ties += difference == 0
         (holds if difference >= -claim.margin else fails).append(text)
     n = len(holds) + len(fails)
+    verb = "cells have" if len(left_out) > 1 else "cell has"
+    missing = f"{len(left_out)} {verb} no mean: {_format(left_out)}" if left_out else ""
     if not n:
-        return Verdict("not run yet")
+        return Verdict("not run yet", missing)
+    if not fails and left_out:
+        return Verdict("not confirmed", f"holds in {len(holds)} comparisons, but {missing}")
     if not fails:
         closest = min(holds, key=lambda text: float(text.rpartition(": ")[2].split()[0]))
         ties = f" ({n_ties} of them ties)" if n_ties else ""
         return Verdict("confirmed", f"in all {n} comparisons{ties}, closest {closest}")
-    listed = "; ".join(fails[:4]) + ("; …" if len(fails) > 4 else "")
-    return Verdict("not confirmed", f"holds in {len(holds)} of {n} comparisons; {listed}")
+    reasons = [f"holds in {len(holds)} of {n} comparisons", _format(fails), missing]
+    return Verdict("not confirmed", "; ".join(filter(None, reasons)))
 
 
-def _differences(claim: Claim, results: Results) -> Iterator[tuple[str, float, str]]:
-    """Place, difference to the best of the others and its name, where all cells are complete."""
+def _format(places: list[str]) -> str:
+    return "; ".join(places[:MAX_LISTED]) + ("; …" if len(places) > MAX_LISTED else "")
+
+
+def _places(claim: Claim, results: Results) -> Iterator[tuple[str, dict[str, float], list[str]]]:
+    """Places where the method is planned, its advantages over the others, and those without a mean.
+
+    There are no advantages where the method itself has no mean.
+    """
     sign = -1.0 if claim.metric in LOWER_IS_BETTER else 1.0
     for dataset in claim.datasets or results.datasets:
         for condition in claim.at if claim.at is not None else results.conditions:
-            ours = results.cell(CellKey(dataset, condition, claim.method), claim.metric).mean
             others = claim.others if claim.others is not None else results.methods
-            means = {
-                name: results.cell(CellKey(dataset, condition, name), claim.metric).mean
-                for name in others
-                if name != claim.method
+            cells = {
+                name: results.cell(CellKey(dataset, condition, name), claim.metric)
+                for name in dict.fromkeys([claim.method, *others])
             }
-            means = {name: mean for name, mean in means.items() if not np.isnan(mean)}
-            if means and not np.isnan(ours):
-                rival = max(means, key=lambda name: sign * means[name])
+            means = {name: cell.mean for name, cell in cells.items() if cell.n_tasks}
+            if claim.method not in means:
+                continue
+            without_mean = [name for name, mean in means.items() if np.isnan(mean)]
+            ours = means.pop(claim.method)
+            rivals = {
+                name: float(round_scores(sign * (ours - mean)))
+                for name, mean in means.items()
+                if not np.isnan(ours - mean)
+            }
+            if rivals or without_mean:
                 place = ", ".join(filter(None, [dataset, str(condition)]))
-                yield place, sign * (ours - means[rival]), rival
+                yield place, rivals, without_mean

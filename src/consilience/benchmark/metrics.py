@@ -76,7 +76,8 @@ class Metric:
     ``depends_on`` says which rows determine how precise it is: all, those of the rarest class,
     those of the positive class, or pairs of a positive and a negative one. ``chance_metric`` tells
     whether a method beats chance where the metric itself cannot: guessing at random has a better
-    F1 than the constant prediction of the most frequent class.
+    F1 than the constant prediction of the most frequent class. ``needs_two_test_classes`` if it is
+    not defined, or would be a plain accuracy, for test rows of one class, as in leave-one-out.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Metric:
     of_positive_class: bool = False
     depends_on: Literal["rows", "rarest", "positive", "pairs"] = "rows"
     chance_metric: str = ""
+    needs_two_test_classes: bool = False
 
     @property
     def sign(self) -> float:
@@ -96,6 +98,8 @@ class Metric:
 
     def is_defined(self, y_true: np.ndarray, output: ModelOutput) -> bool:
         """Whether it can be computed for these test rows and this output."""
+        if self.needs_two_test_classes and len(np.unique(y_true)) < 2:
+            return False
         if self.needs == "labels":
             return True
         if not np.isin(y_true, output.classes).all():
@@ -103,8 +107,7 @@ class Metric:
         if self.needs == "probabilities" and output.kind != "probability":
             return False
         if self.two_classes_only:
-            has_both = len(output.classes) == 2 and len(np.unique(y_true)) == 2
-            return has_both and output.scores is not None
+            return len(output.classes) == 2 and output.scores is not None
         return True
 
 
@@ -115,8 +118,6 @@ def _accuracy(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | N
 def _balanced_accuracy(
     y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | None
 ) -> float:
-    if _is_single_label(y, output.y_pred):  # scikit-learn would warn
-        return 1.0
     return balanced_accuracy_score(y, output.y_pred, sample_weight=weight)
 
 
@@ -132,13 +133,7 @@ def _f1_macro(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | N
 
 
 def _mcc(y: np.ndarray, output: ModelOutput, _: Any, weight: np.ndarray | None) -> float:
-    if _is_single_label(y, output.y_pred):
-        return 0.0
     return matthews_corrcoef(y, output.y_pred, sample_weight=weight)
-
-
-def _is_single_label(y: np.ndarray, y_pred: np.ndarray) -> bool:
-    return bool((y == y[0]).all() and (y_pred == y[0]).all())
 
 
 def _roc_auc(y: np.ndarray, output: ModelOutput, positive: Any, weight: np.ndarray | None) -> float:
@@ -186,8 +181,17 @@ def _sensitivity(
 
 _ALL = (
     Metric("accuracy", _accuracy),
-    Metric("balanced_accuracy", _balanced_accuracy, depends_on="rarest"),
-    Metric("f1", _f1, of_positive_class=True, depends_on="positive", chance_metric="mcc"),
+    Metric(
+        "balanced_accuracy", _balanced_accuracy, depends_on="rarest", needs_two_test_classes=True
+    ),
+    Metric(
+        "f1",
+        _f1,
+        of_positive_class=True,
+        depends_on="positive",
+        chance_metric="mcc",
+        needs_two_test_classes=True,
+    ),
     Metric("log_loss", _log_loss, "probabilities", True, (0.0, np.inf)),
     Metric(
         "roc_auc",
@@ -195,8 +199,15 @@ _ALL = (
         "scores",
         two_classes_only=True,
         depends_on="pairs",
+        needs_two_test_classes=True,
     ),
-    Metric("f1_macro", _f1_macro, depends_on="rarest", chance_metric="mcc"),
+    Metric(
+        "f1_macro",
+        _f1_macro,
+        depends_on="rarest",
+        chance_metric="mcc",
+        needs_two_test_classes=True,
+    ),
     Metric(
         "average_precision",
         _average_precision,
@@ -205,8 +216,9 @@ _ALL = (
         of_positive_class=True,
         depends_on="positive",
         chance_metric="roc_auc",
+        needs_two_test_classes=True,
     ),
-    Metric("mcc", _mcc, bounds=(-1.0, 1.0)),
+    Metric("mcc", _mcc, bounds=(-1.0, 1.0), needs_two_test_classes=True),
     Metric("brier", _brier, "probabilities", True),
 )
 _BY_NAME = {metric.name: metric for metric in _ALL}
@@ -252,6 +264,7 @@ def find_metric(name: str, argument: str = "metric") -> Metric:
             of_positive_class=True,
             depends_on="positive",
             chance_metric="roc_auc",
+            needs_two_test_classes=True,
         )
     hint = suggest(name, _BY_NAME) if isinstance(name, str) else ""
     raise ValueError(f"{argument} must be one of {metric_names()}, got {name!r}{hint}")

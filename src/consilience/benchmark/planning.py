@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from consilience.benchmark.bounds import check_n_tasks
 from consilience.benchmark.problems import GENERATORS, ProblemCache
-from consilience.benchmark.protocol import Official, n_splits
+from consilience.benchmark.protocol import Holdout, Official, n_splits
 from consilience.benchmark.suite import DatasetEntry, Suite, check_known_names
 from consilience.benchmark.tasks import Task, with_estimator_spec
 from consilience.datasets import DATASETS, DatasetError
@@ -53,13 +53,14 @@ def _dataset_tasks(
     suite: Suite, entry: DatasetEntry, problems: ProblemCache, notes: list[str]
 ) -> list[Task]:
     protocol, split = suite.protocol, entry.split or suite.protocol.split
-    n_official, data_hash = 1, None
+    n_official, data_hash, whole_groups = 1, None, False
     source = entry.source(suite.folder)
     positive_classes: list[int | None] = [None]
     if entry.is_own or isinstance(split, Official) or protocol.targets == "one-vs-rest":
         problem = problems.get(entry.name, _loader_parameters(entry, suite.seed, 0), source)
         notes += [f"{entry.title}: {note}" for note in problem.notes]
         data_hash = problem.fingerprint() if entry.is_own else None
+        whole_groups = isinstance(split, Holdout) and problem.groups is not None
         n_official = max(1, len(problem.splits))
         if protocol.targets == "one-vs-rest":
             positive_classes = list(range(len(np.unique(problem.target))))
@@ -78,7 +79,9 @@ def _dataset_tasks(
                 stratified=entry.class_shares == "natural",
                 settings=method.settings,
                 grid=method.grid,
+                whole_groups=whole_groups,
                 tuning_folds=protocol.tuning_folds,
+                tuning_metric=protocol.tuning_metric if method.grid else "",
                 diagnostics=method.diagnostics,
                 needs_scores=suite.scores,
                 dataset_label=entry.label,

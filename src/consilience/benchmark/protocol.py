@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from msgspec import Struct
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
+from consilience._folds import group_holdout
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_REPEATS, MAX_ROWS, check_bounds
 from consilience.inspection._scoring import with_presence
 from consilience.views import MultiViewData
@@ -57,7 +58,10 @@ class Folds(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
 
 
 class Holdout(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="holdout"):
-    """Random test rows (fraction or number), ``repeats`` times, and optionally validation rows."""
+    """Random test rows (fraction or number), ``repeats`` times, and optionally validation rows.
+
+    Groups, if any, are never split, so that the parts have about the sizes asked for.
+    """
 
     repeats: int
     test: float | int
@@ -133,7 +137,7 @@ def split_rows(
     if isinstance(split, Folds):
         return _fold(split, index, target, seed, groups)
     if isinstance(split, Holdout):
-        return _holdout(split, index, target, seed)
+        return _holdout(split, index, target, seed, groups)
     if not official:
         raise ValueError("the data set has no official split; use 'holdout' or 'folds'")
     parts = official[sorted(official)[index % len(official)]]
@@ -151,7 +155,9 @@ def _fold(
     return SplitRows(train, np.empty(0, dtype=np.intp), test)
 
 
-def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> SplitRows:
+def _holdout(
+    split: Holdout, index: int, target: np.ndarray, seed: int, groups: np.ndarray | None
+) -> SplitRows:
     state = int(make_rng(seed, index, "split").integers(2**31))
     rest = np.arange(len(target))
     parts = {}
@@ -162,10 +168,30 @@ def _holdout(split: Holdout, index: int, target: np.ndarray, seed: int) -> Split
         # a fraction refers to all rows, not to those that are left
         count = round(size * len(target)) if isinstance(size, float) else size
         labels = target[rest] if split.stratified else None
+        if groups is not None:
+            rest, parts[name] = _group_holdout(rest, labels, groups[rest], count, state)
+            if not len(parts[name]):
+                raise ValueError(
+                    f"there are too few groups for {count} {name} rows: every group is needed for "
+                    "training"
+                )
+            continue
         rest, parts[name] = train_test_split(
             rest, test_size=count, random_state=state, stratify=labels
         )
     return SplitRows(np.sort(rest), np.sort(parts["validation"]), np.sort(parts["test"]))
+
+
+def _group_holdout(
+    rows: np.ndarray, labels: np.ndarray | None, groups: np.ndarray, count: int, state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Divide rows into others and about ``count`` rows of random groups."""
+    codes = np.zeros(len(rows), dtype=np.intp)
+    if labels is not None:
+        codes = np.unique(labels, return_inverse=True)[1]
+    rng = np.random.RandomState(state)
+    others, drawn = group_holdout(codes, groups, count / len(rows), rng)
+    return rows[others], rows[drawn]
 
 
 def balanced_subset(
@@ -246,7 +272,8 @@ def add_feature_noise(
 ) -> MultiViewData:
     """Add white noise to some rows: ``scale`` times the standard deviation of each column.
 
-    The deviations are those of these rows; sparse views become dense.
+    The deviations are those of these rows, without empty cells, which stay empty; sparse views
+    become dense.
     """
     views = {}
     for v, name in enumerate(data.view_names):
@@ -255,9 +282,19 @@ def add_feature_noise(
         view = data[name]
         X = np.array(view.toarray() if sp.issparse(view) else view, dtype=np.float64)
         altered = rows[data.present[rows, v]]
-        X[altered] += scale * X[altered].std(axis=0) * rng.standard_normal(X[altered].shape)
+        noise = rng.standard_normal(X[altered].shape)
+        X[altered] += scale * _column_deviations(X[altered]) * noise
         views[name] = X
     return data._replace(views)
+
+
+def _column_deviations(X: np.ndarray) -> np.ndarray:
+    """Standard deviation of the cells of each column that are not empty; 0 if all are."""
+    deviations = X.std(axis=0)
+    for j in np.flatnonzero(np.isnan(deviations)):
+        values = X[~np.isnan(X[:, j]), j]
+        deviations[j] = values.std() if len(values) else 0.0
+    return deviations
 
 
 def hide_views(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:

@@ -6,7 +6,7 @@ A failed task is never averaged away: the mean of its cell is NaN, and the failu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from consilience.benchmark.statistics import (
     mean_and_deviation,
     paired_t,
     rank_sum,
+    round_scores,
     signed_rank,
 )
 from consilience.benchmark.store import Record
@@ -113,9 +114,18 @@ class Results:
         """Keys of all cells that have tasks."""
         return list(self._tasks)
 
-    def cell(self, key: CellKey, metric: str) -> Cell:
-        """Return the scores of a cell; one-vs-rest problems are averaged within each split."""
+    def splits(self, key: CellKey) -> set[int]:
+        """Numbers of the splits of a cell."""
+        return {task.index for task, _ in self._tasks.get(key, [])}
+
+    def cell(self, key: CellKey, metric: str, splits: Collection[int] | None = None) -> Cell:
+        """Return the scores of a cell; one-vs-rest problems are averaged within each split.
+
+        ``splits`` are the numbers of those that count, by default all.
+        """
         tasks = self._tasks.get(key, [])
+        if splits is not None:
+            tasks = [(task, record) for task, record in tasks if task.index in splits]
         by_split: dict[int, list[float]] = {}
         for task, record in tasks:
             if record is not None:
@@ -166,7 +176,7 @@ def compare_with_best(
             scores[method] = sign * cell.scores
     if not scores:
         return {}
-    best = max(scores, key=lambda method: scores[method].mean())
+    best = max(scores, key=lambda method: round_scores(scores[method].mean()))
     test = TESTS[suite.test]
     marks = {}
     for method, method_scores in scores.items():
@@ -196,4 +206,6 @@ def rank_methods(results: Results, dataset: str, metric: str = "accuracy") -> li
         cell, times = results.cell(key, metric), results.cell(key, "fit_seconds")
         seconds = float(times.scores.sum())
         ranked.append(RankedMethod(method, cell.mean, cell.deviation, seconds, not cell.complete))
-    return sorted(ranked, key=lambda r: (np.isnan(r.score), -sign * r.score, r.method))
+    return sorted(
+        ranked, key=lambda r: (np.isnan(r.score), -sign * round_scores(r.score), r.method)
+    )

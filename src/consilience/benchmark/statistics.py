@@ -8,6 +8,7 @@ data sets", JMLR 7, 2006.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -25,10 +26,14 @@ __all__ = [
     "nemenyi",
     "paired_t",
     "rank_sum",
+    "round_scores",
     "signed_rank",
     "variance_factor",
     "wilson_interval",
 ]
+
+
+SCORE_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Ranking:
     groups: list[list[int]]  # of methods, best first, that do not differ significantly
 
 
+def round_scores(scores: Any) -> Any:
+    """Round scores to 12 digits, since means of the same numbers may differ by rounding errors."""
+    return np.round(scores, SCORE_DIGITS) + 0.0
+
+
 def mean_and_deviation(scores: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation (n − 1) of a sample; the deviation of a single value is NaN."""
     scores = _check_vector(scores)
@@ -62,10 +72,10 @@ def mean_and_deviation(scores: np.ndarray) -> tuple[float, float]:
 
 def signed_rank(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
     """Wilcoxon signed-rank test of paired scores; pairs without a difference are dropped."""
-    a, b = _check_paired(a, b)
+    difference = _differences(a, b)
     # dropped here, because SciPy resorts to an approximation when it sees equal pairs, which is
     # poor for the usual small number of splits
-    difference = (a - b)[a != b]
+    difference = difference[difference != 0]
     if len(difference) == 0:
         return HypothesisTest(0.0, 1.0)
     result = stats.wilcoxon(difference)
@@ -74,32 +84,39 @@ def signed_rank(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
 
 def rank_sum(a: np.ndarray, b: np.ndarray) -> HypothesisTest:
     """Wilcoxon rank-sum test of two unpaired samples."""
-    result = stats.ranksums(_check_vector(a), _check_vector(b))
+    result = stats.ranksums(round_scores(_check_vector(a)), round_scores(_check_vector(b)))
     return HypothesisTest(float(result.statistic), float(result.pvalue))
 
 
-def paired_t(a: np.ndarray, b: np.ndarray, test_share: float | None = None) -> HypothesisTest:
+def paired_t(
+    a: np.ndarray, b: np.ndarray, test_share: float | None = None, *, min_error: float = 0.0
+) -> HypothesisTest:
     """Paired t-test; with ``test_share``, corrected for training rows that the splits share.
 
     The correction is that of C. Nadeau and Y. Bengio, "Inference for the generalization error",
     Machine Learning 52, 2003: the variance of the mean is multiplied by 1 + n·test/(1 − test), for
-    n random splits with this fraction of test rows (1/folds in cross-validation).
+    n random splits with this fraction of test rows (1/folds in cross-validation). The standard
+    error of the mean is at least ``min_error``: without it, equal differences have a p-value of 0.
     """
-    a, b = _check_paired(a, b)
-    difference = a - b
+    difference = _differences(a, b)
     n = len(difference)
     if n < 2:
         raise ValueError("a paired t-test needs at least two pairs")
     if test_share is not None and not 0 < test_share < 1:
         raise ValueError(f"test_share must be between 0 and 1, got {test_share}")
     factor = 1 / n + (0.0 if test_share is None else test_share / (1 - test_share))
-    variance = difference.var(ddof=1) * factor
-    if variance == 0:
+    error = max(float(np.sqrt(_variance(difference) * factor)), min_error)
+    if error == 0:
         if difference[0] == 0:
             return HypothesisTest(0.0, 1.0)
         return HypothesisTest(float(np.copysign(np.inf, difference[0])), 0.0)
-    t = difference.mean() / np.sqrt(variance)
+    t = difference.mean() / error
     return HypothesisTest(float(t), float(2 * stats.t.sf(abs(t), n - 1)))
+
+
+def _variance(difference: np.ndarray) -> float:
+    """Variance (n − 1), exactly 0 for equal values, whose mean may differ by an ulp."""
+    return float(difference.var(ddof=1)) if np.ptp(difference) else 0.0
 
 
 def variance_factor(n_splits: int, test_share: float, *, is_folds: bool = False) -> float:
@@ -142,9 +159,9 @@ def advantage_p_value(
     This is the corrected t-test of ``paired_t``, except that the standard error of the mean is at
     least ``min_error``, since few test rows may give equal scores in all splits by chance.
     """
-    a, b = _check_paired(scores, reference)
-    difference, n = a - b, len(a)
-    variance = difference.var(ddof=1) * variance_factor(n, test_share) if n > 1 else 0.0
+    difference = _differences(scores, reference)
+    n = len(difference)
+    variance = _variance(difference) * variance_factor(n, test_share) if n > 1 else 0.0
     error = max(float(np.sqrt(variance)), min_error)
     mean = float(difference.mean())
     if error == 0:
@@ -229,13 +246,14 @@ def _check_vector(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _check_paired(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Differences of paired scores, which are equal where only rounding errors tell them apart."""
     a, b = _check_vector(a), _check_vector(b)
     if len(a) != len(b):
         raise ValueError(f"paired scores must have the same length, got {len(a)} and {len(b)}")
     if np.isnan(a).any() or np.isnan(b).any():
         raise ValueError("paired scores must be complete, but some are NaN")
-    return a, b
+    return round_scores(a - b)
 
 
 def _check_table(scores: np.ndarray) -> np.ndarray:
@@ -247,4 +265,4 @@ def _check_table(scores: np.ndarray) -> np.ndarray:
         )
     if np.isnan(scores).any():
         raise ValueError("the table of scores must be complete, but some are NaN")
-    return scores
+    return round_scores(scores)

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from consilience.benchmark.bounds import MAX_FOLDS, MAX_ROWS, MAX_SEED, check_bounds
 from consilience.benchmark.claims import Claim
-from consilience.benchmark.metrics import METRICS, needs_scores
+from consilience.benchmark.metrics import METRICS, find_metric, needs_scores
 from consilience.benchmark.problems import dataset_names
 from consilience.benchmark.protocol import Official, Split
 from consilience.benchmark.suite_curves import Curve
@@ -153,6 +153,7 @@ class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
     feature_noise: float | list[float] = 0.0
     more: list[ExtraCondition] = []
     tuning_folds: int = 5
+    tuning_metric: str = ""  # that grids are searched by; empty: accuracy without sample weights
 
     def conditions(self) -> list[Condition]:
         """Return all combinations of the alterations, followed by the extra conditions."""
@@ -328,15 +329,23 @@ def _check_numbers(suite: Suite) -> None:
 def _check(suite: Suite) -> None:
     """Check that names, parameters and metrics exist and that labels are unique."""
     _check_numbers(suite)
-    for kind, titles in (
-        ("data set", [entry.title for entry in suite.datasets]),
-        ("method", [_unique_title(method) for method in suite.methods]),
-    ):
-        if not titles:
-            raise ValueError(f"it has no {kind}")
-        repeated = [title for title, count in Counter(titles).items() if count > 1]
-        if repeated:
-            raise ValueError(f"the {kind} {repeated[0]!r} is given twice; use different labels")
+    datasets = Counter(entry.title for entry in suite.datasets)
+    cells = Counter(
+        (method.title, title)
+        for method in suite.methods
+        for title in dict.fromkeys(datasets if method.datasets is None else method.datasets)
+    )
+    if not datasets or not suite.methods:
+        raise ValueError(f"it has no {'method' if datasets else 'data set'}")
+    for title, count in datasets.items():
+        if count > 1:
+            raise ValueError(f"the data set {title!r} is given twice; use different labels")
+    for (method_title, title), count in cells.items():
+        if count > 1:
+            raise ValueError(
+                f"the method {method_title!r} is given twice for data set {title!r}; use different "
+                "labels"
+            )
     for condition, count in Counter(suite.protocol.conditions()).items():
         if count > 1:
             raise ValueError(f"the condition '{condition}' is given twice")
@@ -347,6 +356,8 @@ def _check(suite: Suite) -> None:
                 f"{entry.title!r}: an official split needs all rows, without complete or sample"
             )
     check_known_names("metric", suite.metrics, METRICS)
+    if suite.protocol.tuning_metric:
+        find_metric(suite.protocol.tuning_metric, "tuning_metric")
     scored = [name for name in suite.metrics if name in METRICS and needs_scores(name)]
     if scored and not suite.scores:
         raise ValueError(f"the metric {scored[0]!r} needs scores, but scores is false")
@@ -400,10 +411,6 @@ def _check_source(entry: DatasetEntry) -> None:
         raise ValueError(f"{entry.title!r} has {table_options[0]!r}, which needs files")
     if entry.files and (entry.parameters or entry.seeded):
         raise ValueError(f"{entry.title!r}: parameters and seeded are for loaders, not for files")
-
-
-def _unique_title(method: MethodEntry) -> str:
-    return f"{method.title} on {', '.join(method.datasets)}" if method.datasets else method.title
 
 
 def check_known_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -9,16 +9,15 @@ that only appear in tables, and the place that data are read from, are not part 
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.protocol import Folds, Given, Official, Split, n_splits
 from consilience.methods import METHODS, Method
 
@@ -27,7 +26,6 @@ __all__ = [
     "Task",
     "build_method",
     "cross_validation",
-    "estimator_spec",
     "parameter_name",
     "task_hash",
     "with_estimator_spec",
@@ -36,8 +34,6 @@ __all__ = [
 
 # part of every hash; changes when the same task would give another result
 ENGINE_VERSION = 2
-# packages whose version is recorded with the results, so that their source need not be
-VERSIONED_PACKAGES = ("builtins", "consilience", "numpy", "scipy", "sklearn")
 
 
 def _non_default_fields(struct: Struct) -> dict[str, Any]:
@@ -94,7 +90,9 @@ class Task(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     grid: dict[str, list] = {}
     tuning_folds: int = 5
+    tuning_metric: str = ""  # that a grid is searched by; empty: accuracy without sample weights
     estimator: Any = None  # specification of what the recipe builds
+    whole_groups: bool = False  # whether a hold-out is of groups; only tells fits from older ones
     keep_predictions: bool = False  # store predictions and scores for the test rows
     diagnostics: tuple[str, ...] = ()
     needs_scores: bool = True  # whether metrics of probabilities or decision values are computed
@@ -140,7 +138,9 @@ def task_hash(task: Task) -> str:
     content["engine"] = ENGINE_VERSION
     content["condition"] = task.condition.alterations()
     content = msgspec.to_builtins(content)
-    content["split"].pop("repeats", None)  # further repeats do not change the first ones
+    content["split"].pop("repeats", None)  # further repeats do not change the first ones ...
+    if isinstance(task.split, Official) and task.index:  # ... but give methods other seeds here
+        content["method_seed"] = task.method_seed
     encoded = msgspec.json.encode(content, order="sorted")
     return hashlib.sha256(encoded).hexdigest()[:32]
 
@@ -173,50 +173,6 @@ def apply_settings(estimator: Any, settings: Mapping[str, Any]) -> Any:
     return estimator.set_params(**params)
 
 
-def estimator_spec(value: Any) -> Any:
-    """Describe an estimator and all its settings by plain values, the same in every process."""
-    if isinstance(value, BaseEstimator):
-        params = value.get_params(deep=False)
-        class_name = f"{type(value).__module__}.{type(value).__qualname__}"
-        return {
-            "class": class_name,
-            **_source_digest(type(value)),
-            **{name: estimator_spec(v) for name, v in sorted(params.items())},
-        }
-    if isinstance(value, dict):
-        return {str(k): estimator_spec(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [estimator_spec(v) for v in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if callable(value):
-        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-    return repr(value)
-
-
-def _source_digest(cls: type) -> dict[str, str]:
-    """Digest of the source code of a class and of its bases from unversioned packages."""
-    own = [c for c in cls.__mro__ if c.__module__.split(".")[0] not in VERSIONED_PACKAGES]
-    if not own:
-        return {}
-    text = "\n".join(map(_source, own))
-    return {"source": hashlib.sha256(text.encode()).hexdigest()[:16]}
-
-
-def _source(cls: type) -> str:
-    """Source code of a class; if there is none, as in an interactive session, its byte code."""
-    try:
-        return inspect.getsource(cls)
-    except (OSError, TypeError):
-        functions = {name: getattr(f, "__code__", None) for name, f in vars(cls).items()}
-        return "\n".join(
-            f"{name} {code.co_code.hex()} {code.co_names} {code.co_varnames} "
-            + " ".join(repr(c) for c in code.co_consts if not hasattr(c, "co_code"))
-            for name, code in functions.items()
-            if code is not None
-        )
-
-
 def with_estimator_spec(task: Task, methods: Mapping[str, Method] = METHODS) -> Task:
     """Add to a task the specification of its estimator, which is part of its hash."""
     return replace(task, estimator=estimator_spec(build_method(task, None, methods)))
@@ -234,6 +190,7 @@ def cross_validation(
     keep_predictions: bool = False,
     diagnostics: tuple[str, ...] = (),
     metric: str = "accuracy",
+    tuning_metric: str = "",
     positive: str = "",
 ) -> list[Task]:
     """Return tasks that compare methods on one data set, ordered by fold and then by method.
@@ -258,5 +215,6 @@ def cross_validation(
             templates.append(replace(task, estimator=own_specs[name]))
             continue
         grid = {key: list(values) for key, values in METHODS[name].grid.items()} if tune else {}
-        templates.append(with_estimator_spec(replace(task, grid=grid)))
+        tuned = replace(task, grid=grid, tuning_metric=tuning_metric if grid else "")
+        templates.append(with_estimator_spec(tuned))
     return [replace(task, index=index) for index in range(n_splits(split)) for task in templates]

@@ -1,14 +1,14 @@
 """The best point of a grid, without repeating what its points have in common.
 
 Points that only differ in how to predict share one fit, and a grid over C alone is a ``path`` if
-the method has one. The result is that of ``GridSearchCV``, which runs all other grids.
+the method has one. The result is that of ``GridSearchCV``, which searches other grids by accuracy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -18,9 +18,14 @@ from sklearn.pipeline import Pipeline
 from consilience._estimators import last_step
 from consilience.views import MultiViewData
 
-__all__ = ["search_grid"]
+__all__ = ["accuracy_of", "search_grid"]
 
-Split = tuple[np.ndarray, np.ndarray]
+Measure = Callable[[Any, Any, np.ndarray, np.ndarray | None], float]
+
+
+def accuracy_of(model: Any, X: Any, y_true: np.ndarray, _: np.ndarray | None) -> float:
+    """Accuracy without weights."""
+    return model.score(X, y_true)
 
 
 def search_grid(
@@ -31,24 +36,60 @@ def search_grid(
     labels: np.ndarray,
     groups: np.ndarray | None,
     fit_params: Mapping[str, np.ndarray],
+    *,
+    measure: Measure = accuracy_of,
+    weight: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return the parameters with the best mean accuracy over the folds; the first of equal ones."""
+    """Return the parameters with the best mean score over the folds; the first of equal ones.
+
+    ``measure(model, X, y, weight)`` is larger for better models; folds where it is NaN are left
+    out. The default is the accuracy, without weights.
+    """
     shared = _shared_parameters(model, grid)
     (first, *others) = grid
     has_path = not others and first.rpartition("__")[2] == "C" and hasattr(last_step(model), "path")
-    if fit_params or not (shared or has_path):
+    needs_all_fits = bool(fit_params) or not (shared or has_path)
+    if needs_all_fits and measure is accuracy_of:
         search = GridSearchCV(model, dict(grid), cv=folds, refit=False, error_score="raise")
         search.fit(data, labels, groups=groups, **fit_params)
         return search.best_params_
     candidates = list(ParameterGrid(dict(grid)))
-    splits = list(folds.split(np.zeros(len(labels)), labels, groups))
-    scores = np.zeros(len(candidates))
-    for split in splits:
-        if has_path:
-            scores += _scores_of_path(model, grid[first], split, data, labels)
+    scores = []
+    for train, test in folds.split(np.zeros(len(labels)), labels, groups):
+        fold = _Fold(data, labels, weight, train, test, measure)
+        if needs_all_fits:
+            scores.append(_scores_of_fits(model, candidates, fit_params, fold))
+        elif has_path:
+            scores.append(_scores_of_path(model, grid[first], fold))
         else:
-            scores += _scores_of_split(model, candidates, shared, split, data, labels)
-    return candidates[int(np.argmax(np.round(scores / len(splits), 12)))]
+            scores.append(_scores_of_split(model, candidates, shared, fold))
+    return candidates[_best_column(np.array(scores))]
+
+
+def _best_column(scores: np.ndarray) -> int:
+    """Number of the candidate (column) with the best mean over the folds that define it."""
+    is_defined = ~np.isnan(scores).any(axis=1)
+    if not is_defined.any():
+        raise ValueError(
+            "the metric is not defined on any fold of the grid search; use another one"
+        )
+    return int(np.argmax(np.round(scores[is_defined].mean(axis=0), 12)))
+
+
+class _Fold(NamedTuple):
+    """Training and test rows of a fold, and how models are scored on its test rows."""
+
+    data: MultiViewData
+    labels: np.ndarray
+    weight: np.ndarray | None
+    train: np.ndarray
+    test: np.ndarray
+    measure: Measure
+
+    def score(self, model: Any, X_test: Any) -> float:
+        """Score a model on test rows, which may have been prepared for it."""
+        weight = None if self.weight is None else self.weight[self.test]
+        return self.measure(model, X_test, self.labels[self.test], weight)
 
 
 def _shared_parameters(model: Any, grid: Mapping[str, list]) -> list[str]:
@@ -61,38 +102,45 @@ def _shared_parameters(model: Any, grid: Mapping[str, list]) -> list[str]:
     ]
 
 
-def _scores_of_path(
-    model: Any, Cs: list[float], split: Split, data: MultiViewData, labels: np.ndarray
-) -> np.ndarray:
-    train, test = split
-    X_train, X_test = data[train], data[test]
+def _scores_of_path(model: Any, Cs: list[float], fold: _Fold) -> np.ndarray:
+    X_train, X_test, y_train = fold.data[fold.train], fold.data[fold.test], fold.labels[fold.train]
     if isinstance(model, Pipeline):
         preparation = clone(model[:-1])
-        X_train = preparation.fit_transform(X_train, labels[train])
+        X_train = preparation.fit_transform(X_train, y_train)
         X_test = preparation.transform(X_test)
-    models = last_step(model).path(X_train, labels[train], Cs)
-    return np.array([fitted.score(X_test, labels[test]) for fitted in models])
+    models = last_step(model).path(X_train, y_train, Cs)
+    return np.array([fold.score(fitted, X_test) for fitted in models])
 
 
 def _scores_of_split(
-    model: Any,
-    candidates: list[dict[str, Any]],
-    shared: list[str],
-    split: Split,
-    data: MultiViewData,
-    labels: np.ndarray,
+    model: Any, candidates: list[dict[str, Any]], shared: list[str], fold: _Fold
 ) -> np.ndarray:
-    train, test = split
-    X_train, X_test = data[train], data[test]
+    X_train, X_test, y_train = fold.data[fold.train], fold.data[fold.test], fold.labels[fold.train]
     scores = np.zeros(len(candidates))
     for members in _same_fit(candidates, shared):
-        fitted = clone(model).set_params(**candidates[members[0]]).fit(X_train, labels[train])
+        fitted = clone(model).set_params(**candidates[members[0]]).fit(X_train, y_train)
         for i in members:
             last_step(fitted)._set_predict_parameters(
                 **{name.rpartition("__")[2]: candidates[i][name] for name in shared}
             )
-            scores[i] = fitted.score(X_test, labels[test])
+            scores[i] = fold.score(fitted, X_test)
     return scores
+
+
+def _scores_of_fits(
+    model: Any,
+    candidates: list[dict[str, Any]],
+    fit_params: Mapping[str, np.ndarray],
+    fold: _Fold,
+) -> np.ndarray:
+    X_train, X_test, y_train = fold.data[fold.train], fold.data[fold.test], fold.labels[fold.train]
+    params = {name: values[fold.train] for name, values in fit_params.items()}
+    return np.array(
+        [
+            fold.score(clone(model).set_params(**candidate).fit(X_train, y_train, **params), X_test)
+            for candidate in candidates
+        ]
+    )
 
 
 def _same_fit(candidates: list[dict[str, Any]], shared: list[str]) -> Iterator[list[int]]:

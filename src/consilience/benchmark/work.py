@@ -174,7 +174,9 @@ def fit_all(task: Task, problem: Problem, methods: Mapping[str, Method] = ALL_ME
     if task.grid:
         grid = {parameter_name(model, name): list(values) for name, values in task.grid.items()}
         folds, rows = tuning_folds(task, problem.groups), (problem.data, problem.target)
-        model.set_params(**search_grid(model, grid, folds, *rows, problem.groups, fit_params))
+        search = _tuning_score(task, problem.sample_weight)
+        best = search_grid(model, grid, folds, *rows, problem.groups, fit_params, **search)
+        model.set_params(**best)
     X, y = with_unlabelled(model, problem.data, problem.target, problem.unlabelled)
     return model.fit(X, y, **fit_params)
 
@@ -266,11 +268,20 @@ def _tune(
     data = task_data.data[rows]
     start = time.process_time()
     fit_params = fit_parameters(model, task_data.sample_weight, rows)
-    best_params = search_grid(model, grid, folds, data, labels, groups, fit_params)
+    weight = None if task_data.sample_weight is None else task_data.sample_weight[rows]
+    score = _tuning_score(task, weight)
+    best_params = search_grid(model, grid, folds, data, labels, groups, fit_params, **score)
     metrics["tune_seconds"] = time.process_time() - start
     model.set_params(**best_params)
     short_names = dict(zip(grid, task.grid, strict=True))
     return {short_names[name]: value for name, value in best_params.items()}
+
+
+def _tuning_score(task: Task, weight: np.ndarray | None) -> dict[str, Any]:
+    """How a grid search scores models: by the metric of the task if it has one."""
+    if not task.tuning_metric:
+        return {}
+    return {"measure": TestMetric(task.tuning_metric, task.positive), "weight": weight}
 
 
 def tuning_folds(task: Task, groups: np.ndarray | None) -> Any:
@@ -296,7 +307,9 @@ class TestMetric:
     name: str
     positive: str = ""
 
-    def value(self, model: Any, X: MultiViewData, y_true: np.ndarray) -> float:
+    def value(
+        self, model: Any, X: MultiViewData, y_true: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
         """Compute the metric."""
         y_pred = model.predict(X)
         needs_scores = find_metric(self.name).needs != "labels"
@@ -305,12 +318,16 @@ class TestMetric:
             if needs_scores
             else ModelOutput(y_pred, None, "none", model.classes_)
         )
-        values = compute_metrics(y_true, output, names=[self.name], positive=self.positive)
+        values = compute_metrics(
+            y_true, output, names=[self.name], positive=self.positive, weight=weight
+        )
         return values.get(self.name, np.nan)
 
-    def __call__(self, model: Any, X: MultiViewData, y_true: np.ndarray) -> float:
+    def __call__(
+        self, model: Any, X: MultiViewData, y_true: np.ndarray, weight: np.ndarray | None = None
+    ) -> float:
         """Return the metric with the sign that makes larger values better, as scorers do."""
-        return find_metric(self.name).sign * self.value(model, X, y_true)
+        return find_metric(self.name).sign * self.value(model, X, y_true, weight)
 
 
 def _diagnose(

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from consilience._base import MultiViewClassifier
 from consilience._binned_tree import BinnedTreeClassifier
 from consilience._compat import Progress
+from consilience._copies import row_keys
 from consilience._core.threads import map_in_threads
 from consilience._folds import split_holdout
 from consilience._parameters import (
@@ -97,11 +98,12 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
     # -- fit -----------------------------------------------------------------------------------
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
-        resumed = self._resume(codes, weight)
+        resumed = self._resume(data, codes, weight)
         if not resumed:
             self._rounds: list[Round] = []
             self._state, self._row_state, self._stopped = None, None, False
-            self._training_data = (self._layout, codes, weight)
+            keys = row_keys(data) if self.warm_start else np.empty(0, dtype=np.uint64)
+            self._training_data = (self._layout, codes, weight, keys)
             self._random = self._make_random()
         train, validation = self._split(codes, data)
         early_stopping = None
@@ -186,9 +188,9 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
                 self._rounds.append(round_)
                 interrupted = progress.tick("round")
                 self._stopped = round_.last
-                if self._stopped or interrupted:
-                    break
-                if early_stopping is not None and early_stopping.should_stop(round_):
+                # scored in any case: of rounds that were not, none would be kept
+                enough = early_stopping is not None and early_stopping.should_stop(round_)
+                if self._stopped or interrupted or enough:
                     break
         if early_stopping is not None:
             del self._rounds[early_stopping.best_n_rounds :]
@@ -197,7 +199,7 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         if self.n_iter_no_change is not None and self.warm_start:
             raise ValueError("warm_start cannot be combined with n_iter_no_change")
 
-    def _resume(self, codes: np.ndarray, weight: np.ndarray) -> bool:
+    def _resume(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> bool:
         """Return True if the previous fit is continued, which requires the same training data."""
         if not (self.warm_start and getattr(self, "_state", None) is not None):
             return False
@@ -206,12 +208,13 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
                 f"warm_start=True continues a fit of {len(self._rounds)} rounds, but "
                 f"n_estimators={self.n_estimators}"
             )
-        layout, old_codes, old_weight = self._training_data
+        layout, old_codes, old_weight, keys = self._training_data
         for difference, same in (
             (f"{len(old_codes)} rows", len(codes) == len(old_codes)),
             ("different views", layout == self._layout),
             ("different labels", np.array_equal(codes, old_codes)),
             ("different weights", np.array_equal(weight, old_weight)),
+            ("different values", len(data) == len(keys) and np.array_equal(row_keys(data), keys)),
         ):
             if not same:
                 raise ValueError(

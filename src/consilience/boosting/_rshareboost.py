@@ -180,5 +180,6 @@ class RShareBoostClassifier(BoostingClassifier):
         shares = self._round_shares[:n]
         self.edges_ = class_edges(shares, len(self.classes_))
         self.rewards_ = np.array(self._rewards[:n])
+        self.__dict__.pop("training_bound_", None)  # of an earlier fit
         if len(self.classes_) == 2:
             self.training_bound_ = np.cumprod(error_factors(shares))

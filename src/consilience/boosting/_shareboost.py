@@ -100,5 +100,6 @@ class ShareBoostClassifier(BoostingClassifier):
         super()._set_fitted_attributes()
         shares = self._round_shares[: len(self._rounds)]
         self.edges_ = class_edges(shares, len(self.classes_))
+        self.__dict__.pop("training_bound_", None)  # of an earlier fit
         if len(self.classes_) == 2:
             self.training_bound_ = np.cumprod(error_factors(shares))

@@ -154,7 +154,9 @@ def compare(
         str | None,
         typer.Option(help="Positive one of two classes for f1 and others; the second by default."),
     ] = None,
-    tune: Annotated[bool, typer.Option("--tune", help="Tune methods inside every fold.")] = False,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Tune methods by the metric inside every fold.")
+    ] = False,
     features: Annotated[
         bool,
         typer.Option(

@@ -177,7 +177,8 @@ def _describe_scores(predictions: PredictionTable) -> list[str]:
     if scores is None:
         return []
     listed = ", ".join(f"{name}\xa0{value:.4f}" for name, value in scores.metrics.items())
-    text = f"scored on {scores.samples} samples with a label: {listed}"
+    positive = f" (positive class: {scores.positive})" if scores.positive else ""
+    text = f"scored on {scores.samples} samples with a label{positive}: {listed}"
     return [
         *(line.replace("\xa0", " ") for line in wrap(text, LINE_WIDTH, subsequent_indent="  ")),
         "(these are scores of new samples only if the comparison had no part of them)",

@@ -93,11 +93,12 @@ def compare(
         The positive one of two classes, for f1, average_precision and sensitivity; the second
         in sorted order by default.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of stratified folds, a splitter of scikit-learn, or the rows of each split.
+        Number of stratified folds, a splitter of scikit-learn, or the rows of each split, which
+        must not divide ``groups``.
     repeats : int, default=2
         Number of repeats of the cross-validation, with different folds, if ``cv`` is a number.
     tune : bool, default=False
-        Whether to tune each method by a grid search within the training rows.
+        Whether to tune each method by a grid search within the training rows, by ``metric``.
     random_state : int, default=0
         Seed of the folds, and ``random_state`` of every estimator.
     time_budget : float, optional

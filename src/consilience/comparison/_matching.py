@@ -50,7 +50,10 @@ def _match_views(
     name = file.view if file.view is not None else file_stem(file.path)
     known = model.views.get(name)
     width = known.width if known is not None and known.columns is None else None
-    tables = read_file(file.path, part=file.part, options=reading, n_features=width)
+    first_index = None if known is None else known.first_index
+    tables = read_file(
+        file.path, part=file.part, options=reading, n_features=width, first_index=first_index
+    )
     if ALL_VIEWS in transpose or name in transpose or _is_transposed(model, name, tables):
         tables = {array: transpose_table(table, key) for array, table in tables.items()}
     if len(tables) > 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
+from consilience.comparison._row_weights import sum_weights
 from consilience.comparison.inputs import ComparisonInput
 from consilience.comparison.record import Options
 
@@ -34,18 +35,38 @@ def read_cv(data: ComparisonInput, cv: Any, options: Options) -> tuple[Compariso
     }
     if not splits:
         raise ValueError("cv has no splits")
+    _check_groups(problem.groups, splits)
     problem = replace(problem, splits=splits)
-    summary = replace_fields(data.summary, data_hash=problem.fingerprint())
-    shares = [
-        len(part["test"]) / (len(part["test"]) + len(part["train"])) for part in splits.values()
-    ]
+    tested = np.unique(np.concatenate([part["test"] for part in splits.values()]))
+    summary = replace_fields(
+        data.summary, data_hash=problem.fingerprint(), tested=sum_weights(problem, tested)
+    )
+    n_train, n_test = (
+        np.array([len(part[name]) for part in splits.values()]) for name in ("train", "test")
+    )
     return replace(data, problem=problem, summary=summary), replace_fields(
         options,
         cv=len(splits),
         repeats=1,
         splitter=type(cv).__name__ if is_splitter else "your own",
-        given_test_share=float(np.mean(shares)),
+        given_test_share=float(np.mean(n_test / (n_test + n_train))),
+        given_train_rows=float(n_train.mean()),
+        given_test_rows=float(n_test.mean()),
     )
+
+
+def _check_groups(groups: np.ndarray | None, splits: dict[str, dict[str, np.ndarray]]) -> None:
+    """Check that no group is divided between the training and the test rows of a split."""
+    if groups is None:
+        return
+    for number, part in enumerate(splits.values()):
+        shared = set(groups[part["train"]].tolist()).intersection(groups[part["test"]].tolist())
+        if shared:
+            raise ValueError(
+                f"split {number} of cv has rows of group {min(shared, key=str)!r} among both its "
+                "training and its test rows; use splits that keep groups together, such as those "
+                "of GroupKFold, or leave out groups"
+            )
 
 
 def _read_split(part: Any, number: int, n_samples: int) -> list[np.ndarray]:

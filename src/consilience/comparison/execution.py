@@ -21,12 +21,13 @@ from consilience import io
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.cluster import DaskPool
 from consilience.benchmark.console import run_silently
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.pool import Pool, ProcessPool, WorkerSetup
 from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
-from consilience.benchmark.tasks import Task, estimator_spec
+from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.budget import TimeBudget
@@ -262,7 +263,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
             note = "" if results.is_complete else _describe_partial(results)
             model = _table_model(run, data, results.best, fitted, note, reference)
             try:
-                run.external = _score_external(run, model, execution.external)
+                run.external = _score_external(run, data, model, execution.external)
             except ValueError as error:
                 external_error = error  # raised when everything else has been written
             _save_model(run, model, execution)
@@ -385,11 +386,14 @@ def _table_model(
         transposed=data.transposed,
         normalised_keys=data.normalised_keys,
         reference=reference,
+        metric=run.options.metric,
+        positive=run.positive,
+        na=data.na,
     )
 
 
 def _score_external(
-    run: Run, model: TableModel, external: ExternalFiles | None
+    run: Run, data: ComparisonInput, model: TableModel, external: ExternalFiles | None
 ) -> ExternalScores | None:
     """Scores of the model on files that were not part of the comparison."""
     if external is None:
@@ -398,6 +402,14 @@ def _score_external(
     if predictions.scores is None:
         raise ValueError(_describe_unlabelled(model.target))
     run.notes += [f"--test: {note}" for note in predictions.notes]
+    if run.on:
+        known = set(map(str, data.problem.data.sample_ids))
+        n_known = sum(sample in known for sample in predictions.ids)
+        if n_known:
+            run.notes.append(
+                f"--test: {n_known} of {len(predictions.ids)} samples have the {run.on!r} of a "
+                "sample that the model was trained on, so that its scores are too good"
+            )
     names = [str(file.path) for file in external.files]
     return ExternalScores(names, predictions.scores.samples, predictions.scores.metrics)
 

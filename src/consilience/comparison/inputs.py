@@ -17,6 +17,7 @@ from consilience._targets import check_labels, check_weights
 from consilience._warnings import warn_user
 from consilience.benchmark.problems import Problem, ProblemFiles
 from consilience.comparison._copies import copy_notes
+from consilience.comparison._row_weights import RowWeights, sum_weights
 from consilience.comparison.record import (
     ColumnGroup,
     DataSummary,
@@ -25,8 +26,9 @@ from consilience.comparison.record import (
     ViewSummary,
 )
 from consilience.datasets import load_dataset
-from consilience.tables import ColumnRole, FileArgument, TableView, read_tables
+from consilience.tables import ColumnRole, FileArgument, ReadOptions, TableView, read_tables
 from consilience.tables._arguments import ALL_VIEWS
+from consilience.tables._categories import find_categories
 from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
@@ -66,6 +68,7 @@ class ComparisonInput:
     single_file: bool = False
     transposed: tuple[str, ...] = ()  # views whose files have a column for each sample
     normalised_keys: bool = False
+    na: tuple[str, ...] = ()  # cells that mean missing besides the usual ones
     roles: tuple[ColumnRole, ...] = ()  # of the columns of dataframes in memory
     source: ProblemFiles | None = None  # from which workers elsewhere can read the same
 
@@ -155,6 +158,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         single_file=options.get("views") is not None,
         transposed=_transposed_views(joined.views, options.get("transpose", ())),
         normalised_keys=options.get("normalised_keys", False),
+        na=(options.get("reading") or ReadOptions()).na,
     )
 
 
@@ -216,6 +220,8 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         data.kinds[name],
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
+        month_first=tuple(role.column for role in of_view if role.month_first),
+        categories=find_categories(view, text_columns),
     )
 
 
@@ -264,6 +270,8 @@ def _summary(
         groups=0 if groups is None else len(np.unique(groups)),
         columns=_group_columns(roles),
         sample_ids=[] if len(data) > MAX_NAMED_SAMPLES else _sample_names(data),
+        class_weights=[] if problem.sample_weight is None else sum_weights(problem).sums,
+        tested=RowWeights() if problem.sample_weight is None else sum_weights(problem),
     )
 
 

@@ -93,7 +93,8 @@ def _describe_external(run: Run) -> list[str]:
         return []
     listed = [f"{name.replace('_', ' ')} {v:.4f}" for name, v in run.external.metrics.items()]
     files = ", ".join(map(_escape, run.external.files))
-    return [f"On {run.external.samples} samples of {files}: {', '.join(listed)}."]
+    positive = f" (positive class: {_escape(run.positive)})" if run.positive else ""
+    return [f"On {run.external.samples} samples of {files}{positive}: {', '.join(listed)}."]
 
 
 def _limits(run: Run, results: StudyResults) -> list[str]:

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from consilience import io
-from consilience.benchmark.metrics import QUALITY_METRICS, ModelOutput, compute_metrics
+from consilience.benchmark.metrics import (
+    QUALITY_METRICS,
+    ModelOutput,
+    compute_metrics,
+    positive_label,
+    predict_output,
+)
 from consilience.benchmark.publish import csv_text
 from consilience.comparison._matching import match_files
 from consilience.comparison.folder import MODEL_FILE_NAME
@@ -18,7 +24,7 @@ from consilience.comparison.record import RUN_FILE_NAME, read_run
 from consilience.comparison.trust_columns import TrustColumns, trust_columns
 from consilience.tables import FileArgument, ReadOptions, Table, TableError, TableModel
 from consilience.tables._join import check_order, sample_rows
-from consilience.tables._keys import normalise_keys, rename_keys
+from consilience.tables._keys import check_spelling, normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
 from consilience.tables._table import text_column
 from consilience.views import MultiViewData
@@ -40,6 +46,7 @@ class PredictionScores:
 
     samples: int
     metrics: dict[str, float]
+    positive: str = ""  # name of the positive class; empty if there are not two classes
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,10 @@ def read_samples(
     notes: list[str] = [f"the model is of a partial comparison: {note}"] if note else []
     own_key = on or model.key
     text = {name for name in (model.target, own_key, *(keys or {}).values()) if name}
-    reading = replace(reading or ReadOptions(), text_columns=frozenset(text))
+    text |= _category_names(model)
+    reading = reading or ReadOptions()
+    na = tuple(dict.fromkeys((*model.na, *reading.na)))
+    reading = replace(reading, na=na, text_columns=frozenset(text))
     matched = match_files(model, files, reading, transpose, own_key or "sample", notes)
     tables, named_key = rename_keys(matched, keys or {}, on or (model.key if keys else None))
     on = named_key if named_key is not None else on
@@ -150,10 +160,13 @@ def read_samples(
     _note_unknown_columns(model, tables, on, notes)
     ids, rows = sample_rows(tables, on)
     _note_separate_files(tables, rows, on, notes)
+    spelling = None if on is None else check_spelling(tables, on)
+    notes += [] if spelling is None else [spelling]
     views, given = {}, {name: table for name, table in tables.items() if name in model.views}
     present = np.zeros((len(ids), len(given)), dtype=bool)
     for v, (name, table) in enumerate(given.items()):
         views[name], present[:, v] = _align(model, name, table, rows[name])
+        notes += _unseen_notes(model, name, table)
     absent = [name for name in model.views if name not in given]
     if absent:
         notes.append(f"missing for all samples: {format_list(absent)}")
@@ -185,30 +198,21 @@ def predict_files(
     with prediction sets, conflicts and advice.
     """
     samples = read_samples(model, files, **options)
-    probabilities = model.predict_proba(samples.data) if model.has_probabilities else None
-    predicted = model.predict(samples.data)
-    scores = None
-    if samples.labels is not None:
-        scores = _score(model, samples, predicted, probabilities)
+    output = predict_output(model.estimator, samples.data, model.predict(samples.data))
     return PredictionTable(
         samples.ids,
-        predicted,
-        probabilities,
+        output.y_pred,
+        output.scores if output.kind == "probability" else None,
         [str(c) for c in model.classes_],
         samples.key,
         samples.notes,
         samples.labels,
-        scores,
+        None if samples.labels is None else _score(model, samples, output),
         {} if trust is None else trust_columns(model, samples.data, trust),
     )
 
 
-def _score(
-    model: TableModel,
-    samples: NewSamples,
-    predicted: np.ndarray,
-    probabilities: np.ndarray | None,
-) -> PredictionScores:
+def _score(model: TableModel, samples: NewSamples, output: ModelOutput) -> PredictionScores:
     """Metrics on the samples whose label is one of the classes of the model."""
     assert samples.labels is not None
     by_name = {str(label): label for label in model.classes_}
@@ -219,10 +223,13 @@ def _score(
     if not rows:
         return PredictionScores(0, {})
     y_true = np.array([by_name[str(samples.labels[i])] for i in rows], dtype=model.classes_.dtype)
-    scores = None if probabilities is None else probabilities[rows]
-    kind = "none" if scores is None else "probability"
-    output = ModelOutput(predicted[rows], scores, kind, model.classes_)
-    return PredictionScores(len(rows), compute_metrics(y_true, output, names=QUALITY_METRICS))
+    scores = None if output.scores is None else output.scores[rows]
+    labelled = replace(output, y_pred=output.y_pred[rows], scores=scores)
+    names = [name for name in (*QUALITY_METRICS, model.metric) if name]
+    metrics = compute_metrics(y_true, labelled, names=names, positive=model.positive)
+    is_binary = len(model.classes_) == 2
+    positive = str(positive_label(model.classes_, model.positive)) if is_binary else ""
+    return PredictionScores(len(rows), metrics, positive)
 
 
 def _key_column(model: TableModel, tables: dict[str, Table]) -> str | None:
@@ -243,6 +250,23 @@ def _align(model: TableModel, name: str, table: Table, rows: np.ndarray) -> tupl
         return model.views[name].align(table, rows)
     except TableError as error:
         raise TableError(f"view {name!r}: {error}") from None
+
+
+def _category_names(model: TableModel) -> set[str]:
+    """Columns that are text in every view which has them, however they look in a new file."""
+    text, others = set(), set()
+    for view in model.views.values():
+        text |= set(view.text_columns)
+        others |= set(view.columns or ()) - set(view.text_columns)
+    return text - others
+
+
+def _unseen_notes(model: TableModel, name: str, table: Table) -> list[str]:
+    return [
+        f"column {column!r} of view {name!r}: {n_unseen} of {n_cells} cells are categories that "
+        "the model has not seen"
+        for column, (n_unseen, n_cells) in model.views[name].unseen_categories(table).items()
+    ]
 
 
 def _note_separate_files(

@@ -17,6 +17,7 @@ from consilience.benchmark.statistics import (
     corrected_interval,
     holm,
     paired_t,
+    round_scores,
     wilson_interval,
 )
 from consilience.benchmark.tasks import Condition
@@ -72,7 +73,7 @@ def ranking(run: Run, results: StudyResults) -> list[RankingRow]:
         for method in results.main.methods
     ]
     rows.sort(key=lambda row: _sort_key(row, metric))
-    rows = _add_p_values(rows, run.options.test_share)
+    rows = _add_p_values(run, rows)
     rows = _add_chance_p_values(run, results, rows)
     if results.is_complete or run.options.allow_partial:
         rows = [
@@ -85,7 +86,7 @@ def ranking(run: Run, results: StudyResults) -> list[RankingRow]:
 
 
 def _sort_key(row: RankingRow, metric: Metric) -> tuple[bool, float, bool, str]:
-    score = -metric.sign * float(np.nan_to_num(row.score))
+    score = -metric.sign * float(round_scores(np.nan_to_num(row.score)))
     return not row.complete, score, row.is_chance, row.method
 
 
@@ -109,13 +110,14 @@ def _chance_cell(run: Run, results: StudyResults, metric: str) -> Cell:
 
 def _score_of_shares(run: Run, metric: str) -> float:
     """Expected score of predicting the class shares of all samples; NaN if it has no formula."""
-    shares = np.array(run.data.counts) / sum(run.data.counts)
+    shares = np.array(run.data.class_shares)
+    shares_above_0 = shares[shares > 0]
     scores = {
         "accuracy": shares.max(),
         "balanced_accuracy": 1 / len(shares),
         "roc_auc": 0.5,
         "mcc": 0.0,
-        "log_loss": -(shares * np.log(shares)).sum(),
+        "log_loss": -(shares_above_0 * np.log(shares_above_0)).sum(),
         "brier": (1 - (shares**2).sum()) / 2,
     }
     return float(scores.get(metric, np.nan))
@@ -164,32 +166,54 @@ def _scale(run: Run, metric: Metric, loss: float) -> tuple[float, float]:
 
 
 def effective_rows(run: Run, metric: Metric, n_splits: int) -> float:
-    """Number of independent test rows that determine how precise a metric is."""
-    counts = np.array(run.data.counts, dtype=float)
-    n = float(counts.sum())
-    rarest = float(counts.min())
+    """Number of independent test rows, of equal weight, that determine how precise a metric is."""
+    tested = run.data.tested_rows
+    counts = tested.effective_counts
     if metric.depends_on == "rarest" or (metric.depends_on == "positive" and not run.positive):
-        n_rows = len(counts) * rarest
+        n_rows = len(counts) * counts.min()
     elif metric.depends_on == "positive":
-        n_rows = float(counts[run.data.classes.index(run.positive)])
+        n_rows = counts[run.data.classes.index(run.positive)]
     elif metric.depends_on == "pairs":
-        n_rows = 3 * counts[0] * counts[1] / (n + 1)  # variance of the Mann-Whitney statistic
+        n_rows = 3 * counts[0] * counts[1] / (counts.sum() + 1)  # as of Mann and Whitney's U
     else:
-        n_rows = n
-    tested_share = min(1.0, n_splits * run.options.test_share)
-    independent_share = run.data.groups / n if run.data.groups else 1.0
-    return max(1.0, n_rows * tested_share * independent_share)
+        n_rows = tested.effective_rows
+    share = min(1.0, n_splits * run.test_rows / tested.rows)
+    return max(1.0, float(n_rows) * share * tested.independent_share)
 
 
-def _add_p_values(rows: list[RankingRow], test_share: float) -> list[RankingRow]:
+def _add_p_values(run: Run, rows: list[RankingRow]) -> list[RankingRow]:
     """Add p-values against the first row, adjusted for multiple comparisons."""
     others = [row for row in rows[1:] if row.complete]
     if not others or len(rows[0].scores) < 2:
         return rows
-    best = rows[0].scores
-    p_values = np.array([paired_t(best, row.scores, test_share).p_value for row in others])
-    adjusted = dict(zip([row.method for row in others], holm(p_values), strict=True))
+    best = rows[0]
+    p_values = [
+        paired_t(
+            best.scores,
+            row.scores,
+            run.options.test_share,
+            min_error=min_difference_error(run, best.score - row.score, len(best.scores)),
+        ).p_value
+        for row in others
+    ]
+    adjusted = dict(zip([row.method for row in others], holm(np.array(p_values)), strict=True))
     return [replace(row, p_value=float(adjusted.get(row.method, np.nan))) for row in rows]
+
+
+def min_difference_error(run: Run, difference: float, n_splits: int) -> float:
+    """Least standard error of a difference of scores, as few splits may be equal by chance.
+
+    Two methods whose accuracies differ by d disagree on at least d·n of n rows, so the variance
+    of d is at least d/n, as in McNemar's test. Other metrics of labels and ranks are treated as
+    accuracies of as many rows as they depend on, on the scale of their range. A loss may differ by
+    the same amount on every row, so nothing of the kind holds for losses: 0.
+    """
+    metric = find_metric(run.options.metric)
+    if metric.lower_is_better:
+        return 0.0
+    scale = metric.bounds[1] - metric.bounds[0]
+    share = min(1.0, abs(difference) / scale)
+    return scale * float(np.sqrt(share / effective_rows(run, metric, n_splits)))
 
 
 def _add_chance_p_values(

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from consilience._atomic_write import write_atomically
-from consilience.benchmark.bounds import (
-    MAX_FOLDS,
-    MAX_REPEATS,
-    MAX_ROWS,
-    MAX_SEED,
-    check_bounds,
-    check_n_tasks,
-)
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.protocol import Folds, Given
-from consilience.methods import METHODS
+from consilience.comparison._record_checks import check_run
+from consilience.comparison._row_weights import RowWeights
 
 __all__ = [
     "ColumnGroup",
@@ -46,7 +37,6 @@ __all__ = [
 RUN_FILE_NAME = "run.toml"
 FEATURE_ROLES = {"number": "numbers", "category": "categories", "date": "dates"}  # and plurals
 MAX_NAMED_COLUMNS = 10
-MAX_COORDINATE = 1e9
 
 
 class ViewSummary(Struct, forbid_unknown_fields=True):
@@ -91,6 +81,8 @@ class DataSummary(Struct, forbid_unknown_fields=True):
     groups: int = 0
     columns: list[ColumnGroup] = []
     sample_ids: list[str] = []  # keys of the samples, if there are not too many
+    class_weights: list[float] = []  # sum of the sample weights of each class, if there are any
+    tested: RowWeights = field(default_factory=RowWeights)  # empty: all samples, of equal weight
 
     def describe_columns(self) -> dict[str, str]:
         """One line for each view, such as "12 numbers; left out, date: visit"."""
@@ -104,6 +96,22 @@ class DataSummary(Struct, forbid_unknown_fields=True):
         for group in (group for group in self.columns if group.role != "text"):
             lines.setdefault(group.view, []).append(_describe_group(group))
         return {name: "; ".join(parts) for name, parts in lines.items()}
+
+    @property
+    def tested_rows(self) -> RowWeights:
+        """Rows that are tested in at least one split."""
+        counts = [float(count) for count in self.counts]
+        return (
+            self.tested
+            if self.tested.rows
+            else RowWeights(self.samples, self.groups, counts, counts)
+        )
+
+    @property
+    def class_shares(self) -> list[float]:
+        """Share of each class in the samples, which count by their weights."""
+        totals = self.class_weights or self.counts
+        return [total / sum(totals) for total in totals]
 
     @property
     def is_imbalanced(self) -> bool:
@@ -249,7 +257,10 @@ class Options(Struct, forbid_unknown_fields=True):
     seed: int
     tune: bool
     splitter: str = ""  # where the splits come from, unless they are stratified folds
-    given_test_share: float = 0.0  # of the rows, for splits that are no folds
+    # of splits that are no folds: mean share of test rows, and mean numbers of rows
+    given_test_share: float = 0.0
+    given_train_rows: float = 0.0
+    given_test_rows: float = 0.0
     positive: str = ""  # name of the positive class; by default, the second of two
     allow_partial: bool = False  # whether the best method may be chosen before all splits are run
 
@@ -260,7 +271,7 @@ class Options(Struct, forbid_unknown_fields=True):
 
     @property
     def test_share(self) -> float:
-        """Share of the rows in a test set."""
+        """Share of the test rows in the rows of a split."""
         return self.given_test_share or 1 / self.cv
 
     @property
@@ -309,6 +320,29 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return (self.options.positive or classes[-1]) if len(classes) == 2 else ""
 
     @property
+    def tuning_metric(self) -> str:
+        """Metric that grids are searched by; empty for plain accuracy, the engine's default."""
+        is_plain = self.options.metric == "accuracy" and not self.data.class_weights
+        return "" if is_plain or not self.options.tune else self.options.metric
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether groups are never split; unknown of splits that older versions were given."""
+        is_checked = not self.options.splitter or bool(self.options.given_train_rows)
+        return bool(self.data.groups) and is_checked
+
+    @property
+    def train_rows(self) -> float:
+        """Mean number of training rows of a split."""
+        by_share = self.data.samples * (1 - self.options.test_share)
+        return self.options.given_train_rows or by_share
+
+    @property
+    def test_rows(self) -> float:
+        """Mean number of test rows of a split."""
+        return self.options.given_test_rows or self.data.samples * self.options.test_share
+
+    @property
     def metric_title(self) -> str:
         """The metric in words, with its positive class if it has one."""
         name = self.options.metric.replace("_", " ")
@@ -317,9 +351,12 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     def compute_fingerprint(self) -> str:
         """Digest of everything that determines the results."""
+        options = msgspec.to_builtins(msgspec.structs.replace(self.options, allow_partial=False))
+        if not self.options.given_train_rows:  # of folds
+            del options["given_train_rows"], options["given_test_rows"]
         content = [
             self.version,
-            msgspec.to_builtins(msgspec.structs.replace(self.options, allow_partial=False)),
+            options,
             [self.data.name, self.data.data_hash, self.data.classes],
             [self.target, self.on],
             {name: own.spec for name, own in self.own_methods.items()},
@@ -354,105 +391,7 @@ def read_run(folder: Path) -> Run:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     try:
-        _check_options(run)
-        _check_summary(run.data)
-        _check_map(run)
-        _check_trust(run)
-        _check_fingerprint(run)
+        check_run(run)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     return run
-
-
-def _check_options(run: Run) -> None:
-    """Check the settings, which may have been edited, as those of a new comparison are."""
-    options = run.options
-    check_bounds("options.cv", options.cv, 1 if options.splitter else 2, MAX_FOLDS)
-    check_bounds("options.repeats", options.repeats, 1, MAX_REPEATS)
-    check_bounds("options.seed", options.seed, 0, MAX_SEED)
-    check_bounds("options.given_test_share", options.given_test_share, 0, 1)
-    check_n_tasks(options.cv * options.repeats * len(options.methods))
-    find_metric(options.metric, "options.metric")
-    if not options.methods:
-        raise ValueError("options.methods is empty")
-    for name in options.methods:  # module:Class is imported where it is needed
-        if name not in METHODS and name not in run.own_methods and ":" not in name:
-            raise ValueError(f"options.methods has the unknown method {name!r}")
-    if run.best and run.best not in options.methods:
-        raise ValueError(f"best is {run.best!r}, which is none of options.methods")
-    for name, method in run.own_methods.items():
-        try:
-            json.loads(method.spec)
-        except ValueError:
-            raise ValueError(f"own_methods.{name}.spec is not JSON") from None
-
-
-def _check_fingerprint(run: Run) -> None:
-    """Check that no setting was edited; other versions may have other settings."""
-    is_same_version = run.version == version("consilience")
-    if run.fingerprint and is_same_version and run.compute_fingerprint() != run.fingerprint:
-        raise ValueError(f"its settings do not have the fingerprint {run.fingerprint}")
-
-
-def _check_summary(data: DataSummary) -> None:
-    """Check the numbers of the summary, from which tables and sizes of samples are computed."""
-    if len(data.counts) != len(data.classes) or len(data.classes) < 2:
-        raise ValueError("data.counts must have one number for each of at least two classes")
-    for count in data.counts:
-        check_bounds("data.counts", count, 1, MAX_ROWS)
-    if data.samples != sum(data.counts):
-        raise ValueError(f"data.samples must be the sum of data.counts, got {data.samples}")
-    if not data.views:
-        raise ValueError("data.views is empty")
-    check_bounds("data.groups", data.groups, 0, data.samples)
-    for view in data.views:
-        check_bounds(f"columns of view {view.name!r}", view.columns, 0, MAX_ROWS)
-        check_bounds(f"text_columns of view {view.name!r}", view.text_columns, 0, view.columns)
-        check_bounds(f"missing_rows of view {view.name!r}", view.missing_rows, 0, data.samples)
-        check_bounds(f"missing_cells of view {view.name!r}", view.missing_cells, 0, 1)
-    for pattern in data.patterns:
-        check_bounds("data.patterns", pattern.samples, 1, data.samples)
-    if data.sample_ids and len(data.sample_ids) != data.samples:
-        raise ValueError("data.sample_ids must have one name for each sample")
-
-
-def _check_map(run: Run) -> None:
-    """Check that a map has coordinates and a known class for each of its samples."""
-    content = run.sample_map
-    if content is None:
-        return
-    lengths = {len(content.rows), len(content.classes), len(content.x), len(content.y)}
-    if len(lengths) > 1:
-        raise ValueError("sample_map must have as many rows as classes, x and y")
-    for row, label in zip(content.rows, content.classes, strict=True):
-        check_bounds("sample_map.rows", row, 0, run.data.samples - 1)
-        check_bounds("sample_map.classes", label, 0, len(run.data.classes) - 1)
-    for value in (*content.x, *content.y):
-        check_bounds("sample_map", value, -MAX_COORDINATE, MAX_COORDINATE)
-
-
-def _check_trust(run: Run) -> None:
-    """Check the numbers of samples and classes, and the lengths of curves."""
-    content, last = run.trust, run.data.samples - 1
-    if content is None:
-        return
-    rows = [mix_up.row for mix_up in content.mix_ups]
-    rows += [suspect.row for suspect in content.label_suspects]
-    rows += [sample.row for sample in content.conflicts]
-    for row in rows:
-        check_bounds("trust: row", row, 0, last)
-    for mix_up in content.mix_ups:
-        check_bounds("trust.mix_ups: partner", mix_up.partner, -1, last)
-    for suspect in content.label_suspects:
-        for label in (suspect.label, suspect.predicted):
-            check_bounds("trust.label_suspects", label, 0, len(run.data.classes) - 1)
-    curve = content.cost_curve
-    if curve is not None:
-        for cost, accuracy in (
-            (curve.cost, curve.accuracy),
-            (curve.fixed_cost, curve.fixed_accuracy),
-        ):
-            if len(cost) != len(accuracy) or len(cost) < 2:
-                raise ValueError("trust.cost_curve must have an accuracy for each cost")
-            for value in (*cost, *accuracy):
-                check_bounds("trust.cost_curve", value, 0, MAX_COORDINATE)

@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from sklearn.dummy import DummyClassifier
 
 from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_tasks
+from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
-from consilience.benchmark.protocol import n_splits
+from consilience.benchmark.protocol import n_splits, split_rows
 from consilience.benchmark.results import Results, collect_results, rank_methods
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
     Condition,
     Task,
     cross_validation,
-    estimator_spec,
     task_hash,
 )
 from consilience.benchmark.work import fit_all
@@ -134,6 +134,7 @@ def check_cross_validation(run: Run, problem: Problem) -> None:
         raise ValueError(f"the positive class must be {names}, got {options.positive!r}")
     if not options.splitter:
         _check_folds(run, problem, counts)
+    _check_test_classes(run, problem)
 
 
 def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
@@ -160,6 +161,33 @@ def _check_folds(run: Run, problem: Problem, counts: Mapping[str, int]) -> None:
                     f"class {str(label)!r} occurs in only one group, so it cannot be learned from "
                     "the others; leave it out or use other groups"
                 )
+
+
+def _check_test_classes(run: Run, problem: Problem) -> None:
+    """Check that every test set has two classes if the metric needs them.
+
+    Stratified folds have all classes, unless groups are kept together.
+    """
+    options, target = run.options, problem.target
+    is_possible = bool(options.splitter) or problem.groups is not None
+    if not is_possible or not find_metric(options.metric).needs_two_test_classes:
+        return
+    for index in range(n_splits(options.split)):
+        rows = split_rows(
+            options.split,
+            index,
+            target,
+            seed=options.seed,
+            groups=problem.groups,
+            official=problem.splits,
+        )
+        labels = target[rows.test]
+        if (labels == labels[0]).all():
+            raise ValueError(
+                f"{options.metric} needs test sets of at least two classes, but that of split "
+                f"{index} has class {str(labels[0])!r} only; use larger test sets, or accuracy or "
+                "log_loss"
+            )
 
 
 def applicable(
@@ -222,6 +250,7 @@ def _tasks(
         own_specs=own_specs,
         keep_predictions=keep_predictions,
         metric=options.metric,
+        tuning_metric=run.tuning_metric,
         positive=options.positive,
     )
 
@@ -293,15 +322,14 @@ def follow_up_tasks(run: Run, main: Results) -> tuple[list[Task], list[Task]]:
 
 def n_follow_up_folds(run: Run) -> int:
     """Number of folds of the first repeat that the follow-up tasks use."""
-    test_rows = max(1.0, run.data.samples * run.options.test_share)
-    n_sufficient = int(np.ceil(MIN_FOLLOW_UP_SAMPLES / test_rows))
+    n_sufficient = int(np.ceil(MIN_FOLLOW_UP_SAMPLES / max(1.0, run.test_rows)))
     return min(max(MIN_FOLLOW_UP_FOLDS, n_sufficient), run.options.cv)
 
 
 def curve_sizes(run: Run) -> list[int]:
     """Training sizes, each twice the previous one, in which the rarest class still occurs."""
     counts = run.data.counts
-    full_size = sum(counts) * (1 - run.options.test_share) + 1e-9
+    full_size = run.train_rows + 1e-9
     rarest_share = min(counts) / sum(counts)
     min_per_class = 4 if run.options.tune else 2
     sizes = [int(full_size / 2**k) for k in range(1, CURVE_POINTS + 1)]

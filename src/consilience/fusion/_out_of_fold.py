@@ -37,31 +37,9 @@ def make_splits(
     classes: np.ndarray,
 ) -> list[Split]:
     """Row indices (train, test) from a number of folds, a test size, a splitter or splits."""
-    n = len(codes)
     if is_test_size(cv):
         return [split_holdout(codes, data, classes, float(cv), random_state, "cv")]
-    splits = [
-        (_row_indices(train, n), _row_indices(test, n))
-        for train, test in split_rows(cv, codes, data, classes)
-    ]
-    for fold, (train, test) in enumerate(splits):
-        if np.intersect1d(train, test).size:
-            raise ValueError(f"cv: training and test rows of split {fold} overlap")
-        if not weight[test].any():
-            raise ValueError(f"cv: no test row of split {fold} has a positive sample_weight")
-    return splits
-
-
-def _row_indices(rows: np.ndarray, n: int) -> np.ndarray:
-    rows = np.asarray(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "biu":
-        raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
-    if rows.dtype == bool and len(rows) == n:
-        return np.flatnonzero(rows)
-    outside = rows[(rows >= n) | (rows < -n)]
-    if outside.size:
-        raise ValueError(f"cv has row {outside[0]}, but there are {n} rows")
-    return rows % n
+    return split_rows(cv, codes, data, classes, weight)
 
 
 def out_of_fold(

@@ -68,15 +68,17 @@ def stack_outputs(outputs: np.ndarray, fills: Any) -> np.ndarray:
 
 
 def missing_outputs(
-    members: list[ViewMember], outputs: np.ndarray, prior: np.ndarray
+    members: list[ViewMember], outputs: np.ndarray, prior: np.ndarray, weight: np.ndarray
 ) -> list[np.ndarray]:
     """Imputed outputs of missing views: the class prior, or the mean of the decision values."""
-    return [
-        prior
-        if best_method(member.estimator) != "decision_function" or np.isnan(output).all()
-        else np.nanmean(output, axis=0)
-        for member, output in zip(members, outputs, strict=True)
-    ]
+    fills = []
+    for member, output in zip(members, outputs, strict=True):
+        rows = np.flatnonzero(~np.isnan(output).any(axis=1) & (weight > 0))
+        if best_method(member.estimator) != "decision_function" or len(rows) == 0:
+            fills.append(prior)
+        else:
+            fills.append(np.average(output[rows], axis=0, weights=weight[rows]))
+    return fills
 
 
 @model_type("fusion.StackingFusionClassifier")
@@ -248,7 +250,7 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         self, final: Any, outputs: np.ndarray, codes: np.ndarray, weight: np.ndarray
     ) -> None:
         """Fit the final classifier on outputs (V x n x K) for rows left out."""
-        self._fills = missing_outputs(self._members, outputs, self.class_prior_)
+        self._fills = missing_outputs(self._members, outputs, self.class_prior_, weight)
         X = stack_outputs(outputs, self._fills)
         rows = np.flatnonzero(weight > 0)
         self.final_estimator_ = fit_weighted(

@@ -35,7 +35,7 @@ def block_spls_parts(model: Any, means: dict[str, np.ndarray]) -> ViewParts | No
     ):
         if name in means:
             parts[name] = linear_part(rotation @ (regression * model._y_scale), means[name])
-    votes = model._vote_weights
+    votes = model._correlations.mean(axis=1)
     return ViewParts(
         parts,
         present_shares(votes if model.prediction.startswith("weighted") else (votes > 0) * 1.0),

@@ -7,6 +7,7 @@ unequally, also ``_shares(n_views)``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,7 +127,7 @@ class MarginClassifier(MultiViewClassifier):
         names = data.view_names
         self._check_views(data)
         signs = one_vs_rest_signs(codes, len(self.classes_))
-        folds = self._folds(codes, data) if self.combine == "best" and len(names) > 1 else []
+        folds = self._folds(codes, data) if self.combine == "best" else []
         with Progress(self, n_tasks=len(signs) * (1 + len(folds))) as progress:
             design = self._design(data, weight, len(signs))
             solved = self._solve_all(progress, design, signs, weight)
@@ -227,15 +228,25 @@ class MarginClassifier(MultiViewClassifier):
         return out
 
     def _folds(self, codes: np.ndarray, data: MultiViewData) -> list[tuple[np.ndarray, np.ndarray]]:
-        n_folds = N_FOLDS if data.groups is not None else min(N_FOLDS, np.bincount(codes).min())
-        return split_rows(n_folds, codes, data, self.classes_) if n_folds > 1 else []
+        n_folds = N_FOLDS
+        if data.groups is None:
+            counts = np.sort(np.bincount(codes))
+            if counts[-2] == 1:
+                raise ValueError(
+                    "combine='best' compares the views on rows left out, for which two classes "
+                    "need two rows or more; use combine='mean'"
+                )
+            n_folds = min(N_FOLDS, max(2, int(counts[0])))
+        with warnings.catch_warnings():  # a class of one row is in one fold only
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            return split_rows(n_folds, codes, data, self.classes_)
 
     def _set_fitted_attributes(
         self, data: MultiViewData, design: Any, solved: list[BinarySolution]
     ) -> None:
         self._machine, supports, duals = design.machine(solved)
         names, one = data.view_names, len(solved) == 1
-        for attribute in ("coef_", "dual_coef_", "support_"):
+        for attribute in ("coef_", "dual_coef_", "support_", "view_scores_"):
             self.__dict__.pop(attribute, None)  # of an earlier fit
         linear = {
             name: expansion.coef[:, 0] if one else expansion.coef.T
@@ -316,7 +327,10 @@ class MarginClassifier(MultiViewClassifier):
         decisions = self._machine.decisions(data, self.view_names_)
         shares = self._shares(len(self.view_names_)) * self._learned
         chosen = None if self.best_view_ is None else self.view_names_.index(self.best_view_)
-        return one_vs_rest_scores(combine_views(decisions, shares, chosen))
+        scores = one_vs_rest_scores(combine_views(decisions, shares, chosen))
+        # rows that have only views of which nothing was learned
+        scores[~(data.present & (shares > 0)).any(axis=1)] = self.class_prior_
+        return scores
 
     def view_decision_function(self, X: Any) -> np.ndarray:
         """Decision of every view by itself; NaN where a view is missing.

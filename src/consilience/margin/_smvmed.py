@@ -304,7 +304,7 @@ class SMVMEDClassifier(BlockwiseFitMixin, MarginClassifier):
             progress.tick("solve")
         self._warn_after_fit(solved, data.view_names, data)
         self._set_fitted_attributes(data, design, solved)
-        self._learned = data.present.any(axis=0)
+        self._learned = np.asarray(training.present.any(axis=0))  # of all rows, not the sample's
         self.best_view_ = None if self.combine == "mean" else self.combine
         if self.best_view_ is not None:
             shares = np.array([float(name == self.best_view_) for name in data.view_names])

@@ -182,7 +182,7 @@ class SMVMEDClassifierCV(MarginClassifier):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._check_views(data)
         cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
-        folds = split_rows(self.cv, codes, data, self.classes_)
+        folds = split_rows(self.cv, codes, data, self.classes_, weight)
         signs = one_vs_rest_signs(codes, len(self.classes_))
 
         def evaluate(task: Any) -> list[float]:

@@ -38,6 +38,7 @@ __all__ = ["BlockSPLSDABase", "BlockSPLSDAClassifier"]
 
 # how much the views' mean prediction counts where votes are equal
 TIE_BREAK = 1e-6
+TINY = 1e-300
 
 
 class BlockSPLSDABase(MultiViewClassifier):
@@ -129,14 +130,15 @@ class BlockSPLSDABase(MultiViewClassifier):
             rows = data.present[:, v]
             self._centroids.append(centroids(T[rows] / roots[rows, None], codes[rows],
                                              weight[rows], K))  # fmt: skip
-        self._vote_weights = component_correlations(components)
+        self._correlations = component_correlations(components)
         self.loadings_ = dict(zip(names, components.loadings, strict=True))
         self.y_loadings_ = components.y_loadings
         self.criterion_ = [values[-1] for values in components.criteria]
         self.selected_ = {n: np.flatnonzero(a.any(axis=1)) for n, a in self.loadings_.items()}
-        total = self._vote_weights.sum()
         V = data.n_views
-        self.view_weights_ = self._vote_weights / total if total > 0 else np.full(V, 1 / V)
+        weights = self._correlations.mean(axis=1)
+        total = weights.sum()
+        self.view_weights_ = weights / total if total > 0 else np.full(V, 1 / V)
         self.n_components_ = keep.shape[1]
         self.n_iter_ = max(len(values) // (V + 1) for values in components.criteria)
         self._set_coefficients(names)
@@ -179,15 +181,17 @@ class BlockSPLSDABase(MultiViewClassifier):
         return self._scores_from(data, self.n_components_)
 
     def _scores_from(self, data: MultiViewData, n_components: int) -> np.ndarray:
-        """Votes or predictions of the classes from the first components."""
+        """Votes or predictions of the classes from the first components alone."""
         n, K = len(data), len(self.classes_)
+        weights = self._correlations[:, :n_components].mean(axis=1)
+        weights = weights / max(weights.sum(), TINY)
         votes, means = np.zeros((n, K)), np.zeros((n, K))
         total = np.zeros(n)
         is_weighted = self.prediction.startswith("weighted")
         for v in range(len(self.view_names_)):
             rows = self._present_rows(data, v)
-            share = self.view_weights_[v] if is_weighted else 1.0
-            if len(rows) == 0 or self._vote_weights[v] == 0:
+            share = weights[v] if is_weighted else 1.0
+            if len(rows) == 0 or weights[v] == 0:
                 continue
             T = self._view_scores(data, v, rows)[:, :n_components]
             predicted = self._prior + self._y_scale * (T @ self._regressions[v][:n_components])
@@ -198,8 +202,9 @@ class BlockSPLSDABase(MultiViewClassifier):
                 centres = self._centroids[v][:, :n_components]
                 near = -((T[:, None] - centres) ** 2).sum(axis=2)
             votes[rows, near.argmax(axis=1)] += share
-        total = np.where(total > 0, total, 1.0)[:, None]
-        means = np.where(total > 0, means / total, self._prior)
+        has_vote = (total > 0)[:, None]
+        total = np.where(has_vote, total[:, None], 1.0)
+        means = np.where(has_vote, means / total, self._prior)
         if self.prediction.endswith("average"):
             return means
         return votes / total + TIE_BREAK * means
@@ -238,12 +243,12 @@ def centroids(T: np.ndarray, codes: np.ndarray, weight: np.ndarray, K: int) -> n
 
 
 def component_correlations(components: BlockComponents) -> np.ndarray:
-    """Mean over the components of the correlation of each view's component with that of Y."""
+    """Correlations (V x H) of each view's components with those of Y."""
     out = []
     for T in components.scores:
         sizes = np.linalg.norm(T, axis=0) * np.linalg.norm(components.y_scores, axis=0)
         products = np.abs((T * components.y_scores).sum(axis=0))
-        out.append(float(np.where(sizes > 0, products / np.where(sizes > 0, sizes, 1), 0).mean()))
+        out.append(np.where(sizes > 0, products / np.where(sizes > 0, sizes, 1), 0.0))
     return np.array(out)
 
 

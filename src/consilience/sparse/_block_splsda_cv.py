@@ -114,7 +114,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
         return not hasattr(self.cv, "__iter__")
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
-        folds = split_rows(self.cv, codes, data, self.classes_)
+        folds = split_rows(self.cv, codes, data, self.classes_, weight)
         H = self.max_components or len(self.classes_)
         keeps = sorted({int(keep) for keep in self.keeps})
 

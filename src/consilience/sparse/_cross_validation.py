@@ -58,7 +58,7 @@ class CVMixin(PenalisedClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._check_views(data)
-        folds = split_rows(self.cv, codes, data, self.classes_)
+        folds = split_rows(self.cv, codes, data, self.classes_, weight)
         settings = self._settings()
         self.penalties_ = lambda_path(1.0, self.min_penalty, self.n_penalties)
         kept = np.flatnonzero(weight)

@@ -219,7 +219,7 @@ class StackedPenalisedClassifier(MultiViewClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         check_magnitudes(data)
-        folds = split_rows(self.cv, codes, data, self.classes_)
+        folds = split_rows(self.cv, codes, data, self.classes_, weight)
         names = data.view_names
         with Progress(self, n_tasks=len(names)) as progress:
             fitted = progress.map(

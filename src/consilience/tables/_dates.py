@@ -100,9 +100,14 @@ def date_formats(cells: Sequence[str]) -> list[str]:
     return [pattern for pattern in DATE_FORMATS if all(_parses(day, pattern) for day in days)]
 
 
-def is_month_first(cells: Sequence[str]) -> bool | None:
-    """Whether dates such as 12/31/2024 have the month first; None if they may have either."""
-    formats = date_formats(cells)
+def is_month_first(column: Any) -> bool | None:
+    """Whether the dates of an Arrow column, such as 12/31/2024, have the month first.
+
+    None if they may have either.
+    """
+    if to_timestamps(column) is not None or str(column.type) not in ("string", "large_string"):
+        return False
+    formats = date_formats([cell.strip() for cell in column.to_pylist() if cell and cell.strip()])
     has_month_first = any(pattern in MONTH_FIRST for pattern in formats)
     if has_month_first and len(formats) > 1:
         return None

@@ -19,7 +19,7 @@ from consilience._suggest import suggest
 from consilience.tables._content import file_stem
 from consilience.tables._numbers import clean_numbers
 from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
-from consilience.tables._text_files import MISSING_VALUES
+from consilience.tables._text_files import MISSING_VALUES, USUAL_WORDS
 from consilience.tables._text_format import ReadOptions
 from consilience.views._storage import format_list
 
@@ -127,7 +127,10 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     while has_table and sum(cell != "" for cell in rows[n_titles]) <= 1:
         n_titles += 1
     header = [_to_text(cell) or "" for cell in rows[n_titles]]
-    body = [row for row in rows[n_titles + 1 :] if any(cell != "" for cell in row)]
+    is_single = max(widths) == 1  # an empty row is an empty cell
+    body = [row for row in rows[n_titles + 1 :] if is_single or any(cell != "" for cell in row)]
+    while body and not any(cell != "" for cell in body[-1]):
+        body.pop()
     columns = [list(column) for column in zip_longest(*body, fillvalue="")] if body else []
     columns += [[""] * len(body)] * (len(header) - len(columns))
     used = [j for j, column in enumerate(columns) if header[j] or any(c != "" for c in column)]
@@ -148,9 +151,20 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         ],
         names=names,
     )
-    note = f"{label}: {n_titles} lines above the header skipped" if n_titles else ""
-    frame = clean_numbers(frame, options.decimal or ".", skip=options.text_columns)
-    return Table(label, frame, note=note)
+    frame, note = clean_numbers(label, frame, options.decimal or ".", skip=options.text_columns)
+    titles = f"{n_titles} lines above the header skipped" if n_titles else ""
+    notes = ", ".join(filter(None, [titles, note]))
+    words = {
+        name: {word: n for word, n in Counter(_words(columns[j])).items() if word in USUAL_WORDS}
+        for j, name in zip(used, names, strict=True)
+        if name in options.text_columns
+    }
+    note = f"{label}: {notes}" if notes else ""
+    return Table(label, frame, note=note, missing_words=words)
+
+
+def _words(cells: list[Any]) -> list[str]:
+    return [cell.strip() for cell in cells if isinstance(cell, str)]
 
 
 def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:

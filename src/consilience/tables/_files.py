@@ -65,6 +65,7 @@ def read_file(
     part: str | None = None,
     options: ReadOptions | None = None,
     n_features: int | None = None,
+    first_index: int | None = None,
 ) -> dict[str, Table]:
     """Read the tables of a file, named after the file or after the matrices or sheets in it.
 
@@ -79,6 +80,8 @@ def read_file(
         How text files are written; determined from each file by default.
     n_features : int, optional
         Number of columns of an svmlight file, which does not record it.
+    first_index : {0, 1}, optional
+        Index of the first feature of an svmlight file; by default 1 unless the file contains a 0.
 
     Returns
     -------
@@ -108,7 +111,7 @@ def read_file(
         ".npz": lambda: read_npz(path),
         ".h5ad": lambda: read_h5ad(path, part),
         ".h5mu": lambda: read_h5mu(path, part),
-        **dict.fromkeys(SVMLIGHT, lambda: read_svmlight(path, n_features)),
+        **dict.fromkeys(SVMLIGHT, lambda: read_svmlight(path, n_features, first_index)),
     }
     if kind not in readers:
         raise TableError(f"{path} has an unknown format; the name must end in {_endings()}")

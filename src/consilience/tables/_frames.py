@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from consilience._model_types import model_type
-from consilience.tables._dates import to_days
+from consilience.tables._dates import is_month_first, to_days
 from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role, inspect_column
 from consilience.tables._table import import_pyarrow
 from consilience.tables._words import count_words, find_words, name_text_views
@@ -52,7 +52,19 @@ def _frame_role(view: str, column: nw.Series, keep: Collection[str]) -> ColumnRo
     else:
         content = inspect_column(cells, name, text_as_numbers=False)
     role = assign_role(view, name, content, keep)
+    if role.role == "date":
+        return replace(role, month_first=_is_month_first(view, name, cells))
     return replace(role, words=find_words(_cells(column))) if role.role == "text" else role
+
+
+def _is_month_first(view: str, name: str, cells: Any) -> bool:
+    is_first = is_month_first(cells)
+    if is_first is None:
+        raise ValueError(
+            f"view {view!r}: the dates of column {name!r} may have the day or the month first; "
+            "write them like 2024-12-31, or convert the column to dates"
+        )
+    return is_first
 
 
 def _cells(column: nw.Series) -> list[str | None]:
@@ -71,7 +83,7 @@ def _to_arrow(column: nw.Series) -> Any:
 def select_frame_features(data: MultiViewData, roles: Sequence[ColumnRole]) -> MultiViewData:
     """Leave out the columns that are no features; convert dates to days, free text to words."""
     left_out = {(role.view, role.column) for role in roles if role.reason}
-    dates = {(role.view, role.column) for role in roles if role.role == "date"}
+    dates = {(role.view, role.column): role.month_first for role in roles if role.role == "date"}
     texts = {(role.view, role.column): role.words for role in roles if role.role == "text"}
     if not left_out and not dates and not texts:
         return data
@@ -106,11 +118,18 @@ def text_view_names(roles: Sequence[ColumnRole]) -> dict[tuple[str, str], str]:
 
 
 def _select(
-    frame: nw.DataFrame, view: str, left_out: set[tuple[str, str]], dates: set[tuple[str, str]]
+    frame: nw.DataFrame,
+    view: str,
+    left_out: set[tuple[str, str]],
+    dates: Mapping[tuple[str, str], bool],
 ) -> nw.DataFrame:
     used = [j for j, column in enumerate(frame.columns) if (view, str(column)) not in left_out]
     frame = frame[:, used]
-    days = {c: to_days(_to_arrow(frame[c])) for c in frame.columns if (view, str(c)) in dates}
+    days = {
+        column: to_days(_to_arrow(frame[column]), dates[view, str(column)])
+        for column in frame.columns
+        if (view, str(column)) in dates
+    }
     wrong = [column for column, values in days.items() if values is None]
     if wrong:
         raise ValueError(f"view {view!r}: column {wrong[0]!r} must contain dates")

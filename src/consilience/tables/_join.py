@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from consilience._suggest import suggest
+from consilience.tables._categories import find_categories
 from consilience.tables._identity import (
     ViewSources,
     check_key_is_given,
@@ -17,8 +19,13 @@ from consilience.tables._identity import (
     other_roles,
     select_features,
 )
-from consilience.tables._keys import normalise_key
-from consilience.tables._labels import convert_labels, drop_rare_classes, merge_column
+from consilience.tables._keys import check_spelling, gains_by_spelling
+from consilience.tables._labels import (
+    convert_labels,
+    drop_rare_classes,
+    merge_column,
+    missing_label_notes,
+)
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
@@ -150,12 +157,15 @@ def join_tables(
         contents = inspect_tables(tables, sources, special, orders)
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
+    notes += missing_label_notes(tables, target)
     others = other_roles(tables, sources, on, target, groups)
     features, text_sources, roles = select_features(sources, contents, keep, categorical)
     _check_features(sources, features, roles, is_divided=views is not None)
     sources = features
     if on is not None:
         _check_overlap(tables, sources, rows, on)
+        spelling = check_spelling(tables, on)
+        notes += [] if spelling is None else [spelling]
     table_views: dict[str, TableView] = {}
     values, present = {}, np.zeros((len(ids), len(sources)), dtype=bool)
     for v, (name, (source, columns)) in enumerate(sources.items()):
@@ -185,7 +195,9 @@ def join_tables(
     if len(others_kept):
         notes.append(f"{len(others_kept)} samples without a label help methods that can use them")
     y = convert_labels([labels[i] for i in kept], target)
-    table_views = {name: _with_left_out(view, name, roles) for name, view in table_views.items()}
+    table_views = {
+        name: _complete_view(view, name, data[name], roles) for name, view in table_views.items()
+    }
     note = left_out_note(roles)
     notes += [] if note is None else [note]
     if groups is None:
@@ -250,8 +262,13 @@ def _check_features(
         )
 
 
-def _with_left_out(view: TableView, name: str, roles: Sequence[ColumnRole]) -> TableView:
-    return replace(view, left_out=tuple(r.column for r in roles if r.view == name and r.reason))
+def _complete_view(
+    view: TableView, name: str, content: Any, roles: Sequence[ColumnRole]
+) -> TableView:
+    """Add the categories of the samples, and the columns that are no features."""
+    left_out = tuple(r.column for r in roles if r.view == name and r.reason)
+    categories = () if view.words else find_categories(content, view.text_columns)
+    return replace(view, left_out=left_out, categories=categories)
 
 
 def _with_categories(
@@ -360,9 +377,7 @@ def _check_overlap(
 
 def _spelling_hint(tables: Mapping[str, Table], name: str, on: str) -> str:
     """Name the option that joins keys which differ in case, blanks or leading zeros only."""
-    keys = {other: set(map(str, text_column(table, on))) for other, table in tables.items()}
-    own = set(map(normalise_key, keys.pop(name)))
-    if any(own & set(map(normalise_key, others)) for others in keys.values()):
+    if gains_by_spelling(tables, on)[name][1]:
         return "; they differ in case, blanks or leading zeros only: add --normalise-keys"
     return ""
 

@@ -10,7 +10,7 @@ from consilience._suggest import suggest
 from consilience.tables._table import Table, TableError, import_pyarrow, text_column
 from consilience.views._storage import format_list
 
-__all__ = ["normalise_key", "normalise_keys", "rename_keys"]
+__all__ = ["check_spelling", "gains_by_spelling", "normalise_keys", "rename_keys"]
 
 LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
@@ -74,6 +74,50 @@ def normalise_keys(tables: Mapping[str, Table], on: str) -> tuple[dict[str, Tabl
     return normalised, [
         f"keys normalised (case, blanks, leading zeros): {n_gained} rows join that did not before"
     ]
+
+
+def gains_by_spelling(tables: Mapping[str, Table], on: str) -> dict[str, tuple[int, int]]:
+    """How many keys of each table are in another file: as they are spelled, and if normalised.
+
+    Both are the same if normalisation would make two keys of a table equal.
+    """
+    keys = {name: {k for k in text_column(t, on) if k is not None} for name, t in tables.items()}
+    others = {name: _keys_elsewhere(tables, keys, name) for name in tables}
+    n_shared = {name: len(keys[name] & others[name]) for name in tables}
+    if all(n == len(keys[name]) for name, n in n_shared.items()):
+        return {name: (n, n) for name, n in n_shared.items()}
+    normalised = {name: set(map(normalise_key, keys[name])) for name in tables}
+    if any(len(normalised[name]) < len(keys[name]) for name in tables):
+        return {name: (n, n) for name, n in n_shared.items()}
+    others = {name: _keys_elsewhere(tables, normalised, name) for name in tables}
+    return {name: (n, len(normalised[name] & others[name])) for name, n in n_shared.items()}
+
+
+def _keys_elsewhere(
+    tables: Mapping[str, Table], keys: Mapping[str, set[str]], name: str
+) -> set[str]:
+    paths = {other: table.path for other, table in tables.items()}
+    return set().union(*(keys[other] for other in tables if paths[other] != paths[name]))
+
+
+def check_spelling(tables: Mapping[str, Table], on: str) -> str | None:
+    """Return a note if more keys of the files would match after normalisation.
+
+    It is an error if fewer than half of the keys of a file match, but at least half would.
+    """
+    gains = gains_by_spelling(tables, on)
+    name = max(gains, key=lambda each: gains[each][1] - gains[each][0])
+    n_shared, n_normalised = gains[name]
+    n_keys = tables[name].n_rows
+    if n_normalised == n_shared:
+        return None
+    text = (
+        f"{n_shared} of {n_keys} {on!r} of {tables[name].path} are in another file, but "
+        f"{n_normalised} if case, blanks and leading zeros are ignored"
+    )
+    if 2 * n_shared < n_keys <= 2 * n_normalised:
+        raise TableError(f"{text}; add --normalise-keys, or correct the keys")
+    return f"{text}; add --normalise-keys if they are the same samples"
 
 
 def _in_others(keys: Mapping[str, set[str | None]], name: str) -> set[str | None]:

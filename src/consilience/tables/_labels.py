@@ -10,7 +10,7 @@ import numpy as np
 from consilience.tables._table import Table, TableError, text_column
 from consilience.views._storage import format_list
 
-__all__ = ["convert_labels", "drop_rare_classes", "merge_column"]
+__all__ = ["convert_labels", "drop_rare_classes", "merge_column", "missing_label_notes"]
 
 MAX_NAMED_CLASSES = 10
 MAX_FRACTIONAL_CLASSES = 20  # more distinct fractional labels are measurements, not classes
@@ -39,6 +39,19 @@ def merge_column(
                 )
             merged[i] = old if new is None else new
     return merged
+
+
+def missing_label_notes(tables: Mapping[str, Table], target: str) -> list[str]:
+    """Name words such as "None" that are read as missing labels but may be meant as a class."""
+    notes = []
+    for table in tables.values():
+        for word, n in sorted(table.missing_words.get(target, {}).items()):
+            rows = "row" if n == 1 else "rows"
+            notes.append(
+                f"{table.path}: {target!r} is {word!r} in {n} {rows}, which is read as a missing "
+                "label; if it is a class, give it another name"
+            )
+    return list(dict.fromkeys(notes))
 
 
 def drop_rare_classes(

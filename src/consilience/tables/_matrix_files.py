@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +19,7 @@ import scipy.sparse as sp
 from consilience.tables._table import LABEL, QUERY, Table, TableError, check_memory, import_pyarrow
 from consilience.views._sparse import validate_sparse
 
-__all__ = ["check_sparse", "read_npz", "read_svmlight"]
+__all__ = ["align_svmlight", "check_sparse", "read_npz", "read_svmlight"]
 
 MAX_SPARSE_COLUMNS = 2**26  # every method needs vectors of that length
 MAX_EMPTY_ROWS = 10**6
@@ -111,21 +113,47 @@ def check_sparse(path: Path, matrix: Any) -> sp.csr_array:
         raise TableError(f"{path}: {error}") from None
 
 
-def read_svmlight(path: Path, n_features: int | None) -> Table:
-    """Read a text file of ``label index:value index:value …``."""
+def read_svmlight(
+    path: Path, n_features: int | None = None, first_index: int | None = None
+) -> Table:
+    """Read a text file of ``label index:value index:value …``.
+
+    ``first_index`` is the number of the first feature; None is 1 unless the file contains a 0.
+    """
     from sklearn.datasets import load_svmlight_file
 
     pa = import_pyarrow()
-    # n_features is applied afterwards, since indices start at 1 unless the file contains a 0
-    loaded = load_svmlight_file(str(path), query_id=True)
-    matrix, labels, queries = loaded
-    if n_features is not None:
-        if matrix.shape[1] > n_features:
-            raise TableError(
-                f"{path} has {matrix.shape[1]} features, but the model has {n_features}"
-            )
-        matrix = sp.csr_array(
-            (matrix.data, matrix.indices, matrix.indptr), (len(labels), n_features)
+    matrix, labels, queries = load_svmlight_file(str(path), query_id=True, zero_based=True)
+    has_zero = bool((matrix.indices == 0).any())
+    if first_index is None:
+        first_index = 0 if has_zero else 1
+    elif first_index == 1 and has_zero:
+        raise TableError(
+            f"{path} has a feature with index 0, but the indices of the training files begin at 1"
         )
+    width = max(1, matrix.shape[1] - first_index)
+    if n_features is not None and width > n_features:
+        raise TableError(f"{path} has {width} features, but the model has {n_features}")
+    shape = len(labels), n_features or width
+    matrix = sp.csr_array((matrix.data, matrix.indices - first_index, matrix.indptr), shape)
     columns = {LABEL: labels, **({QUERY: queries} if np.any(queries) else {})}
-    return Table(str(path), pa.table(columns), check_sparse(path, matrix))
+    content = check_sparse(path, matrix)
+    return Table(str(path), pa.table(columns), content, first_index=first_index)
+
+
+def align_svmlight(tables: Sequence[Table]) -> list[Table]:
+    """Number the features of svmlight files alike: from 0 if the indices of any of them do."""
+    if any(table.first_index is None for table in tables):
+        return list(tables)
+    first = min(table.first_index or 0 for table in tables)
+    shifts = [(table.first_index or 0) - first for table in tables]
+    width = max(t.matrix.shape[1] + shift for t, shift in zip(tables, shifts, strict=True))
+    return [
+        replace(table, matrix=_shift_columns(table.matrix, shift, width), first_index=first)
+        for table, shift in zip(tables, shifts, strict=True)
+    ]
+
+
+def _shift_columns(matrix: sp.csr_array, shift: int, width: int) -> sp.csr_array:
+    content = matrix.data, matrix.indices + shift, matrix.indptr
+    return sp.csr_array(content, (matrix.shape[0], width))

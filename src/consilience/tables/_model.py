@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._model_types import model_type
+from consilience.tables._categories import Categories, category_column, count_unseen
 from consilience.tables._dates import date_column
 from consilience.tables._table import (
     Table,
@@ -54,6 +55,8 @@ class TableView:
     month_first: tuple[str, ...] = ()  # columns of dates such as 12/31/2024
     words: tuple[str, ...] = ()  # of the only column, if it is free text
     source: str = ""  # view whose table has the column, if it is another one
+    first_index: int | None = None  # of the features of svmlight files: 0 or 1
+    categories: Categories = ()  # of text columns in training
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -92,7 +95,8 @@ class TableView:
         if self.words:
             return count_words(text_column(table, self.columns[0]), self.words)
         dates = {name: name in self.month_first for name in self.date_columns}
-        return view_values(table, self.columns, set(self.text_columns), dates)[0]
+        categories = dict(self.categories)
+        return view_values(table, self.columns, set(self.text_columns), dates, categories)[0]
 
     def align(self, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
         """Extract the view, with row ``rows[i]`` of the table as row i, and which rows have it."""
@@ -103,6 +107,11 @@ class TableView:
         if not self.words or self.columns is None:
             return None
         return np.array([not cell for cell in text_column(table, self.columns[0])], dtype=bool)
+
+    def unseen_categories(self, table: Table) -> dict[str, tuple[int, int]]:
+        """Columns with categories that were not in training: number of such cells, and of all."""
+        counts = {name: count_unseen(table, name, known) for name, known in self.categories}
+        return {name: count for name, count in counts.items() if count[0]}
 
 
 def _select_columns(table: Table, columns: list[str]) -> Any:
@@ -118,11 +127,13 @@ def view_values(
     columns: list[str],
     text_columns: set[str] | None,
     dates: Mapping[str, bool] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
     ``text_columns`` are the columns to read as text; None detects them. ``dates`` are columns of
-    dates, which become days, and whether 1/2/2024 is a day in January.
+    dates, which become days, and whether 1/2/2024 is a day in January. ``categories`` are those of
+    text columns that a model knows.
     """
     pa = import_pyarrow()
     if not dates and not text_columns and has_floats_only(frame := table.frame.select(columns)):
@@ -142,8 +153,9 @@ def view_values(
     text_names = [name for name, values in numbers.items() if values is None]
     if not text_names:
         return np.column_stack([v for v in numbers.values() if v is not None]), []
+    known = categories or {}
     cells = {
-        name: pa.array(text_column(table, name), pa.string())
+        name: pa.array(category_column(table, name, known.get(name, ())), pa.string())
         if values is None
         else pa.array(values, pa.float64(), from_pandas=True)
         for name, values in numbers.items()
@@ -211,6 +223,12 @@ class TableModel:
     reference : ReferenceTable, optional
         What the method predicts for left-out samples from subsets of their views; see
         ``consilience.trust``.
+    metric : str, default=""
+        Metric by which the method was chosen.
+    positive : str, default=""
+        Name of the positive one of two classes; the second if empty.
+    na : collection of str
+        Cells that mean missing besides the usual ones.
 
     Examples
     --------
@@ -230,6 +248,11 @@ class TableModel:
     ['n', 'j']
     """
 
+    # of models that were saved before these existed
+    metric = ""
+    positive = ""
+    na: tuple[str, ...] = ()
+
     def __init__(
         self,
         estimator: Any,
@@ -243,6 +266,9 @@ class TableModel:
         transposed: Collection[str] = (),
         normalised_keys: bool = False,
         reference: Any = None,
+        metric: str = "",
+        positive: str = "",
+        na: Collection[str] = (),
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -255,6 +281,9 @@ class TableModel:
         self.transposed = tuple(transposed)
         self.normalised_keys = normalised_keys
         self.reference = reference
+        self.metric = metric
+        self.positive = positive
+        self.na = tuple(na)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -75,6 +75,7 @@ class ColumnRole:
     role: str
     reason: str = ""  # why it is left out
     words: tuple[str, ...] = ()  # of free text in a dataframe
+    month_first: bool = False  # of dates in a dataframe, such as 12/31/2024
 
 
 NUMBER, CATEGORY, TEXT = (ColumnContent(kind) for kind in ("number", "category", "text"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience.tables._matrix_files import align_svmlight
 from consilience.tables._table import Table, TableError, import_pyarrow
 from consilience.views._storage import format_list
 
@@ -24,6 +26,7 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     """
     pa = import_pyarrow()
     path = ", ".join(table.path for table in tables)
+    tables = align_svmlight(tables)
     matrix, matrix_columns = _stack_matrices(view, tables)
     first = tables[0]
     columns = list(dict.fromkeys(c for table in tables for c in table.columns))
@@ -41,8 +44,13 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     partial = [c for c in columns if c not in shared]
     if partial:
         note += f"; columns that not all of them have: {format_list(partial)}"
+    words: dict[str, dict[str, int]] = {}
+    for table in tables:
+        for column, counts in table.missing_words.items():
+            words[column] = dict(Counter(words.get(column, {})) + Counter(counts))
     stacked = replace(first, path=path, frame=frame, matrix=matrix, matrix_columns=matrix_columns)
-    return replace(stacked, annotations={BATCH: "the file of each row"}), note
+    annotations = {BATCH: "the file of each row"}
+    return replace(stacked, annotations=annotations, missing_words=words), note
 
 
 def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:

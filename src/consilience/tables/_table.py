@@ -52,6 +52,9 @@ class Table:
     matrix_columns: list[str] | None = None  # names, if the columns of the matrix have any
     key: str = ""  # column with the names of the samples, if the format has one
     note: str = ""  # how the file was read, if not as usual
+    first_index: int | None = None  # of the features of an svmlight file: 0 or 1
+    # columns to stay text: spellings of missing values other than the empty cell, and their counts
+    missing_words: dict[str, dict[str, int]] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
 
     @property
@@ -88,10 +91,10 @@ def check_memory(path: Path, n_bytes: int) -> None:
 
 
 def text_column(table: Table, name: str) -> list[str | None]:
-    """Cells as text, None where missing; integers are written without a decimal point."""
+    """Cells as text, None where missing or blank; integers are written without a decimal point."""
     column = table.frame[name]
     if str(column.type) in ("string", "large_string"):
-        return [None if v is None else v.strip() for v in column.to_pylist()]
+        return [None if v is None else v.strip() or None for v in column.to_pylist()]
     try:
         return [_to_text(value) for value in column.to_pylist()]
     except (OverflowError, ValueError):  # dates beyond the year 9999 or before the year 1
@@ -103,7 +106,7 @@ def _to_text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value).strip() or None
 
 
 def number_column(table: Table, name: str, *, required: bool = False) -> np.ndarray | None:

@@ -26,6 +26,8 @@ __all__ = ["MISSING_VALUES", "read_text"]
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 MISSING_VALUES += ["<NA>", "#NA", "NaT"]
+USUAL_WORDS = frozenset(MISSING_VALUES) - {""}
+TRAILING = "\0"  # the empty column after the last delimiter
 MAX_HEADER_CHARS = 64 * 2**20
 
 
@@ -43,7 +45,14 @@ def read_text(path: Path, options: ReadOptions) -> Table:
             other = single_byte_encoding(file.read())
         text_format = replace(text_format, encoding=other)
         table = _read_formatted(path, text_format, options)
-    note = text_format.describe(DELIMITERS[file_kind(path)])
+    if text_format.has_trailing_delimiter:
+        if _is_empty(table.frame[TRAILING]):
+            table = replace(table, frame=table.frame.drop_columns([TRAILING]))
+        else:  # a row beyond the first lines ends with a value: all have a name
+            text_format = replace(text_format, has_trailing_delimiter=False, has_row_names=True)
+            table = _read_formatted(path, text_format, options)
+    parts = [text_format.describe(DELIMITERS[file_kind(path)]), table.note]
+    note = ", ".join(filter(None, parts))
     return replace(table, note=f"{path}: {note}" if note else "")
 
 
@@ -56,8 +65,11 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
             frame = read_wide(path, content, header, text_format, missing, options.text_columns)
         else:
             frame = _read_narrow(content, header, text_format, missing)
-    frame = clean_numbers(frame, text_format.decimal, skip=options.text_columns)
-    return Table(str(path), frame)
+    frame = _trim_cells(frame, missing)
+    incomplete = [c for c in header if c in options.text_columns and frame[c].null_count]
+    words = _count_missing_words(path, header, text_format, incomplete)
+    frame, note = clean_numbers(str(path), frame, text_format.decimal, skip=options.text_columns)
+    return Table(str(path), frame, note=note, missing_words=words)
 
 
 def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
@@ -66,9 +78,12 @@ def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
         return file
     comment, n_titles = text_format.comment.encode(), text_format.n_title_lines
     is_blank_separated = text_format.delimiter == " "
-    lines = []
+    lines: list[bytes] = []
     for line in file.read().splitlines():
-        if not line.strip() or (comment and line.startswith(comment)):
+        if comment and line.startswith(comment):
+            continue
+        if not line.strip():
+            lines += [b""] if lines else []  # below the header, it may be an empty cell
             continue
         if n_titles:
             n_titles -= 1
@@ -84,7 +99,13 @@ def _read_header(path: Path, file: IO[bytes], text_format: TextFormat) -> list[s
     if text_format.has_row_names:
         header.insert(0, "")
     _check_header(path, header)
-    return header
+    return [*header, TRAILING] if text_format.has_trailing_delimiter else header
+
+
+def _is_empty(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.all(pc.is_null(column, nan_is_null=True)).as_py())
 
 
 def _decoded_lines(path: Path, file: IO[bytes]) -> Iterator[str]:
@@ -111,6 +132,39 @@ def _check_header(path: Path, header: list[str]) -> None:
         raise TableError(f"{path} has several columns named {', '.join(map(repr, repeated[:5]))}")
 
 
+def _trim_cells(frame: Any, missing: list[str]) -> Any:
+    """Remove blanks around cells of text; what is left may mean missing."""
+    pa = import_pyarrow()
+    import pyarrow.compute as pc
+
+    for i, name in enumerate(frame.column_names):
+        column = frame.column(i)
+        if not pa.types.is_string(column.type):
+            continue
+        trimmed = pc.utf8_trim_whitespace(column)
+        if pc.any(pc.not_equal(trimmed, column)).as_py():
+            is_missing = pc.is_in(trimmed, pa.array(missing))
+            cells = pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
+            frame = frame.set_column(i, name, cells)
+    return frame
+
+
+def _count_missing_words(
+    path: Path, header: list[str], text_format: TextFormat, columns: list[str]
+) -> dict[str, dict[str, int]]:
+    """How often words such as "None" occur in columns in which they were read as missing."""
+    if not columns:
+        return {}
+    with open_utf8(path, text_format.encoding) as file:
+        content = _plain_lines(file, text_format)
+        _read_header(path, content, text_format)
+        frame = _read_narrow(content, header, text_format, [""], columns)
+    counts = {
+        c: Counter(cell.strip() for cell in frame[c].drop_null().to_pylist()) for c in columns
+    }
+    return {c: {word: n for word, n in counts[c].items() if word in USUAL_WORDS} for c in columns}
+
+
 def _is_at_end(file: Any) -> bool:
     if isinstance(file, io.BytesIO):
         return file.tell() == len(file.getbuffer())
@@ -118,13 +172,20 @@ def _is_at_end(file: Any) -> bool:
 
 
 def _read_narrow(
-    file: IO[bytes], header: list[str], text_format: TextFormat, missing: list[str]
+    file: IO[bytes],
+    header: list[str],
+    text_format: TextFormat,
+    missing: list[str],
+    columns: list[str] | None = None,
 ) -> Any:
-    """Read all columns as text."""
+    """Read all columns, or those named, as text."""
     pa = import_pyarrow()
     from pyarrow import csv as pacsv
 
     column_ids = [f"f{i}" for i in range(len(header))]
+    is_single = len(header) == 1
+    if is_single:  # an empty line is an empty cell, except at the end
+        file = io.BytesIO(file.read().rstrip())
     if _is_at_end(file):
         return pa.table({name: pa.array([], pa.string()) for name in header})
     table = pacsv.read_csv(
@@ -134,11 +195,16 @@ def _read_narrow(
             # a row must fit into a block
             block_size=min(2**31 - 1, max(2**24, 1000 * len(header))),
         ),
-        parse_options=pacsv.ParseOptions(delimiter=text_format.delimiter, newlines_in_values=True),
+        parse_options=pacsv.ParseOptions(
+            delimiter=text_format.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=not is_single,
+        ),
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(column_ids, pa.string()),
             null_values=missing,
+            include_columns=[f"f{header.index(c)}" for c in columns or ()],
             strings_can_be_null=True,
         ),
     )
-    return table.rename_columns(header)
+    return table.rename_columns(columns or header)

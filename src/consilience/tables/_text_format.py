@@ -73,6 +73,7 @@ class TextFormat:
     comment: str = ""  # first character of lines to skip
     n_title_lines: int = 0  # lines above the header, besides comments
     has_row_names: bool = False  # a first column that the header does not name
+    has_trailing_delimiter: bool = False  # in the rows, but not in the header
     has_old_line_ends: bool = False  # carriage returns only
 
     @property
@@ -97,6 +98,8 @@ class TextFormat:
             parts.append(f"{self.n_title_lines} {lines} above the header skipped")
         if self.has_row_names:
             parts.append("first column taken as row names")
+        if self.has_trailing_delimiter:
+            parts.append("delimiter at the end of every row ignored")
         return ", ".join(parts)
 
 
@@ -119,13 +122,16 @@ def sniff_format(path: Path, options: ReadOptions) -> TextFormat:
     rows = _parse(lines, delimiter)
     n_titles = _count_title_lines(rows)
     rows = rows[n_titles:]
+    has_extra_cell = _has_extra_cell(rows)
+    is_trailing = not any(row[-1].strip() for row in rows[1:])
     return TextFormat(
         delimiter,
         options.decimal or _sniff_decimal(rows[1:]),
         encoding,
         comment,
         n_titles,
-        _has_row_names(rows),
+        has_extra_cell and not is_trailing,
+        has_extra_cell and is_trailing,
         "\r" in text and "\n" not in text,
     )
 
@@ -164,7 +170,7 @@ def _sniff_delimiter(lines: list[str], default: str) -> str:
         rows = rows[n_titles:]
         if not rows or len(rows[0]) < 2:
             continue
-        expected = len(rows[1]) if _has_row_names(rows) else len(rows[0])
+        expected = len(rows[1]) if _has_extra_cell(rows) else len(rows[0])
         share = sum(len(row) == expected for row in rows[1:]) / max(1, len(rows) - 1)
         weight = 0.5 if delimiter == " " else 1.0  # blanks also occur within cells
         width = expected if delimiter != default else 10**9
@@ -185,8 +191,11 @@ def _count_title_lines(rows: list[list[str]]) -> int:
     return n if widths.most_common(1)[0][0] >= 3 else 0
 
 
-def _has_row_names(rows: list[list[str]]) -> bool:
-    """Whether every row has one cell more than the header, as R writes tables."""
+def _has_extra_cell(rows: list[list[str]]) -> bool:
+    """Whether every row has one cell more than the header: a name first, or nothing at its end.
+
+    R writes tables with row names; others end each row with a delimiter.
+    """
     return len(rows) > 1 and all(len(row) == len(rows[0]) + 1 for row in rows[1:])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.tables._dates import is_month_first, to_timestamps
+from consilience.tables._dates import is_month_first
 from consilience.tables._model import TableView, view_values
 from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
 from consilience.tables._words import count_words, find_words
@@ -87,7 +87,8 @@ def read_view(
         if bad.any():
             raise TableError(f"{table.path} contains values that are infinite or not a number")
         names = table.matrix_columns
-        return matrix, TableView(names, [], matrix.shape[1], sp.issparse(matrix))
+        width, is_sparse = matrix.shape[1], sp.issparse(matrix)
+        return matrix, TableView(names, [], width, is_sparse, first_index=table.first_index)
     forced = [column for column in columns if column in set(categorical)]
     month_first = {name: _is_month_first(table, name) for name in columns if name in set(dates)}
     if not forced:
@@ -109,10 +110,7 @@ def read_view(
 
 def _is_month_first(table: Table, name: str) -> bool:
     """Whether a column of dates has the month before the day, as 12/31/2024 has."""
-    column = table.frame[name]
-    if to_timestamps(column) is not None:
-        return False
-    is_first = is_month_first([cell for cell in text_column(table, name) if cell])
+    is_first = is_month_first(table.frame[name])
     if is_first is None:
         raise TableError(
             f"{table.path}: the dates of column {name!r} may have the day or the month first; "

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from consilience.tables._numbers import NUMBER
+from consilience.tables._numbers import COMMA_NUMBER, NUMBER
 from consilience.tables._table import TableError, import_pyarrow
 from consilience.tables._text_format import TextFormat
 
@@ -186,13 +186,22 @@ def _to_numbers(
 ) -> np.ndarray:
     """Numbers of a block, NaN where missing; an error names the columns of text."""
     pa = import_pyarrow()
-    points = content if decimal == "." else bytes(content).replace(b",", b".")
     try:
-        values = _parse_cells(points, missing, pa.float64())
+        values = _parse_cells(_with_points(content, decimal), missing, pa.float64())
     except pa.ArrowInvalid:
         text = _text_columns(content, n_columns, decimal, missing)
         raise _TextFoundError(text or set(range(n_columns))) from None
     return values.to_numpy(zero_copy_only=False).reshape(-1, n_columns)
+
+
+def _with_points(content: memoryview, decimal: str) -> Any:
+    """Cells with decimal points; an ArrowInvalid if they have decimal commas and points as well."""
+    if decimal == ".":
+        return content
+    cells = bytes(content)
+    if b"." in cells:  # perhaps a separator of thousands
+        raise import_pyarrow().ArrowInvalid
+    return cells.replace(b",", b".")
 
 
 def _text_columns(
@@ -202,14 +211,13 @@ def _text_columns(
     missing: Sequence[str],
     with_codes: bool = False,
 ) -> set[int]:
-    """Columns of a block with cells that are no numbers, or that look like codes."""
+    """Columns of a block with cells that are no plain numbers, or that look like codes."""
     pa = import_pyarrow()
     import pyarrow.compute as pc
 
     cells = pc.utf8_trim_whitespace(_parse_cells(content, missing, pa.string()))
-    if decimal == ",":
-        cells = pc.replace_substring(cells, ",", ".")
-    is_text = pc.invert(pc.match_substring_regex(cells, NUMBER))
+    pattern = NUMBER if decimal == "." else COMMA_NUMBER
+    is_text = pc.invert(pc.match_substring_regex(cells, pattern))
     if with_codes:
         is_text = pc.or_(is_text, pc.match_substring_regex(cells, CODE))
     flags = is_text.fill_null(False).to_numpy(zero_copy_only=False)

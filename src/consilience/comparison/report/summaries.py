@@ -140,17 +140,21 @@ class LearningCurve:
 
 
 def learning_curves(run: Run, results: StudyResults) -> list[LearningCurve]:
-    """Learning curves, whose last points are the results of the comparison itself."""
+    """Learning curves, whose last points are of the comparison itself.
+
+    All points of a method are means over the same splits, those of its smaller training sets.
+    """
     curves = []
-    full_size = int(run.data.samples * (1 - run.options.test_share) + 1e-9)
-    conditions = sorted(results.curve.conditions, key=lambda c: c.train_size or 0)
+    metric, full_size = run.options.metric, int(run.train_rows + 1e-9)
+    by_size = sorted(results.curve.cell_keys, key=lambda key: key.condition.train_size or 0)
     for method in results.curve.methods:
-        points = []
-        for condition in conditions:
-            cell = results.curve.cell(CellKey(run.data.name, condition, method), run.options.metric)
-            points.append((condition.train_size, cell.mean, cell.deviation))
-        cell = results.main.cell(CellKey(run.data.name, UNALTERED, method), run.options.metric)
-        points.append((full_size, cell.mean, cell.deviation))
+        keys = [key for key in by_size if key.method == method]
+        splits = set.intersection(*(results.curve.splits(key) for key in keys))
+        cells = [results.curve.cell(key, metric, splits) for key in keys]
+        full_key = CellKey(run.data.name, UNALTERED, method)
+        cells.append(results.main.cell(full_key, metric, splits))
+        sizes = [key.condition.train_size for key in keys] + [full_size]
+        points = [(size, c.mean, c.deviation) for size, c in zip(sizes, cells, strict=True)]
         known = [point for point in points if point[0] is not None and not np.isnan(point[1])]
         if len(known) > 1:
             curves.append(LearningCurve(method, *map(list, zip(*known, strict=True))))

@@ -41,7 +41,8 @@ def methods_paragraph(run: Run, results: StudyResults) -> str:
     ]
     if options.tune:
         parts.append(
-            "Hyperparameters were chosen by grid search within the training samples of each split."
+            "Hyperparameters were chosen by grid search within the training samples of each split, "
+            f"by mean {run.metric_title}."
         )
     parts.append(
         f"Methods were ranked by mean {run.metric_title}; 95 % intervals account for training "
@@ -60,7 +61,7 @@ def methods_paragraph(run: Run, results: StudyResults) -> str:
 
 def _describe_protocol(run: Run) -> str:
     options = run.options
-    grouped = " Samples of one group were always kept together." if run.data.groups else ""
+    grouped = " Samples of one group were always kept together." if run.keeps_groups else ""
     if options.splitter:
         return f"Methods were evaluated on {options.cv} given splits.{grouped}"
     repeats = f", repeated {options.repeats} times" if options.repeats > 1 else ""
