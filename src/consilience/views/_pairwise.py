@@ -169,7 +169,7 @@ def _square_ids(name: str, matrix: Any, sample_ids: np.ndarray) -> np.ndarray:
 
 def _row_labels(frame: Any) -> list | None:
     """Labels of the rows of a dataframe; None without an index, or if it numbers positions."""
-    index = getattr(frame, "index", None)
+    index: Any = getattr(frame, "index", None)
     labels = index.tolist() if hasattr(index, "get_indexer") else None
     return None if labels is None or labels == list(range(len(labels))) else labels
 
