@@ -33,7 +33,7 @@ from consilience._solvers.kernels import (
     kernel_gamma,
 )
 from consilience.views import MultiViewData
-from consilience.views._pairwise import Reference
+from consilience.views._pairwise import Reference, number_ids
 from consilience.views._params import per_view
 from consilience.views._storage import first_non_finite, format_list
 
@@ -45,6 +45,7 @@ __all__ = [
     "Rows",
     "ViewKernel",
     "check_nonnegative",
+    "check_repeated_samples",
     "feature_gamma",
     "kernel_against",
     "kernel_specs",
@@ -239,6 +240,29 @@ def read_square(data: MultiViewData, name: str, rows: Rows) -> np.ndarray:
     values = read_pairwise(data, name, data.select([name])[rows].reference(), rows)
     check_between_samples(values, name, data.kinds[name])
     return values
+
+
+def check_repeated_samples(data: MultiViewData) -> None:
+    """Raise an error if rows of the same id differ in a kernel or distance view.
+
+    Such a view has one column for each id, so these rows cannot all be training samples.
+    """
+    first, number = number_ids(data.sample_ids)
+    rows = np.setdiff1d(np.arange(len(data)), first)
+    others = first[number[rows]]
+    for v, (name, kind) in enumerate(data.kinds.items()):
+        if kind == "features" or not len(rows):
+            continue
+        values, is_present = data[name], data.present[:, v]
+        a, b = values[rows], values[others]
+        same = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1) | ~is_present[rows]
+        bad = rows[~same | (is_present[rows] != is_present[others])]
+        if len(bad):
+            raise ValueError(
+                f"rows {first[number[bad[0]]]} and {bad[0]} have the same sample id "
+                f"{format_list(data.sample_ids[bad[:1]])}, but differ in view {name!r}, a {kind} "
+                "with one column for each id; give every row an id and a column of its own"
+            )
 
 
 def check_nonnegative(X: Any, name: str) -> None:

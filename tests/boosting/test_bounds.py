@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from consilience import MultiViewData
 from consilience.boosting import (
     MuMBoClassifier,
     RShareBoostClassifier,
@@ -93,6 +94,27 @@ def test_loss_per_sample_of_the_vote_bounds_the_error(n_classes):
     assert error <= sum(curve[-1] for curve in model.training_bound_)
     factor = np.log(2) * len(y)
     np.testing.assert_allclose(model.training_bound_[0] * factor, model.loss_curve_[0])
+
+
+def test_margins_of_labels_as_a_column():
+    data, y = problem(0)
+    model = ShareBoostClassifier(n_estimators=3, random_state=0).fit(data, y)
+    expected = margin_distribution(model, data, y)
+    np.testing.assert_array_equal(margin_distribution(model, data, y[:, None]), expected)
+    with pytest.raises(ValueError, match="59"):
+        margin_distribution(model, data, y[1:])
+
+
+def test_margins_of_rows_without_votes_are_within_their_range():
+    y = np.repeat([0, 1, 2], [54, 5, 1])
+    views = {"a": np.zeros((60, 1)), "b": np.zeros((60, 1))}
+    model = ShareBoostClassifier(n_estimators=1, max_depth=1, random_state=0).fit(views, y)
+    smallest = []
+    for is_present in np.eye(2, dtype=bool):
+        part = MultiViewData(views, present=np.tile(is_present, (60, 1)))
+        smallest.append(margin_distribution(model, part, y)[0])
+    # the only learner votes on one of the views; its weight is ½ log 18, the prior's ½ log 54
+    assert smallest == [-1, -1]
 
 
 def test_bandit_bounds():

@@ -217,6 +217,19 @@ def test_view_that_no_training_row_has():
     np.testing.assert_allclose(answer, np.tile(model.intercept_, (90, 1)))
 
 
+@pytest.mark.parametrize("metric", ["dense", "sparse"])
+def test_view_of_zeros_with_a_linear_kernel(metric):
+    data, y = problem(n_views=1)
+    model = MVMLClassifier(metric, kernel="linear", random_state=0)
+    with_zeros = {"view0": data["view0"], "zeros": np.zeros((90, 2))}
+    assert model.fit(with_zeros, y).view_weights_.tolist() == [1, 0]
+    assert model.coef_["zeros"].shape == (0, 3)
+    model.fit({"zeros": np.zeros((90, 2))}, y)
+    np.testing.assert_allclose(
+        model.decision_function({"zeros": np.zeros((90, 2))}), np.tile(model.intercept_, (90, 1))
+    )
+
+
 def test_steps_that_do_not_suffice():
     data, y = problem()
     with pytest.warns(

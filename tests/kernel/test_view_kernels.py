@@ -77,3 +77,61 @@ def test_a_sample_without_the_reference_view_is_not_completed():
         completed = LaplacianCompletion("most-present").fit_transform(kernels)
     assert completed.present[:, 0].all()
     assert not completed.present[29, 1]
+
+
+# -- rows of the same id --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("completion", [False, True])
+def test_measurements_of_a_patient_have_columns_of_their_own(completion):
+    data, y = make_multiview_classification(60, n_views=2, strength=1.0, random_state=1)
+    data = with_missing(data, np.arange(5), 0)
+    patients = np.array([f"p{i // 3}" for i in range(60)])
+    repeated = MultiViewData(dict(data.items()), present=data.present, sample_ids=patients)
+    steps = [ViewKernels(), *([LaplacianCompletion()] if completion else [])]
+    model = make_pipeline(*steps, LateFusionClassifier(SVC(kernel="precomputed"), voting="hard"))
+    expected = model.fit(data[:45], y[:45]).predict(data)
+    # whose row it is does not matter: kernels are between rows
+    np.testing.assert_array_equal(model.fit(repeated[:45], y[:45]).predict(repeated), expected)
+    kernels = ViewKernels().fit(repeated[:45]).transform(repeated[:45])
+    square = kernels.against("view1", kernels.reference())
+    np.testing.assert_allclose(square.diagonal(), 1)
+    np.testing.assert_array_equal(kernels.groups, patients[:45])
+
+
+def test_copies_of_a_row_have_one_column():
+    data, _ = make_multiview_classification(20, n_views=2, random_state=0)
+    rows = np.r_[0, 3, 0, 5, 3]
+    assert ViewKernels().fit_transform(data[rows])["view0"].shape == (5, 3)
+    missing = ViewKernels().fit_transform(with_missing(data, [0], 0)[rows])  # NaN in column 0
+    assert LaplacianCompletion().fit_transform(missing).present.all()
+    same = MultiViewData(dict(data.items()), sample_ids=np.arange(20) % 10)
+    kernels = ViewKernels().fit_transform(same[np.r_[0, 10, 0, 10, 1]])
+    assert kernels["view0"].shape == (5, 3)
+    square = kernels.against("view0", kernels.reference())
+    np.testing.assert_allclose(square[0], square[2])
+    assert square[0, 1] < 0.999
+
+
+@pytest.mark.parametrize("method", [ViewKernels(), LaplacianCompletion()])
+def test_rows_of_an_id_that_differ_in_a_kernel(method):
+    K = rbf_kernel(np.arange(4.0).reshape(-1, 1))
+    matrix, ids = K[:, [0, 2, 3]], [7, 7, "b", "c"]
+    data = MultiViewData(
+        {"k": matrix}, sample_ids=ids, kinds={"k": "kernel"}, column_ids={"k": [7, "b", "c"]}
+    )
+    message = "rows 0 and 1 have the same sample id 7, but differ in view 'k', a kernel with one"
+    with pytest.raises(ValueError, match=message):
+        method.fit(data)
+    copies = method.fit(data[[0, 2, 3, 0]]).transform(data[[0, 2, 3, 0]])
+    assert copies["k"].shape == (4, 3)
+
+
+@pytest.mark.parametrize("ids", [[1, "a", 2.5, "b"], [1, "a", 1, "a"]])
+def test_ids_of_several_types(ids):
+    X = np.arange(4.0).reshape(-1, 1)
+    data = MultiViewData({"x": X, "z": X**2}, sample_ids=ids)
+    kernels = ViewKernels(gamma=1.0).fit_transform(data)
+    np.testing.assert_allclose(kernels["x"], rbf_kernel(X, gamma=1.0))
+    completed = LaplacianCompletion().fit_transform(kernels)
+    np.testing.assert_array_equal(completed["z"], kernels["z"])

@@ -165,6 +165,42 @@ def test_view_that_no_training_row_has():
     assert np.isfinite(model.decision_function(data.select(["view1"]))).all()
 
 
+@pytest.mark.parametrize("kind", ["kernel", "distance"])
+@pytest.mark.parametrize("n_landmarks", [10, 100])
+def test_samples_of_a_pairwise_view_that_are_repeated(kind, n_landmarks):
+    data, y = problem(n_samples=60, n_views=1)
+    X = data["view0"]
+    matrix = rbf_kernel(X, gamma=0.05) if kind == "kernel" else euclidean_distances(X)
+    pairs = MultiViewData({"a": matrix}, kinds={"a": kind})
+    rows = np.r_[np.arange(0, 60, 3), np.arange(60)]
+    model = MVLSVMClassifier(n_landmarks, C=1.0, random_state=0)
+    repeated = model.fit(pairs[rows], y[rows]).decision_function(pairs)
+    assert model.coef_.shape[1] == min(n_landmarks, 60)
+    # the order of the landmarks, and so the start of k-means, is that of the rows
+    first = np.r_[np.arange(0, 60, 3), np.setdiff1d(np.arange(60), np.arange(0, 60, 3))]
+    weight = np.where(first % 3 == 0, 2.0, 1.0)
+    weighted = model.fit(pairs[first], y[first], weight).decision_function(pairs)
+    np.testing.assert_allclose(repeated, weighted, atol=1e-8)
+    model.set_params(landmarks="random", n_landmarks=50).fit(pairs[rows], y[rows])
+    assert len(set(model._projection.kernels[0].reference.ids)) == 50
+
+
+@pytest.mark.parametrize("imputation", ["em", "ridge", "least_squares", "none"])
+@pytest.mark.parametrize("landmarks", ["kmeans", "random"])
+def test_view_that_no_training_row_has_changes_no_imputation(imputation, landmarks):
+    data, y = problem(missing_rate=0.3)
+    present = data.present & [True, True, False]
+    present[:, 0] |= ~present.any(axis=1)
+    unseen = MultiViewData({n: np.nan_to_num(X) for n, X in data.items()}, present=present)
+    known = unseen.select(["view0", "view1"])
+    settings = {"n_landmarks": 8, "landmarks": landmarks, "imputation": imputation}
+    model = MVLSVMClassifier(**settings, random_state=0)
+    expected = model.fit(known, y).decision_function(known)
+    with pytest.warns(UserWarning, match="'view2' are present in no training row"):
+        model.fit(unseen, y)
+    np.testing.assert_array_equal(model.decision_function(unseen), expected)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -217,6 +253,16 @@ def test_storage_and_types():
     assert (ours.predict(single) == clone(model).fit(dense, y).predict(dense)).mean() > 0.97
     again = pickle.loads(pickle.dumps(ours))
     np.testing.assert_array_equal(again.decision_function(single), ours.decision_function(single))
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_float32_far_from_the_origin(store):
+    data, y = problem(n_views=1)
+    X = (data["view0"] + 2000 * np.eye(10)[0]).astype(np.float32)
+    model = MVLSVMClassifier(10, landmarks="random", random_state=0)
+    exact = model.fit({"a": X.astype(float)}, y).decision_function({"a": X.astype(float)})
+    ours = model.fit({"a": store(X)}, y).decision_function({"a": store(X)})
+    np.testing.assert_allclose(ours, exact, atol=1e-2 * np.abs(exact).max())
 
 
 def test_training_rows_are_not_kept():
@@ -312,6 +358,7 @@ def bounded(**settings):
     data, y = problem(n_samples=300, n_classes=2)
     settings = {
         "landmarks": data[:5],
+        "gamma": "auto",
         "loss": "hinge",
         "fit_intercept": False,
         "C": 0.1,
@@ -339,6 +386,15 @@ def test_bound_is_the_formula():
     assert "held-out" in str(solution)
 
 
+def test_held_out_labels_as_a_column():
+    model, data, y, test, y_test = bounded()
+    model.fit(data, y)
+    expected = model.generalization_bound(X=test, y=y_test)
+    assert model.generalization_bound(X=test, y=y_test[:, None]).error == expected.error
+    with pytest.raises(ValueError, match="99"):
+        model.generalization_bound(X=test, y=y_test[1:])
+
+
 def test_bound_of_a_tiny_c_says_something():
     assert stability_bound(0.5, 10**6, 0.01, 10, 0.05) < 1
     assert hoeffding_interval(0.0, 50, 0.05)[0] == 0
@@ -351,6 +407,8 @@ def test_bound_of_a_tiny_c_says_something():
         ({"fit_intercept": True}, "fit_intercept=False"),
         ({"landmarks": "random"}, "landmarks that were given"),
         ({"kernel": "linear"}, "one of the kernels"),
+        ({"gamma": "median"}, "gamma as a number or 'auto'"),
+        ({"gamma": {"view0": 0.1, "view1": "scale", "view2": 1}}, "gamma as a number or 'auto'"),
         ({"class_weight": {0: 2.0}}, "without weights"),
     ],
     ids=str,
@@ -359,6 +417,11 @@ def test_bound_only_where_it_holds(settings, message):
     model, data, y, _, _ = bounded(**settings)
     with pytest.raises(ValueError, match=f"the bound does not hold here.*{message}"):
         model.fit(data, y).generalization_bound()
+
+
+def test_bound_of_a_kernel_without_gamma():
+    model, data, y, _, _ = bounded(kernel="cosine", gamma="median")
+    assert model.fit(data, y).generalization_bound().bound > 0
 
 
 # -- parameters ---------------------------------------------------------------------------------

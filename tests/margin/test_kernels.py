@@ -221,6 +221,45 @@ def test_precision():
     assert precision(1000, 2, 16, 1e-3) == (np.float32, 1000)
     assert precision(1000, 2, 4, 1e-8) == (np.float32, 524)
     assert precision(50, 0, 1e-3, 1e-3) == (np.float32, 50)
+    # rounding errors of 1e-7 times 1e4 are no smaller than the tolerance
+    assert precision(1000, 2, 16, 1e-3, 1.0, 1e4) == (np.float64, 1000)
+    assert precision(1000, 2, 8, 1e-3, 1.0, 1e4) == (np.float64, 524)
+    assert precision(1000, 2, 16, 1e-3, 1.0, 100.0) == (np.float32, 1000)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("missing", [0.0, 0.25])
+@pytest.mark.parametrize("name", ALL)
+def test_columns_far_from_the_origin(name, missing, store):
+    data, y = problem(missing_rate=missing)
+    views = {view: np.nan_to_num(X) for view, X in data.items()}
+    data = MultiViewData(views, present=data.present)
+    shifted = {view: store(X + 3000) for view, X in views.items()}
+    far = MultiViewData(shifted, present=data.present)
+    model = clone(ALL[name]).set_params(kernel={"view0": "linear", "view1": "rbf"}, gamma=0.1)
+    expected = clone(model).fit(data, y).view_decision_function(data)
+    ours = clone(model).fit(far, y).view_decision_function(far)
+    np.testing.assert_allclose(ours, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_given_kernels_of_columns_far_from_the_origin(name):
+    data, y = problem()
+    decisions = []
+    for offset in (0, 3000):
+        kernels = {view: (X + offset) @ (X + offset).T for view, X in data.items()}
+        given = MultiViewData(kernels, kinds=dict.fromkeys(kernels, "kernel"))
+        model = clone(ALL[name]).fit(given[:60], y[:60])
+        decisions.append(model.view_decision_function(given))
+    np.testing.assert_allclose(*decisions, atol=5e-3)
+
+
+def test_entries_that_hardly_differ():
+    data, y = problem()
+    far = MultiViewData({view: X + 300 for view, X in data.items()})
+    model = SMVMEDClassifier(kernel="poly", degree=2, gamma=1e-3)
+    exact = clone(model).set_params(tol=1e-6).fit(far, y).decision_function(far)
+    np.testing.assert_allclose(model.fit(far, y).decision_function(far), exact, atol=5e-3)
 
 
 @pytest.mark.parametrize("name", ALL)

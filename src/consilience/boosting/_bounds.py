@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 from consilience._parameters import FRACTION, POSITIVE_INTEGER
+from consilience._targets import check_n_labels
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -50,7 +52,8 @@ def margin_distribution(model: Any, X: Any, y: Any) -> np.ndarray:
 
     The margin is the weight of the learners that vote for the right class minus that of those
     that vote for the best other class, divided by the total weight; it is negative where the
-    prediction is wrong.
+    prediction is wrong. Where all learners abstain, because their views are missing, the class
+    prior takes the place of the votes, and margins beyond 1 or −1 count as these.
 
     Parameters
     ----------
@@ -75,13 +78,14 @@ def margin_distribution(model: Any, X: Any, y: Any) -> np.ndarray:
     >>> bool((margins <= 0.1).mean() <= model.margin_bound(0.1))
     True
     """
-    y = np.asarray(y)
+    y = column_or_1d(y)
     unknown = ~np.isin(y, model.classes_)
     if unknown.any():
         raise ValueError(
             f"y has the label {format_list(y[unknown][:1])} that is unknown to the classifier"
         )
     scores = np.asarray(model.decision_function(X))
+    check_n_labels(y, len(scores))
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros_like(scores), scores])
     rows, codes = np.arange(len(y)), np.searchsorted(model.classes_, y)
@@ -89,7 +93,8 @@ def margin_distribution(model: Any, X: Any, y: Any) -> np.ndarray:
     others = scores.copy()
     others[rows, codes] = -np.inf
     total = np.abs(model.estimator_weights_).sum()
-    return np.sort((own - others.max(axis=1)) / total if total > 0 else np.zeros(len(y)))
+    margins = (own - others.max(axis=1)) / total if total > 0 else np.zeros(len(y))
+    return np.sort(np.clip(margins, -1.0, 1.0))
 
 
 def exp3p_regret_bound(n_views: int, n_rounds: int, delta: float = 0.05) -> float:

@@ -17,13 +17,13 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from consilience._kernel_views import present_rows, read_pairwise
+from consilience._kernel_views import check_repeated_samples, present_rows, read_pairwise
 from consilience._model_types import model_type
 from consilience._parameters import VIEWS, validate_parameters
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
-from consilience.views._pairwise import PairwiseView, Reference
+from consilience.views._pairwise import PairwiseView, Reference, number_ids
 from consilience.views._storage import format_list
 
 __all__ = ["MOST_PRESENT", "LaplacianCompletion"]
@@ -165,9 +165,10 @@ class LaplacianCompletion(TransformerMixin, BaseEstimator):
         """
         validate_parameters(self)
         data = read_input(self, X, reset=True)
+        check_repeated_samples(data)
         # a bootstrap repeats samples: one column is enough for each
-        _, first = np.unique(data.sample_ids, return_index=True)
-        train = data if len(first) == len(data) else data[np.sort(first)]
+        first, _ = number_ids(data.sample_ids)
+        train = data if len(first) == len(data) else data[first]
         self._reference = train.reference()
         self._check_reference(train)
         kinds = enumerate(train.kinds.items())

@@ -64,7 +64,7 @@ class LeastSquares:
         depend on each other.
         """
         _, sizes, Qt = np.linalg.svd(self.cross, full_matrices=False)
-        Qt = Qt[: max((sizes > 1e-12 * sizes[0]).sum(), 1)]
+        Qt = Qt[: max((sizes > 1e-12 * sizes.max(initial=0.0)).sum(), 1)]
         rotated = copy.copy(self)
         rotated.cross = self.cross @ Qt.T
         return rotated, Qt
@@ -177,7 +177,7 @@ def switch_views(
 def tangents(
     g: np.ndarray, views: list[slice], half_kappa: float
 ) -> tuple[list[np.ndarray | None], list[float]]:
-    """H_v of the tangents of κ|σ_v|_{4/3} at g, None for g_v = 0, and |σ_v|_{4/3}.
+    """H_v of the tangents of κ|σ_v|_{4/3} at g, None for g_v = 0 or empty, and |σ_v|_{4/3}.
 
     H ∝ (g_vᵀg_v)^−⅓ (P x P) multiplies from the right; where a view has fewer columns than there
     are targets it is (g_v g_vᵀ)^−⅓ from the left, for the other would not change the row space.
@@ -185,12 +185,12 @@ def tangents(
     Hs: list[np.ndarray | None] = []
     sizes: list[float] = []
     for v in views:
-        wide = len(g[v]) >= g.shape[1]
-        squares, turn = eigh(g[v].T @ g[v] if wide else g[v] @ g[v].T)
-        if squares[-1] <= TINY:
+        if (g[v] ** 2).sum() <= TINY:
             Hs.append(None)
             sizes.append(0.0)
             continue
+        wide = len(g[v]) >= g.shape[1]
+        squares, turn = eigh(g[v].T @ g[v] if wide else g[v] @ g[v].T)
         squares = np.maximum(squares, 1e-20 * squares[-1])
         size = (squares ** (2 / 3)).sum()
         Hs.append(half_kappa * size**-0.25 * (turn * squares ** (-1 / 3)) @ turn.T)

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from consilience._copies import row_keys
 from consilience._kernel_views import (
     KERNEL_PARAMETERS,
+    check_repeated_samples,
     kernel_against,
     kernel_specs,
     present_rows,
@@ -20,7 +22,7 @@ from consilience._parameters import VIEWS, validate_parameters
 from consilience._warnings import warn_of_unseen_views
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
-from consilience.views._pairwise import KINDS, PairwiseView
+from consilience.views._pairwise import KINDS, PairwiseView, number_ids
 
 __all__ = ["ViewKernels"]
 
@@ -33,6 +35,10 @@ class ViewKernels(TransformerMixin, BaseEstimator):
     as they are. What follows in a pipeline then works alike on all of them:
     ``LateFusionClassifier(SVC(kernel="precomputed"))``, ``LaplacianCompletion`` or any method of
     kernel views. A missing view stays missing.
+
+    Rows of the same id and the same values, as a bootstrap draws them, have one column. Where rows
+    of the same id differ, such as measurements of a patient, each has its own, and the ids of the
+    result are texts made of the id and a hash of the values.
 
     Parameters
     ----------
@@ -112,12 +118,15 @@ class ViewKernels(TransformerMixin, BaseEstimator):
         """
         validate_parameters(self)
         data = read_input(self, X, reset=True)
+        check_repeated_samples(data)
+        self._ids_need_values = rows_of_an_id_differ(data)
+        ids = self._row_ids(data)
         # a bootstrap repeats samples: one column is enough for each
-        _, first = np.unique(data.sample_ids, return_index=True)
-        train = data if len(first) == len(data) else data[np.sort(first)]
+        first, _ = number_ids(ids)
+        train = data if len(first) == len(data) else data[first]
         specs = kernel_specs(train.view_names, self.kernel, self.gamma, self.degree, self.coef0)
         weight = np.ones(len(train))
-        self._column_ids = np.asarray(train.sample_ids)
+        self._column_ids = np.asarray(ids[first])
         self._known = {name: present_rows(train, name) for name in train.view_names}
         seen = [name for name, rows in self._known.items() if len(rows)]
         warn_of_unseen_views(train.view_names, seen)
@@ -154,4 +163,36 @@ class ViewKernels(TransformerMixin, BaseEstimator):
             elif len(rows):
                 matrix[np.ix_(rows, self._known[name])] = self._kernels[name].block(data, rows)
             views[name] = PairwiseView(matrix, None, self._column_ids)
-        return data._replace(views, dict.fromkeys(views, "kernel"), present)
+        return MultiViewData._from_parts(
+            views,
+            dict.fromkeys(views, "kernel"),
+            present,
+            self._row_ids(data),
+            data._origin,
+            data.groups,
+            data._ids_are_labels and not self._ids_need_values,
+        )
+
+    def _row_ids(self, data: MultiViewData) -> np.ndarray:
+        return ids_with_values(data) if self._ids_need_values else data.sample_ids
+
+
+def rows_of_an_id_differ(data: MultiViewData) -> bool:
+    """Whether rows of the same id have different features, or lack different views."""
+    first, number = number_ids(data.sample_ids)
+    if len(first) == len(data):
+        return False
+    keys = feature_keys(data)
+    return bool((keys != keys[first][number]).any())
+
+
+def ids_with_values(data: MultiViewData) -> np.ndarray:
+    """Texts that are equal for rows of the same id and the same values."""
+    pairs = zip(data.sample_ids.tolist(), feature_keys(data).tolist(), strict=True)
+    return np.array([f"{key!r} {value:016x}" for key, value in pairs])
+
+
+def feature_keys(data: MultiViewData) -> np.ndarray:
+    """A hash of the feature views of each row."""
+    names = [name for name, kind in data.kinds.items() if kind == "features"]
+    return row_keys(data.select(names)) if names else np.zeros(len(data), dtype=np.uint64)

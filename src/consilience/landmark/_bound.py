@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["GeneralizationBound", "hoeffding_interval", "stability_bound"]
+from consilience.views._params import per_view
+
+__all__ = [
+    "GeneralizationBound",
+    "check_bound_conditions",
+    "hoeffding_interval",
+    "stability_bound",
+]
+
+# kernels whose values are in [0, 1] or [−1, 1]
+BOUNDED_KERNELS = ("rbf", "laplacian", "chi2", "cosine")
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,9 @@ class GeneralizationBound:
     >>> from consilience.datasets import make_multiview_classification
     >>> from consilience.landmark import MVLSVMClassifier
     >>> data, y = make_multiview_classification(80, random_state=0)
-    >>> model = MVLSVMClassifier(landmarks=data[:5], C=1.0, loss="hinge", fit_intercept=False)
+    >>> model = MVLSVMClassifier(
+    ...     landmarks=data[:5], gamma="auto", C=1.0, loss="hinge", fit_intercept=False
+    ... )
     >>> model.fit(data[5:], y[5:]).generalization_bound().vacuous
     True
     """
@@ -54,6 +68,35 @@ class GeneralizationBound:
             low, high = self.error_interval
             text += f"; error {self.error:.4f} on held-out samples, within [{low:.4f}, {high:.4f}]"
         return text
+
+
+def check_bound_conditions(model: Any, kinds: Iterable[str], plain: bool) -> None:
+    """Raise an error that names the conditions of the bound that a fitted MVL-SVM does not meet.
+
+    ``plain`` says that the training samples had neither weights nor missing views.
+    """
+    names = tuple(model.view_names_)
+    kernels = per_view(model.kernel, names, "kernel")
+    gammas = per_view(model.gamma, names, "gamma")
+    conditions = {
+        "loss='hinge'": model.loss == "hinge",
+        "fit_intercept=False": not model.fit_intercept,
+        "landmarks that were given, not chosen from the training samples": not isinstance(
+            model.landmarks, str
+        ),
+        f"one of the kernels {', '.join(BOUNDED_KERNELS)} on feature views": all(
+            isinstance(kernel, str) and kernel in BOUNDED_KERNELS for kernel in kernels.values()
+        )
+        and set(kinds) == {"features"},
+        "gamma as a number or 'auto', not computed from the training samples": all(
+            not isinstance(gammas[name], str) or gammas[name] == "auto" or kernels[name] == "cosine"
+            for name in names
+        ),
+        "training samples without weights or missing views": plain,
+    }
+    lacking = [text for text, holds in conditions.items() if not holds]
+    if lacking:
+        raise ValueError(f"the bound does not hold here; it needs {'; '.join(lacking)}")
 
 
 def stability_bound(

@@ -20,6 +20,7 @@ from consilience._kernel_views import (
 )
 from consilience.landmark._kmeans import distinct_rows, kmeans_centres, kmeans_medoids
 from consilience.views import MultiViewData
+from consilience.views._pairwise import number_ids
 
 __all__ = ["FeatureLandmarks", "PairwiseLandmarks", "choose_landmarks", "view_landmarks"]
 
@@ -31,6 +32,7 @@ class FeatureLandmarks:
         self, spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
     ) -> None:
         self.name, self.rows = name, present_rows(data, name)
+        self.may_be_drawn = self.rows
         self.X = data[name] if len(self.rows) == len(data) else data[name][self.rows]
         self.weight = weight[self.rows]
         self._check_magnitude()
@@ -47,10 +49,11 @@ class FeatureLandmarks:
     def kernel_against(self, landmarks: np.ndarray) -> ViewKernel:
         """Similarities to landmarks, given as rows or as positions."""
         Z: Any = self.X[landmarks] if landmarks.ndim == 1 else landmarks
-        dtype = np.float32 if self.X.dtype == np.float32 else np.float64
-        Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
-        # sparse rows stay sparse only if nothing is subtracted from them
+        # sparse rows stay sparse only if nothing is subtracted from them; float32 would not be
+        # enough for distances far from the origin
         centre = not sp.issparse(self.X)
+        dtype = np.float32 if centre and self.X.dtype == np.float32 else np.float64
+        Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=dtype)
         return FeatureKernel(self.name, self.spec.against(Z, dtype, centre))
 
     def kernel_against_samples(self, samples: MultiViewData) -> ViewKernel:
@@ -81,16 +84,20 @@ class PairwiseLandmarks:
         self, spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
     ) -> None:
         self.data, self.name, self.rows = data, name, present_rows(data, name)
-        self.spec, self.weight = resolve_gamma(spec, data, name, weight), weight[self.rows]
+        self.spec = resolve_gamma(spec, data, name, weight)
+        # rows of the same id have the same column
+        self.distinct, number = number_ids(data.sample_ids[self.rows])
+        self.weight = np.bincount(number, weight[self.rows])
+        self.may_be_drawn = self.rows[self.distinct]
 
     def all_candidates(self, limit: int) -> np.ndarray | None:
-        """Positions of all samples, None if there are more than ``limit``."""
-        return np.arange(len(self.rows)) if len(self.rows) <= limit else None
+        """Positions of the distinct samples, None if there are more than ``limit``."""
+        return self.distinct if len(self.distinct) <= limit else None
 
     def centres(self, n_landmarks: int, rng: np.random.RandomState) -> np.ndarray:
         """Positions of the samples nearest to the centres of k-means."""
-        K = self.kernel_against(np.arange(len(self.rows))).block(self.data, self.rows)
-        return kmeans_medoids(K, n_landmarks, self.weight, rng)
+        K = self.kernel_against(self.distinct).block(self.data, self.may_be_drawn)
+        return self.distinct[kmeans_medoids(K, n_landmarks, self.weight, rng)]
 
     def kernel_against(self, landmarks: np.ndarray) -> ViewKernel:
         """Similarities to landmarks, given as positions."""
@@ -121,6 +128,6 @@ def choose_landmarks(
     if landmarks is None and how == "kmeans":
         landmarks = view.centres(n_landmarks, np.random.RandomState(seed))
     elif landmarks is None:
-        drawn = order[np.isin(order, view.rows)][:n_landmarks]
+        drawn = order[np.isin(order, view.may_be_drawn)][:n_landmarks]
         landmarks = np.searchsorted(view.rows, drawn)
     return view.kernel_against(landmarks)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
@@ -32,10 +33,15 @@ from consilience._parameters import (
     StrOptions,
     validate_parameters,
 )
-from consilience._targets import one_vs_rest_scores, one_vs_rest_signs
+from consilience._targets import check_n_labels, one_vs_rest_scores, one_vs_rest_signs
 from consilience._warnings import warn_user
 from consilience.distributed._mixin import BlockwiseFitMixin
-from consilience.landmark._bound import GeneralizationBound, hoeffding_interval, stability_bound
+from consilience.landmark._bound import (
+    GeneralizationBound,
+    check_bound_conditions,
+    hoeffding_interval,
+    stability_bound,
+)
 from consilience.landmark._from_blocks import exact_means, learn_from_blocks, sample_size
 from consilience.landmark._imputation import IMPUTATIONS, Imputer, fit_imputer
 from consilience.landmark._learn import NEWTON_METHODS, SOLVERS, learn
@@ -45,9 +51,6 @@ from consilience.views._pairwise import KINDS
 from consilience.views._storage import format_list
 
 __all__ = ["MVLSVMClassifier"]
-
-# kernels whose values are in [0, 1] or [−1, 1]
-BOUNDED_KERNELS = ("rbf", "laplacian", "chi2", "cosine")
 
 
 @model_type("landmark.MVLSVMClassifier")
@@ -407,8 +410,9 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         """Bound on the expected hinge loss and, from held-out samples, an interval for the error.
 
         The bound follows from uniform stability and needs the hinge loss, no intercept, landmarks
-        that were not chosen from the training samples, similarities of at most 1, and training
-        samples without weights or missing views. It is far above 1 unless C is tiny.
+        and ``gamma`` that were not chosen from the training samples ("median" and "scale" are),
+        similarities of at most 1, and training samples without weights or missing views. It is far
+        above 1 unless C is tiny.
 
         Parameters
         ----------
@@ -423,7 +427,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         """
         if not FRACTION.is_satisfied_by(delta):
             raise ValueError(f"delta must be {FRACTION}, got {delta!r}")
-        self._check_bound_conditions()
+        check_bound_conditions(self, self._layout.kinds, self._training["plain"])
         training = self._training
         # a union bound over the binary problems
         delta_of_each = delta / len(self.coef_)
@@ -431,25 +435,9 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         bound = stability_bound(risk, training["n"], self.C, self.coef_.shape[1], delta_of_each)
         error = interval = None
         if X is not None:
-            wrong = self.predict(X) != np.asarray(y)
+            predicted, y = self.predict(X), column_or_1d(y)
+            check_n_labels(y, len(predicted))
+            wrong = predicted != y
             error = float(wrong.mean())
             interval = hoeffding_interval(error, len(wrong), delta)
         return GeneralizationBound(delta, bound, bound > 1, risk, error, interval)
-
-    def _check_bound_conditions(self) -> None:
-        kernels = self.kernel.values() if isinstance(self.kernel, dict) else [self.kernel]
-        conditions = {
-            "loss='hinge'": self.loss == "hinge",
-            "fit_intercept=False": not self.fit_intercept,
-            "landmarks that were given, not chosen from the training samples": not isinstance(
-                self.landmarks, str
-            ),
-            f"one of the kernels {', '.join(BOUNDED_KERNELS)} on feature views": all(
-                isinstance(kernel, str) and kernel in BOUNDED_KERNELS for kernel in kernels
-            )
-            and set(self._layout.kinds) == {"features"},
-            "training samples without weights or missing views": self._training["plain"],
-        }
-        lacking = [text for text, holds in conditions.items() if not holds]
-        if lacking:
-            raise ValueError(f"the bound does not hold here; it needs {'; '.join(lacking)}")

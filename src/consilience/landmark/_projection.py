@@ -54,8 +54,11 @@ class Projection:
         return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
     def present(self, data: MultiViewData) -> np.ndarray:
-        """Which rows have which blocks; views that no training row had are left out."""
-        return data.present & np.array([kernel is not None for kernel in self.kernels])
+        """Which rows have which blocks; the block of a view that no training row had is empty.
+
+        An empty block is never missing, so that rows are complete without it.
+        """
+        return data.present | np.array([kernel is None for kernel in self.kernels])
 
     def __call__(self, data: MultiViewData, n_jobs: int | None = None) -> np.ndarray:
         """Similarities, n x Σ L_v; NaN where a row lacks a view."""
@@ -109,10 +112,12 @@ def find_landmarks(
     given = None if isinstance(landmarks, str) else check_landmarks(landmarks, data)
     rng = check_random_state(random_state)
     seed = rng.randint(np.iinfo(np.int32).max)
+    is_seen = np.asarray(data.present.any(axis=0))
+    seen = [name for v, name in enumerate(names) if is_seen[v]]
     # complete samples first, so that landmarks have all views where that is possible
     order = rng.permutation(len(data))
-    order = order[np.argsort(~data.present[order].all(axis=1), kind="stable")]
-    seen = [name for v, name in enumerate(names) if data.present[:, v].any()]
+    is_complete = np.asarray(data.present[:, is_seen].all(axis=1))
+    order = order[np.argsort(~is_complete[order], kind="stable")]
 
     def fit_view(name: str) -> ViewKernel:
         view = view_landmarks(specs[name], data, name, weight)
@@ -127,7 +132,7 @@ def find_landmarks(
     projection = Projection(
         names, [kernels.get(name) for name in names], np.result_type(*(k.dtype for k in fitted))
     )
-    return projection, samples[samples.present.all(axis=1)]
+    return projection, samples[projection.present(samples).all(axis=1)]
 
 
 def check_landmarks(landmarks: Any, data: MultiViewData) -> MultiViewData:

@@ -30,6 +30,8 @@ BYTES_PER_MB = 1 << 20
 MIN_CACHED_ROWS = 4 * BATCH_ROWS
 # float32 is precise enough for a KKT gap of this size
 FLOAT32_MIN_TOL = 1e-4
+# rounding errors in float32 have to be below this share of the tolerance
+MAX_ROUNDING = 0.1
 # larger values may overflow in float32
 FLOAT32_MAX_VALUE = 1e30
 
@@ -80,9 +82,20 @@ class KernelDesign:
         computed = [view for view in self.views if not isinstance(view, GivenKernel)]
         n_computed = len(computed) if shares is None else 1
         largest = max((view.diagonal().max() for view in computed), default=0.0)
-        self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol, largest)
+        cancellations = [view.cancellation() for view in self.views]
+        stored = [c for v, c in zip(self.views, cancellations, strict=True) if v in computed]
+        worst = max(stored if shares is None else cancellations, default=1.0)
+        self.dtype, self.capacity = precision(self.n, n_computed, cache_size, tol, largest, worst)
+        # constants, which no decision depends on, would hide the rest of these kernels
+        self.hides = [
+            c > max_cancellation(tol) and view.has_constants
+            for view, c in zip(self.views, cancellations, strict=True)
+        ]
         self.complete = n_problems > 2 and self.capacity == self.n
+        # what the sources are made of
+        self.parts: list[TrainingKernel | CentredKernel] = list(self.views)
         if shares is None:
+            self.parts = [self.centred(v) if h else self.parts[v] for v, h in enumerate(self.hides)]
             self.sources = [self._source(v, scale) for v, scale in enumerate(self.scales)]
         else:
             self.sources = [self._mixture(shares)]
@@ -90,16 +103,17 @@ class KernelDesign:
         self.sequential = not all(isinstance(source, FullRows) for source in self.sources)
 
     def _source(self, v: int, scale: float) -> FullRows | CachedRows:
-        view = self.views[v]
+        view, part = self.views[v], self.parts[v]
         if isinstance(view, GivenKernel):
-            return FullRows(view.K if scale == 1 else view.K * scale)
-        write = view.rows(self.dtype)
+            K = part.K if isinstance(part, GivenKernel) else self._matrix(part.rows(np.float64))
+            return FullRows(K if scale == 1 else K * scale)
+        write = part.rows(self.dtype)
 
         def scaled(samples: np.ndarray, out: np.ndarray) -> None:
             write(samples, out)
             out *= out.dtype.type(scale)
 
-        return self._rows(write if scale == 1 else scaled, view.diagonal() * scale)
+        return self._rows(write if scale == 1 else scaled, part.diagonal() * scale)
 
     def _mixture(self, shares: np.ndarray) -> FullRows | CachedRows:
         parts = [self.centred(v) for v in range(self.V)]
@@ -121,17 +135,20 @@ class KernelDesign:
         is_present = self.present[:, v]
         return (
             self.views[v]
-            if is_present.all()
+            if is_present.all() and not self.hides[v]
             else CentredKernel(self.views[v], is_present, self.weight)
         )
 
     def _rows(self, write: RowWriter, diagonal: np.ndarray) -> FullRows | CachedRows:
         if not self.complete:
             return CachedRows(write, diagonal, self.capacity, self.dtype)
-        K = np.empty((self.n, self.n), dtype=self.dtype)
+        return FullRows(self._matrix(write, self.dtype))
+
+    def _matrix(self, write: RowWriter, dtype: Any = np.float64) -> np.ndarray:
+        K = np.empty((self.n, self.n), dtype=dtype)
         for part in chunks(self.n, self.n):
             write(np.arange(self.n)[part], K[part])
-        return FullRows(K)
+        return K
 
     def upper(self, value: float | np.ndarray) -> np.ndarray:
         """Bounds (V x n): the value where a view is present, 0 elsewhere."""
@@ -142,6 +159,7 @@ class KernelDesign:
 
         Also the support vectors of every view and their coefficients (n_support x P).
         """
+        intercepts = np.stack([s.intercepts for s in solved], axis=1)
         expansions: list[Expansion] = []
         supports: list[np.ndarray] = []
         duals: list[np.ndarray] = []
@@ -150,18 +168,36 @@ class KernelDesign:
             supports.append(np.flatnonzero(coefs.any(axis=1)))
             duals.append(coefs[supports[v]])
             expansions.append(view.expansion(supports[v], duals[v]))
-        intercepts = np.stack([s.intercepts for s in solved], axis=1)
+            intercepts[v] -= view.offset(expansions[v])
+            part = self.parts[v]
+            if isinstance(part, CentredKernel):
+                intercepts[v] -= part.means @ coefs
         return Machine(expansions, intercepts), supports, duals
 
 
+def max_cancellation(tol: float) -> float:
+    """The cancellation of a kernel up to which float32 is precise enough."""
+    return MAX_ROUNDING * max(tol, FLOAT32_MIN_TOL) / float(np.finfo(np.float32).eps)
+
+
 def precision(
-    n: int, n_kernels: int, cache_size: float, tol: float, largest: float = 1.0
+    n: int,
+    n_kernels: int,
+    cache_size: float,
+    tol: float,
+    largest: float = 1.0,
+    cancellation: float = 1.0,
 ) -> tuple[Any, int]:
-    """Type and number of the kernel rows to keep, or an error if too few would fit."""
+    """Type and number of the kernel rows to keep, or an error if too few would fit.
+
+    ``largest`` is the largest entry, ``cancellation`` the size of the rounding errors relative to
+    what matters in a kernel.
+    """
     entries = cache_size * BYTES_PER_MB / max(n_kernels, 1)
     dtype: Any = np.float32
     size = 4
-    if (tol < FLOAT32_MIN_TOL and entries >= 8 * n * n) or largest > FLOAT32_MAX_VALUE:
+    wants_more = tol < FLOAT32_MIN_TOL and entries >= 8 * n * n
+    if wants_more or cancellation > max_cancellation(tol) or largest > FLOAT32_MAX_VALUE:
         dtype, size = np.float64, 8
     rows = int(entries // (size * n))
     if n_kernels == 0:

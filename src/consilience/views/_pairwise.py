@@ -28,6 +28,7 @@ __all__ = [
     "check_pairwise",
     "fingerprint",
     "id_array",
+    "number_ids",
     "pairwise_view",
 ]
 
@@ -116,6 +117,19 @@ def id_array(ids: Any) -> np.ndarray:
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]").astype(object)
     return array
+
+
+def number_ids(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Position of the first occurrence of each id, and for every entry the number of its id."""
+    keys = ids.tolist()  # np.unique cannot sort ids of several types
+    first: dict[Any, int] = {}
+    for position, key in enumerate(keys):
+        first.setdefault(key, position)
+    number = dict(zip(first, range(len(first)), strict=True))
+    return (
+        np.fromiter(first.values(), np.intp, len(first)),
+        np.fromiter((number[key] for key in keys), np.intp, len(keys)),
+    )
 
 
 def pairwise_view(
