@@ -170,7 +170,7 @@ def _square_ids(name: str, matrix: Any, sample_ids: np.ndarray) -> np.ndarray:
     for names in names_of_rows:
         id_of_label = dict(zip(names, ids, strict=True))
         if id_of_label.keys() == set(labels):
-            return id_array([id_of_label[label] for label in labels])
+            return check_ids("column_ids", [id_of_label[label] for label in labels], len(ids))
     unknown = [] if index is None else [label for label in labels if label not in set(index)]
     if unknown:
         raise ValueError(
