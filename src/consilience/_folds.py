@@ -104,6 +104,8 @@ def split_rows(
     """
     splits = _make_splits(cv, codes, data, classes)
     for fold, (train, test) in enumerate(splits):
+        if not (len(train) and len(test)):
+            raise ValueError(f"cv: split {fold} has no {'test' if len(train) else 'training'} rows")
         if np.intersect1d(train, test).size:
             raise ValueError(f"cv: training and test rows of split {fold} overlap")
         if weight is not None and not weight[test].any():
@@ -148,6 +150,8 @@ def _listed_splits(cv: Any, codes: np.ndarray, groups: Any) -> list[Split]:
 
 def _row_numbers(rows: Any, n: int) -> np.ndarray:
     rows = np.asarray(rows)
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
     if rows.dtype == bool and len(rows) == n:

@@ -42,7 +42,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._rows import merge_rows, copy_numbers
+from consilience._default._rows import copy_numbers, merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type

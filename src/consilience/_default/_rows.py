@@ -22,7 +22,7 @@ from consilience._copies import row_keys
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["group_by_pattern", "merge_rows", "copy_numbers", "project_rows"]
+__all__ = ["copy_numbers", "group_by_pattern", "merge_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
