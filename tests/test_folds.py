@@ -1,5 +1,7 @@
 """Folds and hold-out sets that keep groups together, and near-copies of rows."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -136,3 +138,32 @@ def test_only_complete_columns_of_distinct_values_are_compared():
     X[:, 2] = X[:, 2] > 0
     Z = _continuous_columns(X)
     np.testing.assert_allclose(Z, (X - X.mean(axis=0))[:, [0, 3]] / X.std(axis=0)[[0, 3]])
+
+
+def test_every_class_has_training_rows_if_the_groups_allow():
+    def has_all(codes, folds):
+        return all(len(np.unique(codes[folds != k])) == 3 for k in range(2))
+
+    # groups that the first order of dealing leads to a dead end
+    groups = np.array([0, 2, 1, 3, 0, 0, 0, 0, 1, 3, 2, 2, 1, 0, 1, 1, 1, 3, 3, 1])
+    codes = np.array([1, 2, 2, 1, 1, 1, 1, 1, 2, 1, 2, 2, 2, 1, 2, 2, 2, 0, 1, 0])
+    folds = group_folds(codes, groups, 2)
+    assert has_all(codes, folds)
+    np.testing.assert_array_equal(folds, group_folds(codes, groups, 2))
+    # three groups with a class in each pair of them cannot be divided
+    codes, groups = np.array([0, 1, 1, 2, 2, 0]), np.array([0, 0, 1, 1, 2, 2])
+    assert len(np.unique(group_folds(codes, groups, 2))) == 2
+    n_tried = 0
+    for seed in range(300):
+        rng = np.random.RandomState(seed)
+        groups = rng.permutation(np.arange(30) % rng.randint(3, 6))
+        codes = np.where(
+            rng.rand(30) < 0.8, rng.randint(3, size=6)[groups], rng.randint(3, size=30)
+        )
+        if min(len(np.unique(groups[codes == k])) for k in range(3)) < 2:
+            continue
+        options = itertools.product(range(2), repeat=groups.max() + 1)
+        if any(has_all(codes, np.array(option)[groups]) for option in options):
+            assert has_all(codes, group_folds(codes, groups, 2)), seed
+            n_tried += 1
+    assert n_tried > 100

@@ -28,7 +28,7 @@ from consilience._parameters import (
     validate_parameters,
 )
 from consilience._targets import check_labels, check_weights
-from consilience._training import TrainingClasses, weigh_classes
+from consilience._training import TrainingClasses, unique_classes, weigh_classes
 from consilience.distributed._binned_rows import bin_blocks
 from consilience.distributed._blocks import comes_in_blocks
 from consilience.distributed._matrix import read_matrix_blocks
@@ -185,14 +185,17 @@ class BinnedTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_classes(self, parts: list[tuple[np.ndarray, list[int]]]) -> TrainingClasses:
         """Set the classes from the label totals of all blocks."""
-        self.classes_ = np.unique(np.concatenate([labels for labels, _ in parts]))
+        self.classes_ = unique_classes(parts)
         self.n_classes_ = len(self.classes_)
         return weigh_classes(self.classes_, parts, self.class_weight)
 
     def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Self:
-        training, self.n_features_in_ = read_matrix_blocks(
+        training, self.n_features_in_, names = read_matrix_blocks(
             X, y, sample_weight, self._set_classes, type(self).__name__
         )
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         params = {**self.grow_params(self.n_features_in_, 0.0), "seed": seed}
         spec = TreeSpec(0, None, self.n_classes_, params, self.min_weight_fraction_leaf)
         (self.tree_,) = grow_trees(bin_blocks(training, [self.max_bins]), [spec])

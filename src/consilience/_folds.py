@@ -30,6 +30,8 @@ __all__ = [
     "split_rows",
 ]
 
+MAX_ORDERS = 50  # number of further orders in which groups are dealt to the folds
+
 Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
@@ -68,7 +70,11 @@ def group_folds(codes: np.ndarray, groups: np.ndarray, n_folds: int) -> np.ndarr
     """
     numbers = encode_groups(groups)
     n_folds = min(n_folds, int(numbers.max()) + 1)
-    return _deal_groups(_count_rows(codes, numbers), np.full(n_folds, 1.0 / n_folds))[numbers]
+    table, shares = _count_rows(codes, numbers), np.full(n_folds, 1.0 / n_folds)
+    part = _deal_groups(table, shares, _dealing_order(table))
+    if _count_absent(table, part, n_folds):
+        part = _deal_again(table, shares, part)
+    return part[numbers]
 
 
 def group_holdout(
@@ -78,7 +84,9 @@ def group_holdout(
     numbers = encode_groups(groups)
     numbers = rng.permutation(numbers.max() + 1)[numbers]
     shares = np.array([1.0 - test_size, test_size])
-    is_test = _deal_groups(_count_rows(codes, numbers), shares, holdout=True)[numbers] == 1
+    table = _count_rows(codes, numbers)
+    part = _deal_groups(table, shares, _dealing_order(table), holdout=True)
+    is_test = part[numbers] == 1
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
@@ -96,6 +104,8 @@ def split_rows(
     """
     splits = _make_splits(cv, codes, data, classes)
     for fold, (train, test) in enumerate(splits):
+        if not (len(train) and len(test)):
+            raise ValueError(f"cv: split {fold} has no {'test' if len(train) else 'training'} rows")
         if np.intersect1d(train, test).size:
             raise ValueError(f"cv: training and test rows of split {fold} overlap")
         if weight is not None and not weight[test].any():
@@ -140,6 +150,8 @@ def _listed_splits(cv: Any, codes: np.ndarray, groups: Any) -> list[Split]:
 
 def _row_numbers(rows: Any, n: int) -> np.ndarray:
     rows = np.asarray(rows)
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
     if rows.dtype == bool and len(rows) == n:
@@ -200,13 +212,15 @@ def _count_rows(codes: np.ndarray, groups: np.ndarray, n_classes: int | None = N
     return table
 
 
-def _deal_groups(table: np.ndarray, shares: np.ndarray, holdout: bool = False) -> np.ndarray:
+def _deal_groups(
+    table: np.ndarray, shares: np.ndarray, order: np.ndarray, holdout: bool = False
+) -> np.ndarray:
     """Part of each group; ``table`` (n_groups x K) counts its rows of each class."""
     totals = np.maximum(table.sum(axis=0), 1)
     filled = np.zeros((len(shares), table.shape[1]))
     n_left = (table > 0).sum(axis=0)
     part = np.zeros(len(table), dtype=np.intp)
-    for group in _dealing_order(table):
+    for group in order:
         counts = table[group]
         cost = filled @ (counts / totals**2) / shares
         closed = _closed_parts(filled, counts, n_left, holdout)
@@ -216,6 +230,28 @@ def _deal_groups(table: np.ndarray, shares: np.ndarray, holdout: bool = False) -
         part[group] = np.lexsort((filled.sum(axis=1) / shares, cost))[0]
         filled[part[group]] += counts
         n_left -= counts > 0
+    return part
+
+
+def _count_absent(table: np.ndarray, part: np.ndarray, n_folds: int) -> int:
+    """Number of classes of several groups that all are in one fold, without training rows then."""
+    n_groups = np.array([(table[part == fold] > 0).sum(axis=0) for fold in range(n_folds)])
+    total = n_groups.sum(axis=0)
+    return int(((n_groups == total) & (total > 1)).sum())
+
+
+def _deal_again(table: np.ndarray, shares: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Deal in other orders until every class has training rows; else as well as was possible."""
+    rng = np.random.RandomState(0)
+    n_absent, n_folds = _count_absent(table, part, len(shares)), len(shares)
+    n_used = len(np.unique(part))
+    for _ in range(MAX_ORDERS):
+        other = _deal_groups(table, shares, rng.permutation(len(table)))
+        n_other = _count_absent(table, other, n_folds)
+        if n_other < n_absent and len(np.unique(other)) >= n_used:
+            part, n_absent = other, n_other
+        if n_absent == 0:
+            break
     return part
 
 

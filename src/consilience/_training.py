@@ -29,6 +29,7 @@ __all__ = [
     "find_classes",
     "label_totals",
     "naming_large_values",
+    "unique_classes",
     "validate_rows",
     "weigh_classes",
 ]
@@ -143,13 +144,19 @@ def find_classes(
             f"{method}: labels are {' in some blocks and '.join(sorted(types))} in others; "
             "use one type"
         )
-    classes = np.unique(np.concatenate([labels for labels, _ in parts]))
+    classes = unique_classes(parts)
     if len(classes) < 2:
         seen = f"1 class: {format_list(classes)}" if len(classes) else "no labels"
         raise ValueError(
             f"{method} requires samples of at least 2 classes, but the data have {seen}"
         )
     return weigh_classes(classes, parts, class_weight)
+
+
+def unique_classes(parts: Sequence[tuple[np.ndarray, list[int]]]) -> np.ndarray:
+    """Labels of all parts; those without labels do not affect the dtype."""
+    labels = [labels for labels, _ in parts if len(labels)] or [labels for labels, _ in parts]
+    return np.unique(np.concatenate(labels))
 
 
 def weigh_classes(

@@ -36,6 +36,24 @@ def test_samples_of_few_values_are_equal_by_chance():
     assert not copy_notes(MultiViewData({"a": letters}))
 
 
+def test_sparse_and_incomplete_samples_are_equal_by_chance():
+    few = sp.random_array((300, 20), density=0.02, rng=np.random.default_rng(0), format="csr")
+    assert not copy_notes(MultiViewData({"a": few}))
+    people = np.c_[rng.randint(18, 90, 300), rng.randint(2, size=300)].astype(float)
+    assert not copy_notes(MultiViewData({"a": people}))
+    present = np.c_[rng.rand(300) > 0.3, np.ones(300, dtype=bool)]
+    views = {"genes": rng.randn(300, 5), "sex": rng.randint(2, size=(300, 1)).astype(float)}
+    assert not copy_notes(MultiViewData(views, present=present))
+
+
+def test_kernels_and_documents_have_no_columns():
+    texts = np.array([f"word{i % 7} other" for i in range(150)], dtype=object)
+    kernel = MultiViewData({"k": A @ A.T, "b": B}, kinds={"k": "kernel"})
+    assert not copy_notes(kernel)
+    assert read_views(kernel, np.arange(150) % 2).summary.notes is not None
+    assert not copy_notes(MultiViewData({"t": texts, "b": B}))
+
+
 def test_notes_of_a_study(tmp_path):
     y = rng.randint(2, size=160)
     problem = read_views({"a": A[TWICE], "b": B[TWICE]}, y)

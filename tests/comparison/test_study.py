@@ -108,7 +108,7 @@ def test_metrics_that_need_two_classes_in_every_test_set(metric):
     data = MultiViewData({"a": np.arange(8.0)[:, None]})
     splits = [([1, 2, 3, 5, 6, 7], [0, 4]), ([0, 4, 5], [1, 2])]
     parts = [dict(zip(("train", "test"), map(np.array, split), strict=True)) for split in splits]
-    message = f"{metric} needs test sets .* that of split 1 has class 'class 0' only; use larger"
+    message = f"{metric} needs test sets .* that of split 1 has class 'class 0' only; use fewer"
     for used, is_wrong in ((parts[:1], False), (parts, True)):
         problem = Problem(data, y, splits={f"{i:05}": part for i, part in enumerate(used)})
         run = planned([4, 4], len(used), metric=metric, splitter="mine", given_test_share=0.25)

@@ -31,6 +31,7 @@ from consilience.distributed import BlockSequence, _trees
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
 from consilience.distributed._drivers import add_up
 from consilience.distributed._states import BlockState, FileStates
+from consilience.fusion import LateFusionClassifier
 from consilience.vote import MwMvC2Classifier
 
 
@@ -184,6 +185,36 @@ def test_blocks_must_have_the_same_columns():
     blocks = BlockSequence([(np.ones((2, 3)), [0, 1]), (np.ones((2, 2)), [0, 1])])
     with pytest.raises(ValueError, match="block 1: X must have 3 columns"):
         BinnedTreeClassifier().fit(blocks)
+
+
+def test_blocks_must_have_the_same_column_names():
+    pd = pytest.importorskip("pandas")
+    y = np.arange(12) % 2
+    frame = pd.DataFrame({"u": y + 0.5, "v": np.arange(12.0)})
+    first, second = (frame[:6], y[:6]), (frame[6:], y[6:])
+    model = BinnedTreeClassifier(2).fit(BlockSequence([first, second]))
+    assert model.feature_names_in_.tolist() == ["u", "v"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["v", "u"]])
+    turned = (frame[6:][["v", "u"]], y[6:])
+    with pytest.raises(ValueError, match="block 1: column 0 of X is named 'v', but 'u' in the fir"):
+        model.fit(BlockSequence([first, turned]))
+    unnamed = (first[0].to_numpy(), first[1])
+    with pytest.raises(ValueError, match="block 1: the columns of X have names, but not those of"):
+        model.fit(BlockSequence([unnamed, second]))
+    model.fit(BlockSequence([unnamed, unnamed]))
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("labels", [np.zeros(3), np.array(["a", "b", "c"])])
+@pytest.mark.parametrize("model", [BinnedTreeClassifier(2), LateFusionClassifier(views=[1, 1])])
+def test_a_block_without_weight_does_not_change_the_classes(model, labels):
+    X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2
+    model.fit(BlockSequence([(X, y), (X[:3], labels, np.zeros(3))]))
+    assert model.classes_.dtype == y.dtype
+    np.testing.assert_array_equal(
+        model.predict(X), type(model)(**model.get_params()).fit(X, y).predict(X)
+    )
 
 
 @pytest.mark.parametrize(

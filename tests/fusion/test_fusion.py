@@ -482,6 +482,8 @@ def test_forms_of_splits(model):
         np.testing.assert_array_equal(
             clone(model).set_params(cv=splits).fit(X, y).predict(X), expected
         )
+    with pytest.raises(ValueError, match="cv: split 1 has no test rows"):
+        clone(model).set_params(cv=[halves, (halves[0], [])]).fit(X, y)
     with pytest.raises(ValueError, match="training and test rows of split 0 overlap"):
         clone(model).set_params(cv=[(np.arange(30), np.arange(20, 40))]).fit(X, y)
     with pytest.raises(ValueError, match="no test row of split 1 has a positive sample_weight"):

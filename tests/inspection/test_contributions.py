@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC, NuSVC
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience.boosting import MuMBoClassifier, MVWABClassifier
@@ -13,6 +14,7 @@ from consilience.inspection._default_members import (
     linear_member_agreement,
 )
 from consilience.inspection._evidence import NativeEvidence, find_evidence
+from consilience.inspection._group_permutation import GroupPermutation
 from consilience.inspection._line_integrals import RadialView, radial_agreement
 from consilience.inspection._tree_paths import TreeTable, path_agreement, path_contributions
 from consilience.inspection._tree_tables import boosted_table, forest_table
@@ -302,3 +304,15 @@ def test_scaled_columns_of_linear_classifiers_are_those_of_the_input():
         evidence = find_evidence(model, views[:90])
         parts.append(evidence.agreement(views[90:], class_targets(30, 2, 1))["view0"])
     np.testing.assert_allclose(parts[0], parts[1], atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:.*probability:FutureWarning")
+@pytest.mark.parametrize("svc", [SVC, NuSVC])
+@pytest.mark.parametrize("fusion", [EarlyFusionClassifier, LateFusionClassifier])
+def test_coefficients_of_pairs_of_classes_are_not_those_of_classes(svc, fusion):
+    data, y = make_multiview_classification(60, n_views=2, n_features=2, n_classes=3)
+    base = svc(kernel="linear", probability=True, random_state=0)
+    three = fusion(base).fit(data, y)
+    assert isinstance(find_evidence(three, data), GroupPermutation)
+    two = fusion(base).fit(data[y < 2], y[y < 2])
+    assert isinstance(find_evidence(two, data), NativeEvidence)

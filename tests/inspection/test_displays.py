@@ -75,3 +75,12 @@ def test_staged_scores(fitted):
     assert other.ax_.get_ylabel() == "balanced accuracy"
     with pytest.raises(TypeError, match="has no staged_predict"):
         StagedScoreDisplay.from_estimator(LateFusionClassifier(), data, y)
+
+
+def test_labels_in_another_order_are_an_error(fitted):
+    pd = pytest.importorskip("pandas")
+    model, data, y = fitted
+    ids = [f"s{i}" for i in range(len(y))]
+    labelled = MultiViewData(dict(data.items()), sample_ids=ids)
+    with pytest.raises(ValueError, match="y has the labels of the samples in a different order"):
+        StagedScoreDisplay.from_estimator(model, labelled, pd.Series(y, index=ids)[::-1])

@@ -64,6 +64,11 @@ def test_heatmap(study):
     image = display.ax_.images[0].get_array()
     assert image.shape == (6, 100)
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1"]
+    pd = pytest.importorskip("pandas")
+    ids = [f"s{i}" for i in range(len(y))]
+    labelled = MultiViewData(dict(data.items()), sample_ids=ids)
+    with pytest.raises(ValueError, match="y has the labels of the samples in a different order"):
+        FeatureHeatmapDisplay.from_result(result, labelled, pd.Series(y, index=ids)[::-1], k=6)
 
 
 def test_network(study):

@@ -11,6 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from consilience import ConsilienceClassifier, MultiViewData, ViewTransformer
+from consilience.boosting import MuMBoClassifier
 from consilience.datasets import make_multiview_biomarkers
 from consilience.distributed import BlockSequence
 from consilience.fusion import BestViewClassifier, LateFusionClassifier
@@ -97,6 +98,17 @@ def test_effects_and_direction():
     expected = (X[y == "b", 0].mean() - X[y != "b", 0].mean()) / within
     np.testing.assert_allclose(result.class_effect[0, 1], expected)
     assert result.class_effect[0, 0] < 0
+
+
+def test_features_without_an_effect_are_higher_in_no_class():
+    pd = pytest.importorskip("pandas")
+    y = np.arange(40) % 2
+    frame = pd.DataFrame(
+        {"x": y + np.arange(40) / 40, "same": 1.0, "word": ["u", "v", "v", "u"] * 10}
+    )
+    model = ConsilienceClassifier(10, random_state=0)
+    result = feature_importance(model, {"a": frame}, y, cv=2)
+    assert result.higher_in.tolist() == [1, "", ""]
 
 
 def test_copies_share_their_contribution():
@@ -207,6 +219,19 @@ def test_fitted_models_and_their_training_rows(problem, default):
     scaled.fit(problem.data[:120], problem.target[:120])
     with pytest.raises(ValueError, match="rows that the estimator was fitted on"):
         feature_importance(scaled, problem.data[:50], problem.target[:50], cv="prefit")
+
+
+def test_prefit_compares_with_the_class_shares_of_the_new_rows():
+    rng = np.random.RandomState(0)
+    y = np.arange(60) % 2
+    views = {"a": (y + rng.randn(60))[:, None], "b": rng.randn(60, 2)}
+    model = MuMBoClassifier(n_estimators=5, random_state=0).fit(views, y)
+    y_new = (np.arange(80) % 8 == 0).astype(int)
+    new = {"a": np.full((80, 1), 3.0), "b": rng.randn(80, 2)}
+    # the same contribution in all rows does not tell the classes apart
+    result = feature_importance(model, new, y_new, cv="prefit")
+    assert result.contribution[0] == pytest.approx(0.0, abs=1e-12)
+    assert abs(result.in_model[0]) < 1e-12
 
 
 def test_p_values_of_signs_that_are_learned_in_other_folds():
@@ -453,6 +478,24 @@ def test_clusters_across_views():
 # -- one sample ----------------------------------------------------------------------------------
 
 
+def test_given_names_are_not_column_numbers():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = X[:, 0] + 0.05 * rng.normal(size=60)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    for view, other in ((X, X), (frame, frame[["w", "u", "v"]])):
+        result = feature_importance(
+            LateFusionClassifier(), {"a": view}, y, cv=2, feature_names={"a": [2, 1, 0]}
+        )
+        clusters = feature_clusters(result, {"a": other})
+        cluster_of = dict(zip(clusters.feature.tolist(), clusters.cluster.tolist(), strict=True))
+        assert cluster_of[2] == cluster_of[1] != cluster_of[0]
+    with pytest.raises(ValueError, match="view 'a' has no column 'u', whose importance was"):
+        feature_clusters(result, {"a": X})
+
+
 def test_explanation_of_a_sample(problem, default):
     sample = problem.data[[130]]
     ours = explain_sample(default, sample)
@@ -520,3 +563,36 @@ def test_selector_passes_the_checks_of_scikit_learn():
     expected["check_estimators_pickle"] = "NaN in single cells is up to the classifier that judges"
     results = check_estimator(selector, expected_failed_checks=expected, on_skip=None)
     assert sum(result["status"] == "passed" for result in results) >= 30
+
+
+@pytest.mark.parametrize("views", [[2, 3], {"a": [0, 1], "b": [2, 3, 4]}])
+def test_views_of_one_matrix(views):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 5))
+    X[:, 2] += 3 * y
+    names = list(views) if isinstance(views, dict) else ["view0", "view1"]
+    data = {names[0]: X[:, :2], names[1]: X[:, 2:]}
+    expected = feature_importance(LateFusionClassifier(), data, y, cv=2)
+    late = LateFusionClassifier(views=views)
+    result = feature_importance(late, X, y, cv=2)
+    np.testing.assert_array_equal(result.importance, expected.importance)
+    assert result.view.tolist() == [names[0]] * 2 + [names[1]] * 3
+    assert late.views is views
+    steps = make_pipeline(ViewTransformer(StandardScaler(), views=views), LateFusionClassifier())
+    assert feature_importance(steps, X, y, cv=2).importance.argmax() == 2
+    for method in ("agreement", "copies"):
+        chosen = select_features(late, X, y, cv=2, method=method, n_pairs=1, fdr=0.5)
+        assert chosen.importance_.importance.argmax() == 2
+    fitted = late.fit(X[:40], y[:40])
+    assert feature_importance(fitted, X[40:], y[40:], cv="prefit").n_folds == 1
+    with pytest.raises(ValueError, match="X already consists of several views"):
+        feature_importance(late, data, y, cv=2)
+
+
+def test_permuted_copies_of_columns_named_by_numbers():
+    pd = pytest.importorskip("pandas")
+    X = np.arange(12.0).reshape(6, 2)
+    frame = with_copies(MultiViewData({"a": pd.DataFrame(X)}), np.random.RandomState(0))["a"]
+    assert frame.shape == (6, 4)
+    assert sorted(frame["1 (permuted)"]) == X[:, 1].tolist()

@@ -13,6 +13,7 @@ from consilience.boosting import MuMBoClassifier
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.inspection import view_permutation_importance, view_shapley
+from consilience.inspection._group_permutation import permute_columns
 from consilience.inspection._shapley import exact_shapley_values, sampled_gains
 
 
@@ -157,3 +158,34 @@ def test_standard_errors_are_those_of_the_mean_of_the_pairs_of_orders(monkeypatc
     np.testing.assert_allclose(result.shapley_values, pairs.mean(axis=0))
     expected = np.sqrt(((pairs - pairs.mean(axis=0)) ** 2).sum(axis=0) / 2 / 3)
     np.testing.assert_allclose(result.standard_errors, expected)
+
+
+def test_labelled_rows_in_a_pipeline():
+    pd = pytest.importorskip("pandas")
+    data, y = make_multiview_classification(60, n_views=2, n_features=2, random_state=0)
+    ids = [f"s{i}" for i in range(60)]
+    frames = {
+        name: pd.DataFrame(view, index=ids, columns=["u", "v"]) for name, view in data.items()
+    }
+    model = make_pipeline(ViewTransformer(StandardScaler()), LateFusionClassifier())
+    plain = view_permutation_importance(model.fit(data, y), data, y, random_state=0)
+    for views in (frames, {k: frame.reset_index(drop=True) for k, frame in frames.items()}):
+        result = view_permutation_importance(model.fit(views, y), views, y, random_state=0)
+        np.testing.assert_array_equal(result.importances, plain.importances)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "pandas"])
+def test_values_of_some_columns_from_other_rows(kind):
+    pd = pytest.importorskip("pandas")
+    X = np.arange(12.0).reshape(4, 3) + 1
+    X[1, 0] = X[2, 2] = np.nan
+    view = {"dense": X, "sparse": sp.csr_array(X), "pandas": pd.DataFrame(X, index=list("abcd"))}
+    data = MultiViewData({"a": view[kind], "b": np.ones((4, 1))})
+    for columns in ([0], [0, 2], [0, 1, 2]):
+        changed = permute_columns(data, "a", np.array(columns), np.array([2, 0, 3, 1]))["a"]
+        values = changed.toarray() if kind == "sparse" else np.asarray(changed)
+        expected = X.copy()
+        expected[:, columns] = X[[2, 0, 3, 1]][:, columns]
+        np.testing.assert_array_equal(values, expected)
+        if kind == "pandas":
+            assert changed.index.tolist() == list("abcd")

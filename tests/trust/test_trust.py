@@ -459,6 +459,25 @@ def test_wrong_arguments(call, message):
         call(model, data, y)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, d, y: find_mismatched_samples(d, y),
+        lambda m, d, y: next_view(m, d, reference=(d, y)),
+        lambda m, d, y: view_cost_curve(m, d, y),
+        PatternReliabilityDisplay.from_estimator,
+    ],
+)
+def test_labels_in_another_order_are_an_error(call):
+    pd = pytest.importorskip("pandas")
+    data, y = draw(60, 0)
+    model = ConformalClassifier(GivenProbabilities(), method="split").fit(data, y)
+    ids = [f"s{i}" for i in range(60)]
+    labelled = MultiViewData(dict(data.items()), sample_ids=ids)
+    with pytest.raises(ValueError, match="y has the labels of the samples in a different order"):
+        call(model, labelled, pd.Series(y, index=ids)[::-1])
+
+
 def test_opinions_need_a_classifier_of_views():
     from sklearn.linear_model import LogisticRegression
 

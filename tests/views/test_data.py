@@ -174,6 +174,20 @@ def test_nulls_of_a_frame_are_missing():
     assert MultiViewData({"a": frame}).present[:, 0].tolist() == [True, False, True]
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_present_are_matched_by_name(frame):
+    views = {"a": np.ones((3, 2)), "b": np.ones((3, 1))}
+    mask = frame({"b": [True, True, False], "a": [True, False, True]})
+    expected = [[True, True], [False, True], [True, False]]
+    assert MultiViewData(views, present=mask).present.tolist() == expected
+    with pytest.raises(
+        ValueError, match="columns of present must be named like the views, 'a', 'b"
+    ):
+        MultiViewData(views, present=frame({"b": [True] * 3, "c": [True] * 3}))
+    numbered = pd.DataFrame(expected)
+    assert MultiViewData(views, present=numbered).present.tolist() == expected
+
+
 def test_given_present_is_taken_as_it_is():
     data = MultiViewData({"a": np.full((2, 1), np.nan)}, present=[[True], [False]])
     assert data.present[:, 0].tolist() == [True, False]

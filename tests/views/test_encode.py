@@ -1,5 +1,7 @@
 """Tables with categories as numbers."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -45,3 +47,32 @@ def test_what_is_neither_number_nor_category():
         codes["f"].encode(np.zeros((2, 2)), "f")
     with pytest.raises(ValueError, match="column 'x' was numeric in fit"):
         codes["f"].encode(pd.DataFrame({"x": ["a"], "colour": ["red"]}), "f")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, 2], "column 'c' was categorical in fit but is numeric now, got 1"),
+        ([None, 2.0], "column 'c' was categorical in fit but is numeric now, got 2.0"),
+        ([True, False], "column 'c' was categorical in fit but is numeric now, got True"),
+        (
+            [date(2020, 1, 1), None],
+            "column 'c' was categorical in fit but is not now",
+        ),
+    ],
+)
+def test_texts_that_arrive_as_something_else(frame, values, message):
+    codes = fit_table_codes(MultiViewData({"f": frame({"c": ["1", "2", "1"]})}))["f"]
+    with pytest.raises(ValueError, match=f"view 'f': {message}"):
+        codes.encode(frame({"c": values}), "f")
+    for empty in ([None, None], [np.nan, np.nan]):
+        assert not codes.encode(frame({"c": empty}), "f").any()
+
+
+def test_texts_beside_numbers():
+    texts = fit_table_codes(MultiViewData({"f": pd.DataFrame({"c": ["u", "v", "u"]})}))["f"]
+    out = texts.encode(pd.DataFrame({"c": ["v", 3]}), "f")
+    assert out.tolist() == [[0, 1], [0, 0]]
+    both = fit_table_codes(MultiViewData({"f": pd.DataFrame({"c": ["u", 1, "u"]})}))["f"]
+    assert both.encode(pd.DataFrame({"c": [1, 1]}), "f").tolist() == [[0, 1], [0, 1]]

@@ -148,3 +148,32 @@ def test_bootstrap_repeats_columns():
     model = LateFusionClassifier(svc(), voting="hard").fit(ONE_KERNEL[rows], Y[rows])
     plain = svc().fit(K[np.ix_(rows, rows)], Y[rows])
     np.testing.assert_array_equal(model.predict(ONE_KERNEL), plain.predict(K[:, rows]))
+
+
+def test_columns_of_dataframes_are_matched_by_label():
+    pd = pytest.importorskip("pandas")
+    names = [f"s{i}" for i in range(60)]
+    order = np.random.RandomState(0).permutation(60)
+    frame = pd.DataFrame(K[:60, :60], index=names, columns=names)
+
+    def data(view, **kwargs):
+        return MultiViewData({"k": view}, kinds={"k": "kernel"}, **kwargs)
+
+    model = LateFusionClassifier(svc(), voting="hard").fit(data(frame), Y[:60])
+    scores = model.decision_function(data(frame))
+    for other in (frame.iloc[order], frame.iloc[:, order], frame.iloc[order, order[::-1]]):
+        rows = [names.index(label) for label in other.index]
+        np.testing.assert_array_equal(model.decision_function(data(other)), scores[rows])
+    given = data(frame.iloc[:, order], sample_ids=np.arange(60) + 100).column_ids["k"]
+    np.testing.assert_array_equal(given, order + 100)
+    # files have numbers as texts in their first line
+    numbered = pd.DataFrame(K[:3, :3], index=[7, 5, 9], columns=["9", "7", "5"])
+    assert data(numbered).column_ids["k"].tolist() == [9, 7, 5]
+    # other labels are an error where rows have labels, and ignored where they are numbered
+    renamed = frame.rename(columns={"s3": "x"})
+    with pytest.raises(ValueError, match="other labels than its rows, such as 'x'; give column_id"):
+        data(renamed)
+    assert data(renamed, column_ids={"k": names}).column_ids["k"].tolist() == names
+    plain = data(renamed.reset_index(drop=True))
+    assert plain.column_ids["k"].tolist() == list(range(60))
+    assert data(frame.set_axis(range(60), axis=1)).column_ids["k"].tolist() == names

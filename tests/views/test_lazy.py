@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from consilience import MultiViewData
+from consilience.fusion import BestViewClassifier, LateFusionClassifier
 from consilience.views._lazy import align_blocks, chunk_rows, lazy_present, row_numbers
 
 da = pytest.importorskip("dask.array")
@@ -43,3 +45,33 @@ def test_rows_of_nan_are_missing_in_a_dask_array():
 def test_arrays_that_cannot_be_views(view, message):
     with pytest.raises(ValueError, match=message):
         align_blocks({"a": da.from_array(view)})
+
+
+def test_row_labels_are_compared_as_in_memory():
+    pd = pytest.importorskip("pandas")
+    ids, y = list("abcdef"), np.arange(6) % 2
+    X = np.arange(12.0).reshape(6, 2)
+    lazy = {"a": da.from_array(X, chunks=(3, 2)), "b": X}
+    data = MultiViewData(lazy, sample_ids=ids)
+    right = pd.Series(y, index=ids)
+    model = LateFusionClassifier().fit(data, right)
+    message = "{} has the labels of the samples in a different order than X"
+    wrong = right[::-1]
+    for name, kwargs in {
+        "y": {"y": wrong},
+        "sample_weight": {"y": y, "sample_weight": wrong + 1.0},
+        "groups": {"y": y, "groups": wrong},
+    }.items():
+        with pytest.raises(ValueError, match=message.format(name)):
+            BestViewClassifier().fit(data, **kwargs)
+    with pytest.raises(ValueError, match=message.format("y")):
+        model.score(data, wrong)
+    with pytest.raises(ValueError, match=message.format("groups")):
+        MultiViewData(lazy, sample_ids=ids, groups=wrong)
+    mask = pd.DataFrame(np.ones((6, 2), dtype=bool), index=ids)
+    with pytest.raises(ValueError, match=message.format("present")):
+        MultiViewData(lazy, sample_ids=ids, present=mask[::-1])
+    frame = pd.DataFrame(X, index=ids)  # beside a dask array, a dataframe names the samples, too
+    assert MultiViewData({**lazy, "b": frame}).sample_ids.tolist() == ids
+    with pytest.raises(ValueError, match=message.format("y")):
+        LateFusionClassifier().fit({**lazy, "b": frame}, wrong)

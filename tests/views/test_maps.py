@@ -116,6 +116,15 @@ def test_skewed_columns_are_added_as_normal_scores():
     assert fitted.fill(result)[2, 3] == 0
 
 
+@pytest.mark.parametrize("extreme", [50.0, -50.0])
+def test_values_of_almost_no_weight_have_finite_scores(extreme):
+    skewed = np.sort(np.exp(np.random.RandomState(0).randn(40)))
+    x, weight = np.append(skewed, extreme), np.append(np.ones(40), 1e-20)
+    out, without = (fit_view_map(x[:n, None], weight[:n]).apply(x[:n, None]) for n in (41, 40))
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out[:40], without, atol=1e-12)
+
+
 def test_many_values_are_interpolated_between_some():
     X = np.exp(np.random.RandomState(0).randn(20_000, 1))
     fitted = fit_view_map(X, np.ones(20_000))

@@ -42,7 +42,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._rows import merge_rows, number_rows
+from consilience._default._rows import copy_numbers, merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
@@ -361,7 +361,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit on rows that have a class; return rows and their logits when left out."""
         rows, weight = merge_rows(data, codes, weight)
-        numbers = np.arange(len(data)) if len(rows) == len(data) else number_rows(data, codes)
+        numbers = np.arange(len(data)) if len(rows) == len(data) else copy_numbers(data, codes)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)

@@ -22,7 +22,7 @@ from consilience._copies import row_keys
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["group_by_pattern", "merge_rows", "number_rows", "project_rows"]
+__all__ = ["copy_numbers", "group_by_pattern", "merge_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
@@ -40,7 +40,7 @@ def merge_rows(
     return rows[shuffled], totals[shuffled]
 
 
-def number_rows(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
+def copy_numbers(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
     """A number for each row; rows that are merged have the same one."""
     order, is_first, _ = _sort_rows(data, codes)
     out = np.empty(len(order), dtype=np.intp)

@@ -161,8 +161,5 @@ def _source(cls: type) -> str:
     except (OSError, TypeError):
         functions = {name: getattr(f, "__code__", None) for name, f in vars(cls).items()}
         return "\n".join(
-            f"{name} {code.co_code.hex()} {code.co_names} {code.co_varnames} "
-            + " ".join(repr(c) for c in code.co_consts if not hasattr(c, "co_code"))
-            for name, code in functions.items()
-            if code is not None
+            f"{name} {_code_parts(code)!r}" for name, code in functions.items() if code is not None
         )

@@ -34,6 +34,7 @@ __all__ = [
     "ensure_two_groups",
     "flip_labels",
     "hide_views",
+    "list_folds",
     "make_rng",
     "n_splits",
     "split_rows",
@@ -149,10 +150,18 @@ def _fold(
     split: Folds, index: int, target: np.ndarray, seed: int, groups: np.ndarray | None
 ) -> SplitRows:
     repeat, fold = divmod(index, split.n)
+    return list_folds(split, repeat, target, seed, groups)[fold]
+
+
+def list_folds(
+    split: Folds, repeat: int, target: np.ndarray, seed: int, groups: np.ndarray | None
+) -> list[SplitRows]:
+    """All splits of one repeat."""
     splitter_class = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = splitter_class(split.n, shuffle=True, random_state=seed + repeat)
-    train, test = list(splitter.split(np.zeros(len(target)), target, groups))[fold]
-    return SplitRows(train, np.empty(0, dtype=np.intp), test)
+    none = np.empty(0, dtype=np.intp)
+    parts = splitter.split(np.zeros(len(target)), target, groups)
+    return [SplitRows(train, none, test) for train, test in parts]
 
 
 def _holdout(

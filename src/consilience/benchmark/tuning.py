@@ -89,6 +89,8 @@ class _Fold(NamedTuple):
     def score(self, model: Any, X_test: Any) -> float:
         """Score a model on test rows, which may have been prepared for it."""
         weight = None if self.weight is None else self.weight[self.test]
+        if weight is not None and not weight.any():
+            return np.nan  # such a fold says nothing
         return self.measure(model, X_test, self.labels[self.test], weight)
 
 

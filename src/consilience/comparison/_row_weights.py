@@ -56,7 +56,8 @@ def sum_weights(problem: Problem, rows: np.ndarray | None = None) -> RowWeights:
     classes, codes = np.unique(problem.target, return_inverse=True)
     weight = np.ones(len(codes)) if problem.sample_weight is None else problem.sample_weight
     if not weight[rows].any():
-        raise ValueError("all test rows of cv have a weight of 0")
+        raise ValueError("all rows that are tested have a weight of 0")
+    weight = weight / weight.max()  # their scale does not matter, and squares must be finite
     sums, squares = (
         np.bincount(codes[rows], values[rows], minlength=len(classes)).tolist()
         for values in (weight, weight**2)

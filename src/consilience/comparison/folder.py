@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from consilience.comparison.record import RUN_FILE_NAME, Run, read_run
+from consilience.comparison.record import DERIVED_OPTIONS, RUN_FILE_NAME, Run, read_run
 
 __all__ = ["MODEL_FILE_NAME", "REPORT_FILE_NAME", "STORE_FILE_NAME", "claim_folder", "holds_study"]
 
@@ -55,7 +55,8 @@ def _difference(folder: Path, run: Run) -> str:
     if (other.fingerprint or other.compute_fingerprint()) == run.fingerprint:
         return ""
     mine, theirs = run.options, other.options
-    names = [name for name in mine.__struct_fields__ if name != "allow_partial"]
+    ignored = ("allow_partial", *DERIVED_OPTIONS)
+    names = [name for name in mine.__struct_fields__ if name not in ignored]
     options = [name for name in names if getattr(mine, name) != getattr(theirs, name)]
     if other.data.data_hash != run.data.data_hash or other.data.name != run.data.name:
         return "of other data"

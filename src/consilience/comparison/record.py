@@ -15,6 +15,7 @@ from consilience.comparison._record_checks import check_run
 from consilience.comparison._row_weights import RowWeights
 
 __all__ = [
+    "DERIVED_OPTIONS",
     "ColumnGroup",
     "ConflictingSample",
     "CostCurve",
@@ -37,6 +38,8 @@ __all__ = [
 RUN_FILE_NAME = "run.toml"
 FEATURE_ROLES = {"number": "numbers", "category": "categories", "date": "dates"}  # and plurals
 MAX_NAMED_COLUMNS = 10
+# options that follow from the splits given, which are part of the data's hash
+DERIVED_OPTIONS = ("given_train_rows", "given_test_rows")
 
 
 class ViewSummary(Struct, forbid_unknown_fields=True):
@@ -352,8 +355,8 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
     def compute_fingerprint(self) -> str:
         """Digest of everything that determines the results."""
         options = msgspec.to_builtins(msgspec.structs.replace(self.options, allow_partial=False))
-        if not self.options.given_train_rows:  # of folds
-            del options["given_train_rows"], options["given_test_rows"]
+        for name in DERIVED_OPTIONS:
+            del options[name]
         content = [
             self.version,
             options,

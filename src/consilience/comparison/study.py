@@ -17,7 +17,7 @@ from consilience.benchmark.bounds import MAX_REPEATS, check_bounds, check_n_task
 from consilience.benchmark.estimator_specs import estimator_spec
 from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.problems import Problem
-from consilience.benchmark.protocol import n_splits, split_rows
+from consilience.benchmark.protocol import Folds, list_folds, n_splits, split_rows
 from consilience.benchmark.results import Results, collect_results, rank_methods
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.tasks import (
@@ -172,21 +172,25 @@ def _check_test_classes(run: Run, problem: Problem) -> None:
     is_possible = bool(options.splitter) or problem.groups is not None
     if not is_possible or not find_metric(options.metric).needs_two_test_classes:
         return
-    for index in range(n_splits(options.split)):
-        rows = split_rows(
-            options.split,
-            index,
-            target,
-            seed=options.seed,
-            groups=problem.groups,
-            official=problem.splits,
-        )
+    split: Any = options.split
+    if isinstance(split, Folds):
+        splits = [
+            rows
+            for repeat in range(split.repeats)
+            for rows in list_folds(split, repeat, target, options.seed, problem.groups)
+        ]
+    else:
+        splits = [
+            split_rows(split, index, target, seed=options.seed, official=problem.splits)
+            for index in range(n_splits(split))
+        ]
+    for index, rows in enumerate(splits):
         labels = target[rows.test]
         if (labels == labels[0]).all():
             raise ValueError(
                 f"{options.metric} needs test sets of at least two classes, but that of split "
-                f"{index} has class {str(labels[0])!r} only; use larger test sets, or accuracy or "
-                "log_loss"
+                f"{index} has class {str(labels[0])!r} only; use fewer folds (cv), or "
+                "accuracy, log_loss or brier"
             )
 
 

@@ -92,18 +92,24 @@ class BlockTraining:
 
         For a view that is present in few of them, up to ``size`` rows with that view are added.
         """
-        drawn = self._fetch(draw(self.sizes, size, rng), None)
+        drawn, _ = self._fetch(draw(self.sizes, size, rng), None)
         n_drawn, n_rows = drawn.data.present.sum(axis=0), self.present.sum(axis=0)
-        parts = [drawn]
+        parts, taken = [drawn], np.empty(0, dtype=np.intp)
         for v in np.flatnonzero((n_drawn < size / 4) & (n_drawn < n_rows)):
             extra = draw(self.present[:, v], min(size, n_rows[v]), rng)
             # rows with this view may be drawn twice, so the previously drawn ones are dropped
             parts[0] = parts[0].take(np.flatnonzero(~parts[0].data.present[:, v]))
-            parts.append(self._fetch(extra, int(v)))
+            rows, numbers = self._fetch(extra, int(v))
+            parts.append(rows.take(np.flatnonzero(~np.isin(numbers, taken))))
+            taken = np.union1d(taken, numbers)
         return parts[0] if len(parts) == 1 else join([part for part in parts if len(part.codes)])
 
-    def _fetch(self, positions: Positions, view: int | None) -> TrainingRows:
-        return join(self.blocks.collect(pick, view, each=positions))
+    def _fetch(self, positions: Positions, view: int | None) -> tuple[TrainingRows, np.ndarray]:
+        """Rows by position, among those that have the view if it is not None, and their numbers."""
+        parts, places = zip(*self.blocks.collect(pick, view, each=positions), strict=True)
+        starts = [start for start, p in zip(self.starts, positions, strict=True) if p is not None]
+        numbers = [start + place for start, place in zip(starts, places, strict=True)]
+        return join(parts), np.concatenate(numbers)
 
 
 def draw(sizes: np.ndarray, size: int, rng: np.random.RandomState) -> Positions:
@@ -118,11 +124,13 @@ def draw(sizes: np.ndarray, size: int, rng: np.random.RandomState) -> Positions:
     return [p - start if len(p) else None for p, start in zip(parts, starts, strict=True)]
 
 
-def pick(rows: TrainingRows, view: int | None, positions: np.ndarray) -> TrainingRows:
-    """Select rows by position, among those that have the view if it is not None."""
+def pick(
+    rows: TrainingRows, view: int | None, positions: np.ndarray
+) -> tuple[TrainingRows, np.ndarray]:
+    """Select rows by position, among those that have the view if it is not None; and which."""
     if view is not None:
         positions = np.flatnonzero(rows.data.present[:, view])[positions]
-    return rows.take(positions)
+    return rows.take(positions), positions
 
 
 def join(parts: Sequence[TrainingRows]) -> TrainingRows:
@@ -294,6 +302,7 @@ def _open_dask(
     if y is None:
         check_labels(None, 0, type(estimator).__name__)
     data = read_lazy(X, estimator.views)
+    check_aligned(data, y=y, sample_weight=sample_weight, groups=groups)
     if len(data) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
     layout = ViewLayout.from_data(data)

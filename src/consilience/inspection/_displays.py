@@ -11,6 +11,8 @@ from sklearn.utils import Bunch
 
 from consilience.inspection._permutation import view_permutation_importance
 from consilience.inspection._shapley import view_shapley
+from consilience.views._index import check_series
+from consilience.views._input import sample_labels
 
 __all__ = ["StagedScoreDisplay", "ViewImportanceDisplay", "ViewWeightsDisplay", "get_axes"]
 
@@ -328,6 +330,7 @@ class StagedScoreDisplay:
             raise TypeError(
                 f"{type(estimator).__name__} has no staged_predict; use a boosting method"
             )
+        check_series(sample_labels(X), y=y)
         scores = np.array([metric(y, labels) for labels in estimator.staged_predict(X)])
         label = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
         return cls(scores=scores, score_name=label).plot(ax=ax, name=name, **style)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, NuSVC
 
 from consilience._core.binned import Tree
 from consilience._kernel_views import FeatureKernel
@@ -207,6 +208,8 @@ def linear_form(estimator: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]
     coef = getattr(last[1], "coef_", None)
     if coef is None or not hasattr(last[1], "predict_proba"):
         return None
+    if isinstance(last[1], (SVC, NuSVC)) and n_classes > 2:
+        return None  # their coefficients are those of pairs of classes
     coef, intercept = np.atleast_2d(to_dense(coef)), np.atleast_1d(last[1].intercept_)
     if len(coef) == 1:
         coef = np.vstack([-coef, coef]) / 2

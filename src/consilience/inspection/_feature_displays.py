@@ -10,6 +10,7 @@ from consilience.inspection._displays import get_axes
 from consilience.inspection._feature_table import FeatureImportance
 from consilience.inspection._redundancy import feature_matrix, standardise_columns
 from consilience.views import as_multiview
+from consilience.views._index import check_aligned
 
 __all__ = [
     "FeatureHeatmapDisplay",
@@ -277,7 +278,9 @@ class FeatureHeatmapDisplay:
         best = result.top(k)
         order = np.argsort(best.class_effect.argmax(axis=1), kind="stable")
         best = best.take(order)
-        values = feature_matrix(as_multiview(X), best)
+        data = as_multiview(X)
+        check_aligned(data, y=y)
+        values = feature_matrix(data, best)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = (values - np.nanmean(values, axis=0)) / np.nanstd(values, axis=0)
         labels = [_label(best, j) for j in range(len(best))]

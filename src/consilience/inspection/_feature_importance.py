@@ -51,6 +51,7 @@ from consilience.inspection._feature_data import (
 )
 from consilience.inspection._feature_data import feature_names as name_features
 from consilience.inspection._feature_table import FeatureImportance
+from consilience.inspection._scoring import to_estimator_of_views
 from consilience.inspection._training_rows import check_no_training_rows
 from consilience.views import MultiViewData
 
@@ -205,6 +206,7 @@ def feature_importance(
         tests = [np.arange(len(read.codes))]
         folds = [_prefit_evidence(estimator, read, random_state)]
     else:
+        estimator = to_estimator_of_views(estimator, X)
         splits = list(split_rows(cv, read.codes, read.data, read.classes))
         tests = [test for _, test in splits]
         folds = [_split_evidence(estimator, read, *split, random_state) for split in splits]
@@ -254,8 +256,9 @@ def _prefit_evidence(model: Any, read: FeatureData, seed: int) -> FoldEvidence:
         raise ValueError(f"y has labels that the estimator was not fitted on: {unknown.tolist()}")
     check_no_training_rows(model, read.data)
     codes = np.searchsorted(model.classes_, read.y)
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    prior = np.asarray(getattr(last, "class_prior_", np.bincount(codes) / len(codes)))
+    # the shares of these rows: with others, a contribution that all rows have would agree
+    totals = np.bincount(codes, read.weight, len(model.classes_))
+    prior = totals / totals.sum()
     return fold_evidence(model, read.data, read.data, codes, read.weight, prior, seed)
 
 
@@ -288,6 +291,7 @@ def summarise_folds(
     return FeatureImportance(
         view=views,
         feature=features,
+        column=name_features(read.data)[1],
         importance=z / root_n,
         std=(fold_z / sizes).std(axis=0),
         in_model=in_model / root_n,

@@ -32,6 +32,7 @@ from consilience.inspection._feature_importance import (
     fold_evidence,
 )
 from consilience.inspection._feature_table import FeatureImportance, format_rows
+from consilience.inspection._scoring import to_estimator_of_views
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
@@ -190,6 +191,7 @@ def select_features(
     if not isinstance(n_pairs, int) or n_pairs < 0:
         raise ValueError(f"n_pairs must be an integer >= 0, got {n_pairs!r}")
     read = read_features(estimator, X, y, groups, sample_weight, "select_features")
+    estimator = to_estimator_of_views(estimator, X)
     views, features = name_features(read.data, feature_names)
     options = {"cv": cv, "sample_weight": sample_weight, "random_state": random_state}
     if method == "agreement":
@@ -255,11 +257,11 @@ def _side_by_side(view: Any, copy: Any) -> Any:
         columns = [
             nw.new_series(
                 f"{name} (permuted)",
-                other[name].to_list(),
-                frame[name].dtype,
+                other[:, j].to_list(),
+                frame[:, j].dtype,
                 backend=frame.implementation,
             )
-            for name in frame.columns
+            for j, name in enumerate(frame.columns)
         ]
         return frame.with_columns(*columns).to_native()
     return sp.csr_array(sp.hstack([view, copy])) if sp.issparse(view) else np.hstack([view, copy])

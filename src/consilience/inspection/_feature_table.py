@@ -23,7 +23,9 @@ class FeatureImportance:
     view : ndarray of shape (n_features,)
         View of each feature.
     feature : ndarray of shape (n_features,)
-        Name of the column, or its number in views without names.
+        Name of the feature: that of its column, or the one given by ``feature_names``.
+    column : ndarray of shape (n_features,)
+        Column of the view: its name, or its number in views without names.
     importance : ndarray of shape (n_features,)
         How well the feature agrees with the labels, from −1 to 1, around 0 for a feature of no use:
         mean of ``in_model`` and ``alone``, or that of a pair if it is larger.
@@ -67,6 +69,7 @@ class FeatureImportance:
 
     view: np.ndarray
     feature: np.ndarray
+    column: np.ndarray
     importance: np.ndarray
     std: np.ndarray
     in_model: np.ndarray
@@ -85,9 +88,14 @@ class FeatureImportance:
 
     @property
     def higher_in(self) -> np.ndarray:
-        """Class in which each feature is highest, compared with the others."""
+        """Class in which each feature is highest, compared with the others; else empty.
+
+        Columns of categories and constant columns are not higher in any class.
+        """
         effects = np.where(np.isnan(self.class_effect), -np.inf, self.class_effect)
-        return self.classes[effects.argmax(axis=1)]
+        highest = self.classes.astype(object)[effects.argmax(axis=1)]
+        highest[~(effects > 0).any(axis=1)] = ""
+        return highest
 
     @property
     def view_contribution(self) -> dict[str, float]:

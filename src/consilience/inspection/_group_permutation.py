@@ -91,7 +91,7 @@ def permute_columns(
     present = np.flatnonzero(data.present[:, data.view_names.index(name)])
     rows[present] = present[np.argsort(np.argsort(permutation[present]))]
     view = data._views[name]
-    shuffled = storage.take_rows(view, rows)
+    shuffled = storage.with_index_of(storage.take_rows(view, rows), view)
     return data._replace({**data._views, name: _replace_columns(view, shuffled, columns)})
 
 
@@ -101,14 +101,7 @@ def _replace_columns(view: Any, other: Any, columns: np.ndarray) -> Any:
     if storage.is_dataframe(view):
         frame = nw.from_native(view, eager_only=True)
         source = nw.from_native(other, eager_only=True)
-        names = [frame.columns[j] for j in columns]
-        values = [
-            nw.new_series(
-                name, source[name].to_list(), frame[name].dtype, backend=frame.implementation
-            )
-            for name in names
-        ]
-        return frame.with_columns(*values).to_native()
+        return frame.with_columns(*(source[:, int(j)] for j in columns)).to_native()
     if sp.issparse(view):
         chosen = np.zeros(view.shape[1])
         chosen[columns] = 1.0

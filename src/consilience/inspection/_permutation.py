@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from consilience.inspection._scoring import Scorer
 from consilience.views import MultiViewData
+from consilience.views import _storage as storage
 
 __all__ = ["view_permutation_importance"]
 
@@ -21,8 +22,9 @@ def shuffle_view(data: MultiViewData, view: str, rng: np.random.RandomState) -> 
     rows = np.arange(len(data))
     present_rows = np.flatnonzero(data.present[:, data.view_names.index(view)])
     rows[present_rows] = rng.permutation(present_rows)
-    shuffled = data.select([view])[rows]
-    return data._replace({**data._views, view: shuffled._views[view]})
+    original = data._views[view]
+    shuffled = storage.with_index_of(data.select([view])[rows]._views[view], original)
+    return data._replace({**data._views, view: shuffled})
 
 
 def view_permutation_importance(

@@ -127,17 +127,20 @@ class FeatureClusters:
 def feature_matrix(data: MultiViewData, result: FeatureImportance) -> np.ndarray:
     """Values of the features of a result (n x k), NaN where they are missing."""
     columns = []
-    for name, feature in zip(result.view, result.feature, strict=True):
+    for name, label in zip(result.view, result.column, strict=True):
         X = numeric_view(data, name)
-        column = to_dense(X[:, [_column_of(data, name, feature)]])[:, 0]
+        column = to_dense(X[:, [_column_number(data, name, label)]])[:, 0]
         is_present = data.present[:, data.view_names.index(name)]
         columns.append(np.where(is_present, column, np.nan))
     return np.column_stack(columns)
 
 
-def _column_of(data: MultiViewData, view: str, feature: Any) -> int:
+def _column_number(data: MultiViewData, view: str, label: Any) -> int:
     names = storage.column_names(data[view])
-    return int(feature) if names is None else names.index(feature)
+    labels = range(data.widths[view]) if names is None else names
+    if label not in labels:
+        raise ValueError(f"view {view!r} has no column {label!r}, whose importance was measured")
+    return labels.index(label)
 
 
 def feature_clusters(

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
@@ -14,7 +15,7 @@ from consilience.views import _storage as storage
 from consilience.views._convert import is_matrix, split_columns
 from consilience.views._index import check_aligned
 
-__all__ = ["Scorer", "check_labels", "to_multiview", "with_presence"]
+__all__ = ["Scorer", "check_labels", "to_estimator_of_views", "to_multiview", "with_presence"]
 
 
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
@@ -47,9 +48,22 @@ def to_multiview(X: Any, estimator: Any) -> MultiViewData:
     """Convert X to views; a single matrix is split by the ``views`` of the estimator or a step."""
     if not is_matrix(X):
         return as_multiview(X)
-    steps = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
-    views = next((step.views for step in steps if hasattr(step, "views")), None)
+    views = getattr(_splitting_step(estimator), "views", None)
     return split_columns(X, views, storage.column_names(X))
+
+
+def to_estimator_of_views(estimator: Any, X: Any) -> Any:
+    """The estimator, or if it splits a matrix, a clone for the views of ``to_multiview``."""
+    if is_matrix(X) and _splitting_step(estimator) is not None:
+        estimator = clone(estimator)
+        _splitting_step(estimator).set_params(views=None)
+    return estimator
+
+
+def _splitting_step(estimator: Any) -> Any:
+    """The estimator, or the first step of a pipeline, that splits a matrix by its ``views``."""
+    steps = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    return next((step for step in steps if hasattr(step, "views")), None)
 
 
 def check_labels(y: Any, n: int) -> np.ndarray:

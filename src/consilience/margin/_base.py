@@ -142,7 +142,7 @@ class MarginClassifier(MultiViewClassifier):
             else:
                 decisions = self._machine.decisions(data, names)
         self._learned = data.present.any(axis=0)
-        self._set_view_attributes(names, decisions, codes, signs, weight)
+        self._set_view_attributes(names, decisions, codes, signs, weight, bool(folds))
 
     if TYPE_CHECKING:  # of each method
 
@@ -231,6 +231,8 @@ class MarginClassifier(MultiViewClassifier):
         n_folds = N_FOLDS
         if data.groups is None:
             counts = np.sort(np.bincount(codes))
+            if counts[-2] == 1 and data.n_views == 1:
+                return []
             if counts[-2] == 1:
                 raise ValueError(
                     "combine='best' compares the views on rows left out, for which two classes "
@@ -273,11 +275,14 @@ class MarginClassifier(MultiViewClassifier):
         codes: np.ndarray,
         signs: np.ndarray,
         weight: np.ndarray,
+        has_folds: bool,
     ) -> None:
         """Set the view that decides, if there is one, and the weights of the views."""
         self.best_view_: str | None = None
         if self.combine == "best":
             self.view_scores_ = self._accuracies(decisions, codes, weight)
+            if not has_folds:  # of the training rows, which say nothing
+                self.view_scores_[:] = np.nan
             self.best_view_ = self._choose_view(names, decisions, codes, weight)
         elif self.combine != "mean":
             self.best_view_ = self.combine

@@ -267,7 +267,7 @@ class PatternReliabilityDisplay:
         """
         data = read_fitted(estimator, X, "PatternReliabilityDisplay")[1]
         p = class_probabilities(estimator, data, estimator.classes_)
-        codes = read_codes(estimator, y, len(data), "PatternReliabilityDisplay")
+        codes = read_codes(estimator, y, data, "PatternReliabilityDisplay")
         is_right = p.argmax(axis=1) == codes
         curves = {}
         for pattern, rows in group_by_pattern(data.present):

@@ -30,6 +30,7 @@ from consilience.trust._mismatch_steps import (
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._index import check_aligned
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS
 
@@ -87,6 +88,7 @@ def find_mismatched_samples(X: Any, y: Any = None, *, fdr: float = 0.2) -> Bunch
     if not FRACTION.is_satisfied_by(fdr):
         raise ValueError(f"fdr must be a number between 0 and 1, got {fdr!r}")
     data = _read_views(X)
+    check_aligned(data, y=y)
     targets = None if y is None else _one_hot(check_labels(y, len(data), "find_mismatched_samples"))
     n, names = len(data), list(data.view_names)
     probability = np.zeros((n, len(names)))

@@ -17,6 +17,7 @@ from consilience._default._rows import group_by_pattern
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities, with_presence
 from consilience.trust._opinions import read_fitted
 from consilience.views import MultiViewData
+from consilience.views._index import check_aligned
 
 __all__ = ["ReferenceRows", "next_view", "read_costs", "read_reference", "read_utility"]
 
@@ -122,6 +123,7 @@ def read_reference(model: Any, reference: Any, function: str) -> ReferenceRows:
     if reference is not None:
         X, y = reference
         data = read_fitted(model, X, function)[1]
+        check_aligned(data, y=y)
         y = np.asarray(y)
         if y.shape != (len(data),) or not np.isin(y, model.classes_).all():
             raise ValueError(

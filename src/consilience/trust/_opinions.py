@@ -27,6 +27,7 @@ from consilience.trust._left_out import (
     with_presence,
 )
 from consilience.views import MultiViewData
+from consilience.views._index import check_aligned
 from consilience.views._input import read_input
 
 __all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "without_each_view"]
@@ -171,11 +172,12 @@ def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
     return model, data
 
 
-def read_codes(model: Any, y: Any, n_samples: int, function: str) -> np.ndarray:
-    """Codes of labels, each of which must be a class seen in fit."""
-    labels = check_labels(y, n_samples, function)
-    if labels.shape != (n_samples,) or not np.isin(labels, model.classes_).all():
-        raise ValueError(f"{function} needs {n_samples} labels of the classes seen in fit")
+def read_codes(model: Any, y: Any, data: MultiViewData, function: str) -> np.ndarray:
+    """Codes of the labels of samples, each of which must be a class seen in fit."""
+    check_aligned(data, y=y)
+    labels = check_labels(y, len(data), function)
+    if labels.shape != (len(data),) or not np.isin(labels, model.classes_).all():
+        raise ValueError(f"{function} needs {len(data)} labels of the classes seen in fit")
     return np.searchsorted(model.classes_, labels)
 
 

@@ -89,7 +89,7 @@ def view_cost_curve(
     names = list(model.view_names_)
     prices = read_costs(costs, names)
     rows = read_reference(model, reference, "view_cost_curve")
-    codes = read_codes(model, y, len(data), "view_cost_curve")
+    codes = read_codes(model, y, data, "view_cost_curve")
 
     def predict(present: np.ndarray) -> np.ndarray:
         return probabilities_of(model, with_presence(data, present))

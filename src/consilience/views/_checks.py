@@ -18,6 +18,7 @@ __all__ = [
     "check_present",
     "check_rows",
     "common_length",
+    "order_present",
 ]
 
 
@@ -73,6 +74,22 @@ def check_present(present: Any, views: Mapping[str, Any], n: int) -> np.ndarray:
             )
     mask.flags.writeable = False
     return mask
+
+
+def order_present(present: Any, views: Mapping[str, Any]) -> Any:
+    """Return the columns of a dataframe in the order of the views, which they must name.
+
+    Columns that are numbered are taken by position.
+    """
+    names = storage.column_names(present)
+    if names is None or not any(isinstance(name, str) for name in names):
+        return present
+    if set(names) != set(views):
+        raise ValueError(
+            "the columns of present must be named like the views, "
+            f"{storage.format_list(views)}, but they are {storage.format_list(names)}"
+        )
+    return storage.take_columns(present, np.array([names.index(name) for name in views]))
 
 
 def check_groups(groups: Any, sample_ids: Any, n: int) -> Any:

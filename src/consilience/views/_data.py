@@ -17,6 +17,7 @@ from consilience.views._checks import (
     check_known_views,
     check_present,
     common_length,
+    order_present,
 )
 from consilience.views._container import ViewContainer
 from consilience.views._index import (
@@ -49,7 +50,8 @@ class MultiViewData(ViewContainer):
         images and time series, are for transformers that flatten or reduce them.
     present : bool array of shape (n_samples, n_views), optional
         False where a sample lacks a view; the values there are never read. By default a row of a
-        view is missing if all its values are NaN (null).
+        view is missing if all its values are NaN (null). The columns of a dataframe are named like
+        the views.
     sample_ids : array of shape (n_samples,), optional
         Identifiers of the samples, needed to match kernel or distance views across containers. By
         default they are the index of the dataframes, which must agree, or row numbers if there is
@@ -57,7 +59,8 @@ class MultiViewData(ViewContainer):
     kinds : dict of name -> {"features", "kernel", "distance"}, optional
         Meaning of the columns of each view; "features" by default.
     column_ids : dict of name -> array, optional
-        For kernel and distance views that are not square: the sample id of each column.
+        For kernel and distance views that are not square: the sample id of each column. By default
+        the columns of a dataframe are matched by their labels, if these are the sample ids.
     groups : array of shape (n_samples,), optional
         Group of each sample, e.g. the patient of repeated measurements. Samples of a group are kept
         together wherever a method of this package splits its training samples, and in
@@ -100,11 +103,15 @@ class MultiViewData(ViewContainer):
         check_known_views("kinds", kinds, views)
         check_known_views("column_ids", column_ids, views)
         stored = {name: storage.validate_view(value, name) for name, value in views.items()}
+        present = order_present(present, stored)
+        labels = find_labels(views) if sample_ids is None else sample_ids
         if any(storage.is_lazy(view) for view in stored.values()):
-            self._init_lazy(stored, present, sample_ids, kinds)
+            self._init_lazy(stored, present, labels, kinds)
+            if sample_ids is not None:
+                check_given_ids(views, sample_ids, self._sample_ids)
+            check_aligned(self, groups=groups, present=present)
             self._groups = check_groups(groups, sample_ids, self._n)
             return
-        labels = find_labels(views) if sample_ids is None else sample_ids
         self._n = common_length(stored)
         self._kinds = {name: check_kind(name, kinds.get(name, "features")) for name in stored}
         self._sample_ids = check_ids("sample_ids", labels, self._n)

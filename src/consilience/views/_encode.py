@@ -68,10 +68,24 @@ class TableCodes:
                     )
                 blocks.append(values[:, None])
             else:
+                _check_texts(column, categories, name)
                 code_of = {value: k for k, value in enumerate(categories)}
                 codes = [code_of.get(value, -1) for value in column.to_list()]
                 blocks.append(np.eye(len(categories) + 1)[codes][:, :-1])
         return np.hstack(blocks)
+
+
+def _check_texts(column: nw.Series, categories: tuple[Any, ...], name: str) -> None:
+    """Raise an error if a column of texts has numbers or dates only, no known categories."""
+    if not categories or not all(isinstance(value, str) for value in categories):
+        return
+    values = [value for value in column.drop_nulls().to_list() if value == value]
+    if values and not any(isinstance(value, str) for value in values):
+        kind = "numeric" if isinstance(values[0], (int, float, np.number)) else "not"
+        raise ValueError(
+            f"view {name!r}: column {column.name!r} was categorical in fit but is {kind} now, got "
+            f"{values[0]!r}; convert it to the texts of fit"
+        )
 
 
 def fit_codes(view: Any, name: str) -> TableCodes:

@@ -105,10 +105,11 @@ def sample_labels(X: Any) -> np.ndarray | None:
     """Labels of the samples in any input, for comparison with a series; None without an index."""
     if has_index(X):
         return row_labels(X)
-    if has_dask_views(X) or is_matrix(X):
+    if storage.is_lazy(X) or is_matrix(X):
         return None
     data = as_multiview(X)
-    return data.sample_ids if data._ids_are_labels else None
+    is_labelled = data._ids_are_labels and not storage.is_lazy(data.sample_ids)
+    return data.sample_ids if is_labelled else None
 
 
 def read_lazy(X: Any, views: Any) -> MultiViewData:

@@ -18,6 +18,8 @@ __all__ = ["NormalScores", "fit_normal_scores", "skewness", "standardise"]
 MIN_SKEWNESS = 1.0  # absolute third standardised moment above which a column counts as skewed
 MAX_KNOTS = 255  # maximum number of values between which scores are interpolated
 CLIP = 3.0
+# ranks with finite scores; others arise from values with a share of the weight below rounding
+MIN_RANK, MAX_RANK = np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg
 CHUNK_COLUMNS = 256  # number of columns processed at a time
 
 
@@ -98,6 +100,7 @@ def _knots(scores: np.ndarray) -> np.ndarray:
 def _standard_scores(weights: np.ndarray) -> np.ndarray:
     """Normal scores of sorted values, standardised over the rows and clipped."""
     share = weights / weights.sum()
-    scores = ndtri(np.cumsum(share) - share / 2)  # mid-ranks: half of the rows at the value itself
+    ranks = np.cumsum(share) - share / 2  # mid-ranks: half of the rows at the value itself
+    scores = ndtri(np.clip(ranks, MIN_RANK, MAX_RANK))
     scores = scores - share @ scores
     return np.clip(scores / np.sqrt(share @ scores**2), -CLIP, CLIP)

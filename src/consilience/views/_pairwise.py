@@ -147,7 +147,7 @@ def pairwise_view(
     if name in column_ids:
         ids = check_ids(f"column_ids[{name!r}]", column_ids[name], m)
     elif n == m:
-        ids = sample_ids
+        ids = _square_ids(name, matrix, sample_ids)
     else:
         raise ValueError(
             f"view {name!r} is a kernel or distance of shape {(n, m)}, which is not square; "
@@ -156,6 +156,36 @@ def pairwise_view(
     if len(set(ids.tolist())) != m:
         raise ValueError(f"view {name!r}: the ids of its columns are not unique")
     return PairwiseView(values, None, ids)
+
+
+def _square_ids(name: str, matrix: Any, sample_ids: np.ndarray) -> np.ndarray:
+    """Ids of the columns of a square matrix: the labels of a dataframe, else those of the rows."""
+    labels = storage.column_names(matrix)
+    ids = sample_ids.tolist()
+    if labels is None or labels == list(range(len(ids))):
+        return sample_ids
+    index = _row_labels(matrix)
+    names_of_rows = [ids] if index is None else [index, ids]
+    names_of_rows += [[str(label) for label in names] for names in names_of_rows]  # as in files
+    for names in names_of_rows:
+        id_of_label = dict(zip(names, ids, strict=True))
+        if id_of_label.keys() == set(labels):
+            return check_ids("column_ids", [id_of_label[label] for label in labels], len(ids))
+    unknown = [] if index is None else [label for label in labels if label not in set(index)]
+    if unknown:
+        raise ValueError(
+            f"view {name!r} is a kernel or distance whose columns have other labels than its rows, "
+            f"such as {storage.format_list(unknown[:1])}; give column_ids to say which sample "
+            "each column stands for"
+        )
+    return sample_ids
+
+
+def _row_labels(frame: Any) -> list | None:
+    """Labels of the rows of a dataframe; None without an index, or if it numbers positions."""
+    index: Any = getattr(frame, "index", None)
+    labels = index.tolist() if hasattr(index, "get_indexer") else None
+    return None if labels is None or labels == list(range(len(labels))) else labels
 
 
 def fingerprint(views: Mapping[str, Any]) -> str | None:

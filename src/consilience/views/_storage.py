@@ -41,6 +41,7 @@ __all__ = [
     "take_rows",
     "to_numeric",
     "validate_view",
+    "with_index_of",
 ]
 
 Rows: TypeAlias = slice | np.ndarray
@@ -174,6 +175,12 @@ def take_rows(view: Any, rows: Rows) -> Any:
         frame = nw.from_native(view, eager_only=True)
         return frame[rows if isinstance(rows, slice) else rows.tolist()].to_native()
     return view[rows]
+
+
+def with_index_of(view: Any, original: Any) -> Any:
+    """Give rows from elsewhere the row labels of a dataframe whose rows they replace."""
+    index = getattr(original, "index", None)
+    return view.set_axis(index, axis=0) if hasattr(index, "get_indexer") else view
 
 
 def take_columns(view: Any, columns: Rows) -> Any:
