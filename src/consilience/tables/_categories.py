@@ -55,7 +55,9 @@ def _spell_cells(cells: set[str | None], known: Sequence[str]) -> dict[str | Non
     spelling |= {category: category for category in known}
     # an empty text is a category in a dataframe in memory only
     categories: dict[str | None, str | None] = {None: "" if "" in spelling else None}
-    for cell in cells - {None}:
+    for cell in cells:
+        if cell is None:
+            continue
         spelled = spell_category(cell)
         categories[cell] = spelling.get(cell) or spelling.get(spelled, spelled)
     return categories
