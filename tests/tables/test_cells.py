@@ -207,15 +207,8 @@ def test_only_missing_labels_are_counted(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("width")
-def test_row_names_and_an_empty_last_column(read):
-    table = read("a,b\ns1,1,\ns2,2,\n")
-    assert table.columns == ["index", "a", "b"]
-    assert number_column(table, "a").tolist() == [1, 2]
-    assert "first column taken as row names" in table.note
-    # an identifier has a name of its own, and so has a category
-    for text in ("patient_id,b\ns1,1,\ns2,2,\n", "a,b\nu,1,\nv,2,\nu,3,\n"):
+def test_rows_that_end_with_a_delimiter_have_no_row_names(read):
+    for text in ("a,b\ns1,1,\ns2,2,\n", "patient_id,b\ns1,1,\ns2,2,\n", "a,b\nu,1,\nu,2,\n"):
         table = read(text)
         assert table.columns == text.split("\n")[0].split(",")
-        assert number_column(table, "b")[:2].tolist() == [1, 2]
-    key = ReadOptions(text_columns=frozenset({"a"}))
-    assert read("a,b\ns1,1,\ns2,2,\n", options=key).columns == ["a", "b"]
+        assert number_column(table, "b").tolist() == [1, 2]

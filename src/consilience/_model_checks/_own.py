@@ -143,6 +143,12 @@ def check_table_view(view: Any) -> None:
     require(isinstance(view.source, str), "source must be the name of a view")
     require(type(view.width) is int and view.width > 0, f"a table is {view.width!r} wide")
     require(type(view.sparse) is bool, "sparse must be True or False")
+    require(type(view.spells_alike) is bool, "spells_alike must be True or False")
+    require(view.decimal in ("", ".", ","), "decimal must be a point or a comma")
+    require(isinstance(view.points, tuple), "points must be those of columns")
+    for name, meaning in view.points:
+        is_known = isinstance(name, str) and meaning in ("thousands", "decimals")
+        require(is_known, "points must be those of columns")
     has_index = view.first_index is None or type(view.first_index) is int
     require(has_index and view.first_index in (None, 0, 1), "features begin at index 0 or 1")
     require(view.kind in KINDS, f"a view cannot be a {view.kind!r} view")

@@ -10,12 +10,10 @@ import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from consilience.tables._content import file_kind, read_sample
-from consilience.tables._roles import ID_NAME
 from consilience.tables._table import DECIMAL_COMMA, TableError
 
 __all__ = ["DELIMITERS", "ReadOptions", "TextFormat", "sniff_format"]
@@ -136,7 +134,8 @@ def sniff_format(path: Path, options: ReadOptions) -> TextFormat:
     has_extra_cell = _has_extra_cell(rows)
     known_decimal = options.decimal or _sniff_decimal(rows[1:])
     default_decimal = options.default_decimal if options.default_decimal != delimiter else ""
-    is_trailing = has_extra_cell and _has_trailing_delimiter(rows, options.text_columns)
+    # the last column could be empty as well, but a delimiter too many is far more common
+    is_trailing = has_extra_cell and not any(row[-1].strip() for row in rows[1:])
     return TextFormat(
         delimiter,
         known_decimal or default_decimal or ".",
@@ -211,30 +210,6 @@ def _has_extra_cell(rows: list[list[str]]) -> bool:
     R writes tables with row names; others end each row with a delimiter.
     """
     return len(rows) > 1 and all(len(row) == len(rows[0]) + 1 for row in rows[1:])
-
-
-def _has_trailing_delimiter(rows: list[list[str]], text_columns: Collection[str]) -> bool:
-    """Whether the extra cell of every row is an empty one at its end.
-
-    The last column may also be empty: if the first cells are all different and no numbers, they
-    are row names, unless the header calls its first column an identifier.
-    """
-    header, body = rows[0], rows[1:]
-    if any(row[-1].strip() for row in body):
-        return False
-    first = header[0].strip()
-    if len(body) < 2 or first in text_columns or ID_NAME.fullmatch(first):
-        return True
-    names = {row[0].strip() for row in body}
-    return len(names) < len(body) or any(not name or _is_number(name) for name in names)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _sniff_decimal(rows: list[list[str]]) -> str:
