@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -44,6 +45,19 @@ def test_stored_records_are_read_back(path):
         assert store.statuses() == {KEYS[0]: "done"}
         assert store.environments()[runner]["python"] == sys.version.split()[0]
         assert store.predictions(KEYS[0]) is None
+
+
+def test_a_store_can_be_closed_by_another_thread(path):
+    """As garbage collection does if it runs there."""
+    store = Store(path)
+    store.register_runner()
+    thread = threading.Thread(target=store.close)
+    thread.start()
+    thread.join()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        store._db.execute("SELECT 1")
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM claims").fetchone() == (0,)
 
 
 def test_the_first_result_stays(path):

@@ -109,7 +109,7 @@ def test_weights_count_in_chance_and_in_the_number_of_rows():
     tested = read([(np.r_[:50, 90:100], np.r_[50:60, 80:90])], n=100, y=y, weight=weight)
     assert tested.data.class_shares == [0.5, 0.5]  # of all samples
     assert effective_rows(tested, find_metric("accuracy"), 1) == pytest.approx(50**2 / 170)
-    with pytest.raises(ValueError, match="all test rows of cv have a weight of 0"):
+    with pytest.raises(ValueError, match="all rows that are tested have a weight of 0"):
         read([(np.arange(50), np.arange(50, 60))], n=100, weight=np.repeat([1.0, 0.0], 50))
 
 

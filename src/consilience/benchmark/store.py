@@ -102,7 +102,10 @@ class Store:
             self._connect()
 
     def _connect(self) -> None:
-        self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        # a store that is forgotten may be closed by the garbage collection of another thread
+        self._db = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             self._prepare()
         except BaseException:
