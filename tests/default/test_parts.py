@@ -157,12 +157,13 @@ def test_rows_are_merged_in_any_order():
     dense = MultiViewData({"a": A, "b": B})
     sparse = MultiViewData({"a": sp.csr_array(A), "b": sp.csr_array(B)})
     np.testing.assert_array_equal(row_keys(dense), row_keys(sparse))
-    rows, merged = merge_rows(dense, codes, weight)
+    rows, merged, copies = merge_rows(dense, codes, weight)
     whole = np.column_stack([A, B, codes])
     assert len(rows) == len(np.unique(whole, axis=0))
     assert merged.sum() == 30
+    np.testing.assert_array_equal(whole[rows][np.argsort(copies[rows])][copies], whole)
     turn = rng.permutation(30)
-    again, other = merge_rows(dense[turn], codes[turn], weight)
+    again, other, _ = merge_rows(dense[turn], codes[turn], weight)
     np.testing.assert_array_equal(whole[turn][again], whole[rows])
     np.testing.assert_array_equal(other, merged)
 
@@ -172,7 +173,7 @@ def test_different_rows_of_few_values_are_not_merged(values):
     """Their bits differ only in a few places."""
     X = np.random.RandomState(0).choice(values, size=(3000, 100))
     for view in (X, sp.csr_array(X), X.astype(np.float32)):
-        rows, totals = merge_rows(MultiViewData({"a": view}), np.zeros(3000, int), np.ones(3000))
+        rows, totals, _ = merge_rows(MultiViewData({"a": view}), np.zeros(3000, int), np.ones(3000))
         assert len(rows) == len(np.unique(X, axis=0)) == 3000
         assert (totals == 1).all()
 

@@ -130,7 +130,7 @@ def test_rows_are_ordered_by_a_projection_that_rounding_hardly_moves():
     X[X < -1] = 0
     codes, weight = np.arange(400) % 3, np.ones(400)
     data = MultiViewData({"a": X, "b": rng.randn(400, 2)})
-    rows, totals = merge_rows(data, codes, weight)
+    rows, totals, _ = merge_rows(data, codes, weight)
     assert sorted(rows) == list(range(400))
     assert (totals == 1).all()
     for view in (sp.csr_array(X), X * (1 + 1e-12 * rng.randn(400, 5))):

@@ -42,7 +42,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._rows import copy_numbers, merge_rows
+from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._model_types import model_type
@@ -360,8 +360,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit on rows that have a class; return rows and their logits when left out."""
-        rows, weight = merge_rows(data, codes, weight)
-        numbers = np.arange(len(data)) if len(rows) == len(data) else copy_numbers(data, codes)
+        rows, weight, copies = merge_rows(data, codes, weight)
         data, codes, weight = data[rows], codes[rows], weight / weight.mean()
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
@@ -380,9 +379,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         if folds is not None:
             pooled = cross_fitted_logits(oof_scores, codes, weight, prior, folds[tested])
         self.out_of_fold_score_ = 1 - out_of_fold_error(pooled, codes, weight)
-        left_out = np.full((numbers.max() + 1, pooled.shape[1]), np.nan)
-        left_out[numbers[rows]] = softmax(pooled, axis=1)
-        self.out_of_fold_probabilities_ = left_out[numbers]  # copies were left out together
+        left_out = np.full((copies.max() + 1, pooled.shape[1]), np.nan)
+        left_out[copies[rows]] = softmax(pooled, axis=1)
+        self.out_of_fold_probabilities_ = left_out[copies]  # these were left out together
         return rows, logits
 
     def _fit_members(

@@ -22,7 +22,7 @@ from consilience._copies import row_keys
 from consilience._folds import encode_groups
 from consilience.views import MultiViewData
 
-__all__ = ["copy_numbers", "group_by_pattern", "merge_rows", "project_rows"]
+__all__ = ["group_by_pattern", "merge_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
@@ -30,22 +30,19 @@ TINY = 1e-300
 
 def merge_rows(
     data: MultiViewData, codes: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to keep, in their new order, and their summed weights."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers of the rows to keep, in their new order, and their summed weights.
+
+    And for each row a number that it shares with its copies.
+    """
     order, is_first, groups = _sort_rows(data, codes)
     starts = np.flatnonzero(is_first)
     rows, totals = order[starts], np.add.reduceat(weight[order], starts)
     by_projection = np.lexsort((rows, groups[rows], codes[rows], project_rows(data[rows])))
     shuffled = by_projection[np.random.RandomState(0).permutation(len(rows))]
-    return rows[shuffled], totals[shuffled]
-
-
-def copy_numbers(data: MultiViewData, codes: np.ndarray) -> np.ndarray:
-    """A number for each row; rows that are merged have the same one."""
-    order, is_first, _ = _sort_rows(data, codes)
-    out = np.empty(len(order), dtype=np.intp)
-    out[order] = np.cumsum(is_first) - 1
-    return out
+    copies = np.empty(len(order), dtype=np.intp)
+    copies[order] = np.cumsum(is_first) - 1
+    return rows[shuffled], totals[shuffled], copies
 
 
 def _sort_rows(data: MultiViewData, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
