@@ -130,9 +130,12 @@ def test_specs_of_plain_settings_and_known_packages_are_those_of_stored_fits():
 def test_specs_do_not_depend_on_the_process():
     script = (
         "import json\n"
+        "from sklearn.base import BaseEstimator\n"
         "from consilience.benchmark.estimator_specs import estimator_spec\n"
         "f = lambda x: x in {'a', 'b', 'c', 'd'}\n"
-        "print(json.dumps(estimator_spec(f)))"
+        "class Own(BaseEstimator):\n"
+        "    def fit(self, X, y): return X in {'a', 'b', 'c', 'd'}\n"
+        "print(json.dumps([estimator_spec(f), estimator_spec(Own())]))"
     )
     printed = {
         subprocess.run(

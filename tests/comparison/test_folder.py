@@ -133,6 +133,13 @@ def test_a_killed_second_study_leaves_nothing_of_the_first(out, tmp_path, monkey
             load_model(out)
 
 
+def test_what_follows_from_the_splits_is_no_setting_of_its_own(out):
+    """Studies from before it was recorded go on."""
+    run = read_run(out)
+    options = msgspec.structs.replace(run.options, given_train_rows=40.0, given_test_rows=20.0)
+    assert msgspec.structs.replace(run, options=options).compute_fingerprint() == run.fingerprint
+
+
 def test_predict_checks_that_model_and_run_belong_together(out, tmp_path, capsys):
     assert load_model(out).method == "Concat"
     run = read_run(out)

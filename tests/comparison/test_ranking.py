@@ -7,6 +7,8 @@ from scipy import stats
 
 from comparison.test_study import planned
 from consilience.benchmark.metrics import find_metric
+from consilience.benchmark.problems import Problem
+from consilience.comparison._row_weights import sum_weights
 from consilience.comparison._splits import read_cv
 from consilience.comparison.inputs import read_views
 from consilience.comparison.ranking import (
@@ -19,6 +21,7 @@ from consilience.comparison.ranking import (
 )
 from consilience.comparison.record import Options, Run, read_run
 from consilience.comparison.study import curve_sizes, n_follow_up_folds
+from consilience.views import MultiViewData
 
 
 def row(method, scores):
@@ -122,3 +125,12 @@ def test_a_record_of_given_splits_can_be_read_again(tmp_path):
     run.write(tmp_path)
     with pytest.raises(ValueError, match=r"data.tested.squares must have one number for each"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1.0, 1e170])
+def test_the_scale_of_weights_does_not_matter(scale):
+    weight = scale * np.array([1.0, 2, 3, 4])
+    problem = Problem(MultiViewData({"a": np.eye(4)}), np.array([0, 1, 0, 1]), sample_weight=weight)
+    summed = sum_weights(problem)
+    np.testing.assert_allclose(summed.effective_counts, [16 / 10, 36 / 20])
+    summed.check(2)
