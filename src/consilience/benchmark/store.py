@@ -16,7 +16,7 @@ import platform
 import socket
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -172,8 +172,19 @@ class Store:
 
     # -- results -----------------------------------------------------------------------------
 
-    def add(self, task: Task, outcome: Outcome, started: float, seconds: float) -> bool:
-        """Write a result in one transaction; return False if another runner was first."""
+    def add(
+        self,
+        task: Task,
+        outcome: Outcome,
+        started: float,
+        seconds: float,
+        *,
+        runner: int | None = None,
+    ) -> bool:
+        """Write a result in one transaction; return False if another runner was first.
+
+        ``runner`` is the number of the one that ran the task, by default this one.
+        """
         key = task_hash(task)
         plain_outcome = msgspec.to_builtins(outcome)
         del plain_outcome["predictions"]
@@ -181,7 +192,7 @@ class Store:
             key,
             msgspec.json.encode(task, order="sorted").decode(),
             outcome.status,
-            self._runner,
+            self._runner if runner is None else runner,
             datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
             seconds,
             json.dumps(plain_outcome, default=_to_builtin),
@@ -240,6 +251,15 @@ class Store:
         self._runner = added.lastrowid
         assert self._runner is not None
         return self._runner
+
+    def add_runner(self, machine: Mapping[str, Any]) -> int:
+        """Record a runner whose results come from elsewhere, as ``environments`` returned it."""
+        own = {key: value for key, value in machine.items() if key != "started"}
+        with self._database_errors(), self._transaction():
+            insert = "INSERT INTO runners (started, environment) VALUES (?, ?)"
+            added = self._db.execute(insert, (machine["started"], json.dumps(own)))
+        assert added.lastrowid is not None
+        return added.lastrowid
 
     def heartbeat(self) -> None:
         """Record that this runner is alive."""

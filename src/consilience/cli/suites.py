@@ -19,6 +19,7 @@ from consilience.benchmark.markdown import format_cell, format_paper_cell
 from consilience.benchmark.planning import first_splits, plan, select_tasks
 from consilience.benchmark.publish import raw_csv, write_results
 from consilience.benchmark.published import published_runs
+from consilience.benchmark.published_fits import fits_path, reuse_fits, write_fits
 from consilience.benchmark.results import CellKey, Results, collect_results
 from consilience.benchmark.run import pending_tasks, run_tasks
 from consilience.benchmark.store import Store
@@ -64,6 +65,12 @@ def bench(
     ] = None,
     scheduler: Scheduler = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
+    reuse: Annotated[
+        bool,
+        typer.Option(
+            "--reuse", help="Do not repeat fits that were published in the folder of --results."
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a suite, or what is left of it, and print its tables next to the paper's."""
@@ -75,6 +82,8 @@ def bench(
     check_positive("--timeout", timeout)
     check_positive("--memory", memory)
     check_positive("--splits", splits)
+    if reuse and results is None:
+        raise ValueError("--reuse needs --results, the folder with the published fits")
     planned, notes = plan(study)
     tasks = first_splits(select_tasks(planned, only or []), splits)
     notes += [f"only {part}" for part in only or []]
@@ -82,7 +91,11 @@ def bench(
     for folder in filter(None, (out, results)):
         make_folder(folder)
     limit = None if memory is None else int(memory * 2**30)
+    published = None if results is None else fits_path(results, study.name)
     with Store(out / "results.sqlite") as store, connect(scheduler) as client:
+        if reuse and published is not None and published.exists():
+            n_reused = reuse_fits(published, planned, store)
+            print(f"{n_reused} fits are taken from {published}", file=sys.stderr)
         pending = list(pending_tasks(tasks, store, retry=retry).values())
         records = run_tasks(pending, store, jobs=jobs, client=client, timeout=timeout, memory=limit)
         threads = jobs if client is None else n_threads(client)
@@ -92,12 +105,16 @@ def bench(
             print("consilience: stopped; run the same command to continue", file=sys.stderr)
             raise
         collected = collect_results(tasks, store.records(), planned)
-        runners = {record.runner for record in collected.records}
-        environments = [env for runner, env in store.environments().items() if runner in runners]
+        environments = store.environments()
+        if published is not None:
+            known = collect_results(planned, store.records()).records
+            write_fits(published, known, environments)
+    runners = {record.runner for record in collected.records}
+    machines = [machine for runner, machine in environments.items() if runner in runners]
     write_atomically(out / "results.csv", raw_csv(collected))
     options = _options(only or [], splits)
     for folder in [out] + ([results] if results else []):
-        written = write_results(study, collected, environments, folder, notes, options)
+        written = write_results(study, collected, machines, folder, notes, options)
     console = Console()
     for note in notes:
         console.print(note, markup=False)
