@@ -323,10 +323,64 @@ def test_threads_stop_with_the_main_thread(alarm):
     alarm(0.5)
     with pytest.raises(Stop), map_in_threads(2) as map_views:
         list(map_views(work, range(2)))
-    deadline = time.monotonic() + 5
-    while len(interrupted) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    # they have ended already: the interpreter may shut down now
     assert sorted(running) == sorted(interrupted) == [0, 1]
+
+
+def test_no_thread_begins_after_the_main_thread_was_stopped():
+    with pytest.raises(Stop), stopping_threads() as run:
+        raise Stop
+    calls = []
+    with pytest.raises(KeyboardInterrupt):
+        run(calls.append, 1)
+    assert not calls
+
+
+def test_threads_stop_in_python_code_too():
+    begun, ended = threading.Event(), []
+
+    def work():
+        begun.set()
+        try:
+            while True:
+                pass
+        except KeyboardInterrupt:
+            ended.append(True)
+
+    def interrupted():
+        with stopping_threads() as run:
+            threading.Thread(target=run, args=(work,)).start()
+            begun.wait(60)
+            raise Stop
+
+    with pytest.raises(Stop):
+        interrupted()
+    assert ended
+
+
+def test_threads_that_cannot_be_stopped_are_not_waited_for_forever(monkeypatch):
+    monkeypatch.setattr("consilience._core.threads.MAX_WAIT_SECONDS", 0.01)
+    begun, threads, ended = threading.Event(), [], []
+
+    def work():
+        begun.set()
+        try:
+            time.sleep(1)
+        except KeyboardInterrupt:
+            ended.append(True)
+
+    def interrupted():
+        with stopping_threads() as run:
+            threads.append(threading.Thread(target=run, args=(work,)))
+            threads[0].start()
+            begun.wait(60)
+            raise Stop
+
+    with pytest.raises(Stop):
+        interrupted()
+    assert not ended
+    threads[0].join()
+    assert ended
 
 
 def test_a_flag_stops_only_the_thread_that_entered_it():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -15,24 +16,52 @@ from consilience._core import StopFlag
 __all__ = ["call_interruptibly", "map_in_threads", "stopping_threads"]
 
 
+MAX_WAIT_SECONDS = 1.5  # for threads to stop; most do so within some ten milliseconds
+
+
 @contextmanager
 def stopping_threads() -> Iterator[Callable[..., Any]]:
     """Yield ``run``; threads call ``run(function, *args)`` in place of ``function(*args)``.
 
     Python handles signals in its main thread only, so Ctrl-C would leave the threads it waits for
-    in their compiled loops. If the body of the context raises, these loops raise KeyboardInterrupt.
+    at work. If the body of the context raises, KeyboardInterrupt is raised in these threads, in
+    compiled loops by a flag, and the error leaves the context when they have ended: an interpreter
+    that shuts down while compiled code runs in other threads would crash.
     """
-    flag = StopFlag()
+    flag, changed = StopFlag(), threading.Condition()
+    running: set[int] = set()
+    stopped = False
 
     def run(function: Callable[..., Any], *args: Any) -> Any:
-        with flag:
-            return function(*args)
+        thread = threading.get_ident()
+        with changed:
+            if stopped:
+                raise KeyboardInterrupt
+            running.add(thread)
+        try:
+            with flag:
+                return function(*args)
+        finally:
+            while thread in running:  # KeyboardInterrupt may arrive only here
+                with suppress(KeyboardInterrupt), changed:
+                    running.discard(thread)
+                    changed.notify_all()
 
     try:
         yield run
     except BaseException:
         flag.set()
+        with changed:
+            stopped = True
+            for thread in running:
+                _raise_in_thread(thread, KeyboardInterrupt)
+            changed.wait_for(lambda: not running, MAX_WAIT_SECONDS)
         raise
+
+
+def _raise_in_thread(thread: int, error: type[BaseException]) -> None:
+    """Have a thread raise an error as soon as it executes Python code again."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 @contextmanager
