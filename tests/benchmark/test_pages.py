@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,6 +53,32 @@ def test_every_suite_has_a_page_of_its_present_form(name):
         assert (RESULTS / figure).is_file()
     if load_suite(name).claims:
         assert text.count("**confirmed**") + text.count("**not ") == len(load_suite(name).claims)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_page_has_the_words_of_its_suite_and_verdicts_that_follow_from_its_numbers(name):
+    suite, text = load_suite(name), (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    assert suite.description.strip() in text
+    assert all(f"\n- {difference}\n" in text for difference in suite.differences)
+    means = {}
+    with (RESULTS / f"{name}.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            values = {k: float(row.get(k) or 0) for k in Condition.__struct_fields__}
+            condition = Condition(
+                **{**values, "train_size": int(values["train_size"]) or None},
+            )
+            means[row["dataset"], condition, row["method"], row["metric"]] = row["mean"]
+    keys = list(means)
+    names = [list(dict.fromkeys(key[i] for key in keys)) for i in range(3)]
+
+    def cell(key, metric):
+        mean = means.get((*key, metric))
+        return SimpleNamespace(n_tasks=mean is not None, mean=float(mean or "nan"))
+
+    datasets, conditions, methods = names
+    results = SimpleNamespace(datasets=datasets, conditions=conditions, methods=methods, cell=cell)
+    for claim in suite.claims:
+        assert f"| {claim.text} | {judge_claim(claim, results)} |" in text
 
 
 def test_the_package_lists_what_the_pages_say():
