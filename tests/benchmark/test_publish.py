@@ -10,6 +10,7 @@ from consilience.benchmark.markdown import study_page
 from consilience.benchmark.progress import Forecast, format_duration
 from consilience.benchmark.publish import csv_text, raw_csv, summary_csv, write_results
 from consilience.benchmark.results import CellKey, collect_results, compare_with_best
+from consilience.benchmark.statistics import signed_rank
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import task_hash
@@ -88,6 +89,16 @@ def test_a_method_that_is_ahead_in_most_splits_is_not_marked_as_worse():
         results = collect_results(tasks, store.records())
     marks = compare_with_best(results, suite, "synthetic", results.conditions[0], "accuracy")
     assert marks == {"Early fusion": "best", "Late fusion": "", "MwMvC2": ""}
+
+
+@pytest.mark.parametrize(("repeats", "significance"), [(5, 0.05), (6, 0.05), (6, 0.03125)])
+def test_page_says_if_the_splits_are_too_few_for_the_test(tmp_path, repeats, significance):
+    text = SUITE.replace("repeats = 8", f"repeats = {repeats}")
+    text = page(tmp_path, f"significance = {significance}\n{text}")
+    smallest = signed_rank(np.arange(1.0, repeats + 1), np.zeros(repeats)).p_value
+    too_few = not smallest < significance
+    assert ("a missing ↓ says nothing" in text) == too_few
+    assert ("↓ |" in text) == (not too_few)
 
 
 def test_unreached_paper_number_is_marked(tmp_path):

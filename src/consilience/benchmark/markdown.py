@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -59,7 +60,8 @@ def study_page(
     blocks = [f"# {suite.title}", suite.description.strip()]
     if suite.reference:
         blocks.append(f"Reference: {suite.reference}.")
-    blocks += [_run_summary(suite, results, list(environments), options), _legend(suite)]
+    blocks.append(_run_summary(suite, results, list(environments), options))
+    blocks.append(_legend(suite, results))
     blocks.append("\n".join(f"- {note}" for note in notes))
     blocks += _claims(suite, results)
     if suite.differences:
@@ -139,12 +141,12 @@ def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], opt
     return "\n".join(lines)
 
 
-def _legend(suite: Suite) -> str:
+def _legend(suite: Suite, results: Results) -> str:
     text = (
         "Mean ± standard deviation over splits. **Bold** marks the best method, ↓ those that are "
-        f"worse than the best according to a {suite.test} test (p < {suite.significance:g}). Times "
-        "are CPU seconds of one thread; fitting times exclude tuning. Memory is in MiB, in "
-        "addition to the data."
+        f"worse than the best according to a {suite.test} test (p < {suite.significance:g})."
+        f"{_note_on_few_splits(suite, results)} Times are CPU seconds of one thread; fitting times "
+        "exclude tuning. Memory is in MiB, in addition to the data."
     )
     if suite.protocol.targets == "one-vs-rest" and set(COST_METRICS) & set(suite.metrics):
         text += (
@@ -153,6 +155,17 @@ def _legend(suite: Suite) -> str:
     if PANEL_SIZE in suite.metrics:
         text += " The panel size is the number of selected columns of all views."
     return text
+
+
+def _note_on_few_splits(suite: Suite, results: Results) -> str:
+    """Say so if the splits of a cell are too few for a signed-rank test, whose p is 2^(1 − n)."""
+    if suite.test != "signed-rank" or not 0 < suite.significance < 1:
+        return ""
+    needed = math.floor(1 - math.log2(suite.significance)) + 1
+    fewest = min((len(results.splits(key)) for key in results.cell_keys), default=needed)
+    if fewest >= needed:
+        return ""
+    return f" This test needs {needed} splits: with fewer, a missing ↓ says nothing."
 
 
 # -- tables ----------------------------------------------------------------------------------
