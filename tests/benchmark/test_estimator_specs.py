@@ -6,10 +6,12 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import fbeta_score, make_scorer
+from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from consilience.benchmark.estimator_specs import estimator_spec
@@ -51,6 +53,14 @@ class Scale:
         return self(X)
 
 
+class Folds:
+    def __init__(self, n):
+        self.n = n
+
+    def __repr__(self):
+        return "Folds()"
+
+
 def long_array(value=0.0, dtype=float):
     array = np.zeros(5000, dtype=dtype)
     array[2500] = value
@@ -75,6 +85,11 @@ PAIRS = {
     "dtypes": (long_array(), long_array(dtype=np.float32)),
     "shapes": (long_array(), long_array()[:, None]),
     "arrays of objects": (long_array(dtype=object), long_array(9, object)),
+    "dataframes": (pd.DataFrame({"a": long_array()}), pd.DataFrame({"a": long_array(9)})),
+    "series": (pd.Series(long_array()), pd.Series(long_array(9))),
+    "splitters": (PredefinedSplit(long_array()), PredefinedSplit(long_array(1))),
+    "objects that cannot be called": (Folds(2), Folds(3)),
+    "sets": ({"a", "b"}, {"a", "c"}),
     "sparse": (sp.csr_array(long_array(8)[None]), sp.csr_array(long_array(9)[None])),
 }
 
@@ -125,6 +140,7 @@ def test_specs_of_plain_settings_and_known_packages_are_those_of_stored_fits():
     }
     assert estimator_spec(np.float64(0.5)) == 0.5
     assert estimator_spec(slice(2)) == "slice(None, 2, None)"
+    assert estimator_spec(PredefinedSplit([0, 1])) == "PredefinedSplit(test_fold=array([0, 1]))"
 
 
 def test_specs_do_not_depend_on_the_process():
@@ -135,7 +151,8 @@ def test_specs_do_not_depend_on_the_process():
         "f = lambda x: x in {'a', 'b', 'c', 'd'}\n"
         "class Own(BaseEstimator):\n"
         "    def fit(self, X, y): return X in {'a', 'b', 'c', 'd'}\n"
-        "print(json.dumps([estimator_spec(f), estimator_spec(Own())]))"
+        "letters = {'a', 'b', 'c', 'd'}\n"
+        "print(json.dumps([estimator_spec(f), estimator_spec(Own()), estimator_spec(letters)]))"
     )
     printed = {
         subprocess.run(

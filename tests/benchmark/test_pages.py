@@ -2,8 +2,11 @@
 
 import csv
 import hashlib
+import os
 import re
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +16,10 @@ from benchmark.test_publish import study
 from consilience.benchmark import load_suite, plan, suite_names
 from consilience.benchmark.claims import Claim, judge_claim
 from consilience.benchmark.curves import CurveDisplay, collect_panels
+from consilience.benchmark.figures import _style
 from consilience.benchmark.markdown import study_page
 from consilience.benchmark.problems import ProblemCache
+from consilience.benchmark.publish import raw_csv
 from consilience.benchmark.published import format_records, published_runs, read_page
 from consilience.benchmark.results import CellKey, collect_results
 from consilience.benchmark.store import Record, Store
@@ -24,9 +29,9 @@ from consilience.benchmark.tasks import Condition, task_hash
 from consilience.benchmark.work import Outcome, execute
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-MIRROR = Path(__file__).parents[3] / "shared" / "data"
+MIRROR = Path(os.environ.get("CONSILIENCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 WITHOUT_PAGE = {
-    "default": "the evidence for the default has pages of its own",
+    "default": "its tables, default-bench.md, are of the first edition, as default-log.md says",
     "smoke": "says nothing about methods",
 }
 PUBLISHED = sorted(set(suite_names()) - set(WITHOUT_PAGE))
@@ -48,6 +53,32 @@ def test_every_suite_has_a_page_of_its_present_form(name):
         assert (RESULTS / figure).is_file()
     if load_suite(name).claims:
         assert text.count("**confirmed**") + text.count("**not ") == len(load_suite(name).claims)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_page_has_the_words_of_its_suite_and_verdicts_that_follow_from_its_numbers(name):
+    suite, text = load_suite(name), (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    assert suite.description.strip() in text
+    assert all(f"\n- {difference}\n" in text for difference in suite.differences)
+    means = {}
+    with (RESULTS / f"{name}.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            values = {k: float(row.get(k) or 0) for k in Condition.__struct_fields__}
+            condition = Condition(
+                **{**values, "train_size": int(values["train_size"]) or None},
+            )
+            means[row["dataset"], condition, row["method"], row["metric"]] = row["mean"]
+    keys = list(means)
+    names = [list(dict.fromkeys(key[i] for key in keys)) for i in range(3)]
+
+    def cell(key, metric):
+        mean = means.get((*key, metric))
+        return SimpleNamespace(n_tasks=mean is not None, mean=float(mean or "nan"))
+
+    datasets, conditions, methods = names
+    results = SimpleNamespace(datasets=datasets, conditions=conditions, methods=methods, cell=cell)
+    for claim in suite.claims:
+        assert f"| {claim.text} | {judge_claim(claim, results)} |" in text
 
 
 def test_the_package_lists_what_the_pages_say():
@@ -135,6 +166,22 @@ def test_a_claim_is_not_confirmed_by_methods_that_failed():
                                   "train_size = 60: MwMvC2")  # fmt: skip
 
 
+def test_the_closest_comparison_of_a_claim_whatever_methods_are_called():
+    text = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "ours: 0.5 first"')
+    text = text.replace("train_size = 60", "train_size = [20, 60]")
+
+    def outcome(task):
+        gap = 0.00002 if task.condition.train_size == 60 else 0.00004  # the same in four digits
+        accuracy = 0.5 + gap * (task.method == "Late fusion")
+        return Outcome(status="done", metrics={"accuracy": accuracy})
+
+    _, results = collected(text, outcome)
+    claim = Claim("so it is said", method="Late fusion", others=["ours: 0.5 first"])
+    assert judge_claim(claim, results).reason == (
+        "in all 2 comparisons, closest synthetic, train_size = 60: +0.0000 against ours: 0.5 first"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -142,6 +189,7 @@ def test_a_claim_is_not_confirmed_by_methods_that_failed():
         ('text = "a"\nverdict = "who knows"', "must begin with 'confirmed', 'not confirmed'"),
         ('text = "a"\nmethod = "Nobody"', "unknown method of a claim 'Nobody'"),
         ('text = "a"\nmethod = "MwMvC2"\ndatasets = ["b"]', "unknown data set of a claim 'b'"),
+        ('text = "a"\nmethod = "MwMvC2"\nat = [{ train_size = 61 }]', "no fit has the condition"),
     ],
 )
 def test_bad_claims(text, message):
@@ -201,6 +249,64 @@ def test_curve_of_rounds_from_stored_stages():
     assert points[3].mean == pytest.approx(0.35 + 0.01 * 3.5)
 
 
+def test_curve_of_rounds_has_the_methods_and_labels_that_are_asked_for():
+    def outcome(task):
+        return Outcome(status="done", metrics={"accuracy": 0.5}, diagnostics={"staged": {"1": 0.1}})
+
+    before, _ = collected(SUITE, outcome)
+    renamed = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "renamed"')
+    suite = parse_suite(renamed, "small")
+    with Store(":memory:") as store:
+        for task in plan(before)[0]:
+            store.add(task, outcome(task), 0.0, 1.0)
+        results = collect_results(plan(suite)[0], store.records())
+    (panel,) = collect_panels(suite, results, Curve(title="Rounds", x="rounds"))
+    assert list(panel.ours) == ["Early fusion", "Late fusion", "renamed"]
+    (panel,) = collect_panels(suite, results, Curve(title="R", x="rounds", methods=["renamed"]))
+    assert list(panel.ours) == ["renamed"]
+    assert "renamed" in raw_csv(results)
+    assert "MwMvC2" not in raw_csv(results)
+    with pytest.raises(ValueError, match="against rounds must have the metric 'accuracy'"):
+        Curve(title="Rounds", x="rounds", metric="f1")
+
+
+def test_curve_of_a_condition_leaves_out_all_rows_and_needs_one_point_for_each_value():
+    suite, results = collected(
+        SUITE.replace("train_size = 60", "train_size = 60\nmore = [{}, { missing = 0.1 }]"),
+        lambda task: Outcome(status="done", metrics={"accuracy": 0.5}),
+    )
+    (panel,) = collect_panels(suite, results, Curve(title="Sizes", x="train_size"))
+    assert [point.x for point in panel.ours["MwMvC2"]] == [60]
+    text = SUITE.replace("train_size = 60", "train_size = [20, 60]\nmissing = [0.0, 0.1]")
+    curve = '\n[[curves]]\ntitle = "M"\nx = "missing"\nfixed = ["train_size"]'
+    with pytest.raises(ValueError, match="several points at missing = 0:"):
+        parse_suite(text + curve, "small")
+
+
+def test_curves_over_methods_are_of_the_only_condition():
+    text = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "M, L = 10"')
+    suite, results = collected(text, lambda task: Outcome(status="done", metrics={"accuracy": 0.5}))
+    curve = Curve(title="L", x="method", pattern="(?P<name>.+), L = (?P<x>[0-9]+)")
+    (panel,) = collect_panels(suite, results, curve)
+    assert [point.x for point in panel.ours["M"]] == [10]
+
+
+def test_curve_over_data_sets_is_of_the_unaltered_data():
+    text = SUITE.replace('name = "synthetic"', 'name = "synthetic"\nlabel = "eta = 0.5"')
+    text = text.replace("train_size = 60", "label_noise = [0.3, 0.0]")
+    suite, results = collected(
+        text,
+        lambda task: Outcome(status="done", metrics={"accuracy": task.condition.label_noise}),
+    )
+    curve = Curve(title="eta", x="dataset", pattern="eta = (?P<x>.+)")
+    (panel,) = collect_panels(suite, results, curve)
+    assert [point.mean for point in panel.ours["MwMvC2"]] == [0.0]
+
+
+def test_many_curves_differ_in_colour_or_marker():
+    assert len({tuple(_style(i).values()) for i in range(100)}) == 100
+
+
 def test_curve_over_methods_and_data_sets():
     text = SUITE.replace('recipe = "MwMvC2"', 'recipe = "MwMvC2"\nlabel = "M, L = 10"')
     text = text.replace('name = "synthetic"', 'name = "synthetic"\nlabel = "eta = 0.5"')
@@ -229,11 +335,44 @@ def test_page_says_how_it_was_made_and_how_much_of_the_suite_it_is():
     part = [task for task in tasks if task.index < 2]
     few = collect_results(part, _records(results, part), tasks)
     page = read_page(study_page(suite, few, environments, options=" --splits 2"))
-    assert page.coverage == "in part (2 of 8 splits)"
+    assert page.coverage == "in part (6 of 24 fits)"
     assert page.command == "consilience bench small --splits 2 --results docs/results"
     assert read_page("# no page of a suite") is None
     key = CellKey("synthetic", results.conditions[0], "MwMvC2")
     assert few.seconds(key) == 2.0
+
+
+def test_page_in_part_says_of_how_many_fits():
+    suite, _, results, environments = study(fail=["MwMvC2"])
+    page = read_page(study_page(suite, results, environments))
+    assert page.coverage == "in part (23 of 24 fits)"
+    claim = '\n[[claims]]\ntext = "a"\nmethod = "MwMvC2"'
+    suite, _, results, environments = study(SUITE + claim, leave=2)
+    assert "Only 22 of 24 fits have been done" in study_page(suite, results, environments)
+
+
+def test_page_in_full_names_the_data_sets_that_were_left_out():
+    other = '\n[[datasets]]\nname = "flower17"\nlabel = "Flowers (17), b"\noptional = true\n'
+    suite, _, results, environments = study()
+    suite = parse_suite(SUITE + other, "small")
+    page = read_page(study_page(suite, results, environments))
+    assert page.coverage == "in full (without Flowers (17), b)"
+
+
+def test_page_has_the_days_of_the_fits_and_not_of_the_start_of_the_run():
+    suite, _, results, environments = study()
+    text = study_page(suite, results, environments)  # all fits began at time 0
+    assert "Run on 1970-01-01 with" in text
+    assert read_page(text).date == "1970-01-01"
+
+
+def test_records_of_pages_are_valid_toml(tmp_path):
+    suite, _, results, environments = study()
+    text = study_page(suite, results, environments, options=""" --only 'method="a\\b"'""")
+    (tmp_path / "smoke.md").write_text(text, encoding="utf-8")
+    command = tomllib.loads(format_records(tmp_path))["smoke"]["command"]
+    assert command == read_page(text).command
+    assert """'method="a\\b"'""" in command
 
 
 def _text():

@@ -6,9 +6,11 @@ import pytest
 
 from benchmark.studies import SUITE
 from consilience.benchmark import plan
+from consilience.benchmark.markdown import study_page
 from consilience.benchmark.progress import Forecast, format_duration
 from consilience.benchmark.publish import csv_text, raw_csv, summary_csv, write_results
-from consilience.benchmark.results import CellKey, collect_results
+from consilience.benchmark.results import CellKey, collect_results, compare_with_best
+from consilience.benchmark.statistics import signed_rank
 from consilience.benchmark.store import Store
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import task_hash
@@ -25,21 +27,21 @@ Elsewhere = { accuracy = 0.9 }
 LEVEL = {"Early fusion": 0.7, "Late fusion": 0.6, "MwMvC2": 0.61}
 
 
-def outcome_of(task, fail=()):
+def outcome_of(task, fail=(), level=LEVEL):
     if task.method in fail and task.index == 2:
         return Outcome(status="failed", error="ValueError: a | b <script>\nmore")
     noise = 0.01 * np.random.default_rng(task.index).normal()
-    accuracy = LEVEL[task.method] + noise
+    accuracy = level[task.method] + noise
     return Outcome(status="done", metrics={"accuracy": accuracy, "fit_seconds": 1.0})
 
 
-def study(text=SUITE + PAPER, fail=(), leave=0):
+def study(text=SUITE + PAPER, fail=(), leave=0, level=LEVEL):
     suite = parse_suite(text, "small")
     tasks, _ = plan(suite)
     with Store(":memory:") as store:
         store.register_runner()
         for task in tasks[: len(tasks) - leave]:
-            store.add(task, outcome_of(task, fail), 0.0, 1.0)
+            store.add(task, outcome_of(task, fail, level), 0.0, 1.0)
         environments = list(store.environments().values())
         return suite, tasks, collect_results(tasks, store.records()), environments
 
@@ -66,6 +68,37 @@ def test_page_shows_ours_beside_the_papers(tmp_path):
     assert "Better than reported (1)" in text
     assert "Elsewhere | accuracy | 0.9" in text
     assert "- a note" in text
+
+
+def test_all_of_the_best_methods_are_bold(tmp_path):
+    text = page(tmp_path, SUITE + PAPER, level={**LEVEL, "MwMvC2": LEVEL["Early fusion"]})
+    assert text.count("| **0.70") == 2
+
+
+def test_a_method_that_is_ahead_in_most_splits_is_not_marked_as_worse():
+    def outcome(task):
+        is_first = task.method == "Early fusion"
+        accuracy = float(is_first) if task.index == 0 else 0.5 + 0.001 * task.index * (not is_first)
+        return Outcome(status="done", metrics={"accuracy": accuracy})
+
+    suite = parse_suite(SUITE.replace("repeats = 8", "repeats = 20"), "small")
+    tasks = plan(suite)[0]
+    with Store(":memory:") as store:
+        for task in tasks:
+            store.add(task, outcome(task), 0.0, 1.0)
+        results = collect_results(tasks, store.records())
+    marks = compare_with_best(results, suite, "synthetic", results.conditions[0], "accuracy")
+    assert marks == {"Early fusion": "best", "Late fusion": "", "MwMvC2": ""}
+
+
+@pytest.mark.parametrize(("repeats", "significance"), [(5, 0.05), (6, 0.05), (6, 0.03125)])
+def test_page_says_if_the_splits_are_too_few_for_the_test(tmp_path, repeats, significance):
+    text = SUITE.replace("repeats = 8", f"repeats = {repeats}")
+    text = page(tmp_path, f"significance = {significance}\n{text}")
+    smallest = signed_rank(np.arange(1.0, repeats + 1), np.zeros(repeats)).p_value
+    too_few = not smallest < significance
+    assert ("a missing ↓ says nothing" in text) == too_few
+    assert ("↓ |" in text) == (not too_few)
 
 
 def test_unreached_paper_number_is_marked(tmp_path):
@@ -155,6 +188,7 @@ def test_one_vs_rest_is_averaged_within_a_split():
         results = collect_results(tasks, store.records())
     cell = results.cell(results.cell_keys[0], "accuracy")
     assert cell.scores.tolist() == [0.5 + 10 * i for i in range(8)]
+    assert "what one class against the rest takes" in study_page(suite, results, [])
 
 
 def test_forecast_knows_slow_methods():

@@ -71,6 +71,15 @@ def test_rounding_errors_decide_no_rank():
     assert ours.rank_sum([high, 0.1], [low, 0.2]) == ours.rank_sum([0.8, 0.1], [0.8, 0.2])
 
 
+def test_direction_is_that_of_the_test_and_not_of_the_means():
+    a, b = np.r_[1.0, np.full(19, 0.5)], np.r_[0.0, np.linspace(0.51, 0.52, 19)]
+    assert a.mean() > b.mean()
+    assert (ours.signed_rank(a, b).direction, ours.signed_rank(b, a).direction) == (-1, 1)
+    assert (ours.rank_sum(a, b).direction, ours.rank_sum(b, a).direction) == (-1, 1)
+    assert (ours.paired_t(a, b).direction, ours.paired_t(b, a).direction) == (1, -1)
+    assert ours.paired_t(a, a - 0.25).direction == 1  # by the same number everywhere
+
+
 def test_corrected_t_is_more_careful():
     rng = np.random.default_rng(0)
     a = rng.normal(0.02, 0.02, size=10)

@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 
+from consilience.datasets import _breast_tcga as breast_tcga
 from consilience.datasets._archives import unpack
 from consilience.datasets._course import extract_words
 from consilience.datasets._formats import (
@@ -17,6 +18,7 @@ from consilience.datasets._formats import (
 )
 from consilience.datasets._rdata import as_dict, read_factor, read_rda, read_table
 from reference import originals as r
+from reference import small_sets
 
 
 def written(tmp_path, content, name="file"):
@@ -134,6 +136,26 @@ def test_r_list_matrix_factor(tmp_path):
     assert (rows.tolist(), columns.tolist()) == (["a", "b"], ["x", "y", "ü"])
     codes, levels = read_factor(members["f"])
     assert (codes.tolist(), levels.tolist()) == ([1, 0, 1], ["no", "yes"])
+
+
+@pytest.mark.parametrize("key", ["mrna_names", "target_names", "sample_id_test"])
+def test_parts_of_tcga_must_agree(tmp_path, key):
+    (arrays,) = small_sets.breast_tcga().values()
+    for part in ("data.train", "data.test"):
+        suffix = "_test" if part == "data.test" else ""
+        views = {}
+        for view in ("mrna", "mirna"):
+            used = dict(arrays)
+            if suffix and (key != "sample_id_test" or view == "mrna"):
+                used[key] = used[key][::-1]
+            rows, columns = used[f"sample_id{suffix}"], used[f"{view}_names"]
+            views[view] = r.r_matrix(used[f"{view}{suffix}"], rows, columns)
+        views["subtype"] = r.r_factor(used[f"y{suffix}"], used["target_names"])
+        arrays[part] = r.r_list(views)
+    parts = {part: arrays[part] for part in ("data.train", "data.test")}
+    r.write_rda(tmp_path / "breast.TCGA.rda", "breast.TCGA", r.r_list(parts))
+    with pytest.raises(ValueError, match=f"{key} are not the same in all parts"):
+        list(breast_tcga.convert(tmp_path))
 
 
 def test_r_data_frame(tmp_path):

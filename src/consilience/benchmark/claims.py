@@ -66,7 +66,7 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     if claim.verdict:
         word, _, reason = claim.verdict.partition(":")
         return Verdict(word.strip(), reason.strip())
-    holds: list[str] = []
+    holds: list[tuple[float, str]] = []
     fails: list[str] = []
     left_out: list[str] = []
     n_ties = 0
@@ -78,7 +78,10 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
         difference = rivals[rival]
         text = f"{place}: {difference:+.4f} against {rival}"
         n_ties += difference == 0
-        (holds if difference >= -claim.margin else fails).append(text)
+        if difference >= -claim.margin:
+            holds.append((difference, text))
+        else:
+            fails.append(text)
     n = len(holds) + len(fails)
     verb = "cells have" if len(left_out) > 1 else "cell has"
     missing = f"{len(left_out)} {verb} no mean: {_format(left_out)}" if left_out else ""
@@ -87,7 +90,7 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     if not fails and left_out:
         return Verdict("not confirmed", f"holds in {len(holds)} comparisons, but {missing}")
     if not fails:
-        closest = min(holds, key=lambda text: float(text.rpartition(": ")[2].split()[0]))
+        _, closest = min(holds, key=lambda held: held[0])
         ties = f" ({n_ties} of them ties)" if n_ties else ""
         return Verdict("confirmed", f"in all {n} comparisons{ties}, closest {closest}")
     reasons = [f"holds in {len(holds)} of {n} comparisons", _format(fails), missing]

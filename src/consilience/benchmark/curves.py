@@ -50,7 +50,7 @@ def collect_panels(suite: Suite, results: Results, curve: Curve) -> list[Panel]:
     elif curve.x == "dataset":
         panels = [_dataset_panel(suite, results, curve)]
     elif curve.x == "method":
-        panels = _method_panels(results, curve)
+        panels = _method_panels(suite, results, curve)
     else:
         panels = _condition_panels(suite, results, curve)
     return [panel for panel in panels if panel.ours]
@@ -84,9 +84,7 @@ def _add_paper(panel: Panel, suite: Suite, key: CellKey, metric: str, x: float) 
 def _condition_panels(suite: Suite, results: Results, curve: Curve) -> list[Panel]:
     """One panel for each data set; conditions that alter anything else are left out."""
     panels = []
-    conditions = [
-        c for c in results.conditions if not set(c.alterations()) - {curve.x, *curve.fixed}
-    ]
+    conditions = [condition for condition in results.conditions if curve.includes(condition)]
     for dataset in results.datasets:
         panel = _panel(dataset, curve)
         for condition in conditions:
@@ -108,13 +106,13 @@ def _dataset_panel(suite: Suite, results: Results, curve: Curve) -> Panel:
             continue
         x = float(match["x"])
         for method in _chosen_methods(results, curve):
-            key = CellKey(dataset, results.conditions[0], method)
+            key = CellKey(dataset, suite.main_condition, method)
             _add(panel.ours, method, _point(results, key, curve.metric, x))
             _add_paper(panel, suite, key, curve.metric, x)
     return panel
 
 
-def _method_panels(results: Results, curve: Curve) -> list[Panel]:
+def _method_panels(suite: Suite, results: Results, curve: Curve) -> list[Panel]:
     """One panel for each data set; x and the name of the curve are picked out of the methods.
 
     Methods that do not match are constant levels.
@@ -124,7 +122,7 @@ def _method_panels(results: Results, curve: Curve) -> list[Panel]:
         panel = _panel(dataset, curve)
         for method in _chosen_methods(results, curve):
             match = re.fullmatch(curve.pattern, method)
-            key = CellKey(dataset, Condition(), method)
+            key = CellKey(dataset, suite.main_condition, method)
             x = float(match["x"]) if match else np.nan
             point = _point(results, key, curve.metric, x)
             if match:
@@ -138,9 +136,10 @@ def _method_panels(results: Results, curve: Curve) -> list[Panel]:
 def _round_panels(results: Results, curve: Curve) -> list[Panel]:
     """One panel for each data set and condition, from the stored scores of every round."""
     stages: dict[tuple[str, Condition], dict[str, list[np.ndarray]]] = {}
+    methods = _chosen_methods(results, curve)
     for record in results.records:
         staged = record.outcome.diagnostics.get("staged")
-        if staged:
+        if staged and record.task.method_name in methods:
             task = record.task
             of_methods = stages.setdefault((task.dataset_name, task.condition), {})
             scores = np.array([staged[key] for key in sorted(staged, key=int)])

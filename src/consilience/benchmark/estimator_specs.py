@@ -2,7 +2,8 @@
 
 What belongs to neither this package nor NumPy, SciPy or scikit-learn, whose versions are recorded
 with the results, is described by its code: classes by their source, functions by their byte code.
-Arrays are described by a digest of their contents.
+Arrays are described by a digest of their contents, and so is whatever else cannot be told apart by
+its ``repr``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -47,7 +49,21 @@ def _describe(value: Any, outer: tuple[int, ...]) -> Any:
         return _describe_array(value)
     if callable(value):
         return _describe_callable(value, outer)
-    return repr(value)
+    if isinstance(value, set | frozenset):  # whose order differs between processes
+        return {"set": sorted(map(repr, value))}
+    return _describe_other(value)
+
+
+def _describe_other(value: Any) -> Any:
+    """Describe a value by its ``repr``, with a digest of its contents if that may not be all."""
+    text = repr(value)
+    if _is_versioned(type(value)) and "..." not in text:
+        return text
+    try:
+        digest = joblib.hash(value)
+    except Exception:  # what cannot be pickled can neither be digested nor sent to a worker
+        return text
+    return {"object": _name(type(value)), **_source_digest(type(value)), "digest": digest}
 
 
 def _describe_params(value: Any, outer: tuple[int, ...]) -> dict[str, Any]:

@@ -133,5 +133,5 @@ def _draw_panel(ax: Any, panel: Panel, names: list[str], handles: dict[str, Any]
 
 
 def _style(index: int) -> dict[str, Any]:
-    """Colour and marker of a curve."""
-    return {"color": f"C{index % 10}", "marker": MARKERS[index % len(MARKERS)]}
+    """Colour and marker of a curve, which no two of a hundred curves have in common."""
+    return {"color": f"C{index % 10}", "marker": MARKERS[(index + index // 10) % len(MARKERS)]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -59,7 +60,8 @@ def study_page(
     blocks = [f"# {suite.title}", suite.description.strip()]
     if suite.reference:
         blocks.append(f"Reference: {suite.reference}.")
-    blocks += [_run_summary(suite, results, list(environments), options), _legend(suite)]
+    blocks.append(_run_summary(suite, results, list(environments), options))
+    blocks.append(_legend(suite, results))
     blocks.append("\n".join(f"- {note}" for note in notes))
     blocks += _claims(suite, results)
     if suite.differences:
@@ -83,8 +85,8 @@ def _claims(suite: Suite, results: Results) -> list[str]:
         "set and under any condition that was run."
     )
     if not results.is_full:
-        n, total = results.n_splits_run, results.n_splits_planned
-        rule += f" **Only {n} of {total} splits have been run: these verdicts are provisional.**"
+        n, total = results.n_done, results.n_planned
+        rule += f" **Only {n} of {total} fits have been done: these verdicts are provisional.**"
     return [
         "## Claims of the paper",
         rule,
@@ -103,32 +105,34 @@ def _curves(figures: Mapping[str, str]) -> list[str]:
 def run_record(suite: Suite, results: Results, runs: list[dict[str, Any]], options: str) -> str:
     """The lines that ``published`` reads: version, hash of the suite, command, coverage."""
     versions = sorted({str(run.get("consilience", "?")) for run in runs}) or ["?"]
-    splits = f"{results.n_splits_run} of {results.n_splits_planned} splits"
-    coverage = "in full" if results.is_full else f"in part ({splits})"
+    coverage = f"in part ({results.n_done} of {results.n_planned} fits)"
+    if results.is_full:
+        left_out = [e.title for e in suite.datasets if e.title not in results.datasets]
+        coverage = "in full" + (f" (without {', '.join(left_out)})" if left_out else "")
     return "\n".join(
         [
             f"Recompute this page: `consilience bench {suite.name}{options} --results docs/results`"
             "  ",
             f"Suite: `{suite.name}.toml`, SHA-256 `{suite.sha256}`  ",
-            f"Run: {coverage}, last on {_last_date(runs)}, consilience {', '.join(versions)}",
+            f"Run: {coverage}, last on {_dates(results)[-1]}, consilience {', '.join(versions)}",
         ]
     )
 
 
-def _last_date(runs: list[dict[str, Any]]) -> str:
-    dates = sorted(run["started"][:10] for run in runs)
-    return dates[-1] if dates else datetime.now(UTC).date().isoformat()
+def _dates(results: Results) -> list[str]:
+    """Days on which fits began; today if there are none."""
+    dates = sorted({record.started[:10] for record in results.records})
+    return dates or [datetime.now(UTC).date().isoformat()]
 
 
 def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], options: str) -> str:
-    n_done = sum(record.done for record in results.records)
     hours = sum(record.seconds for record in results.records) / 3600
-    dates = sorted({run["started"][:10] for run in runs}) or [datetime.now(UTC).date().isoformat()]
+    dates = _dates(results)
     period = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     lines = [
-        f"Run on {period} with `consilience bench {suite.name}`, seed {suite.seed}: {n_done} of "
-        f"{results.n_tasks} fits done, {len(results.failures)} failed, {hours:.2f} hours of "
-        "wall-clock time over all fits.\n"
+        f"Run on {period} with `consilience bench {suite.name}`, seed {suite.seed}: "
+        f"{results.n_done} of {results.n_tasks} fits done, {len(results.failures)} failed, "
+        f"{hours:.2f} hours of wall-clock time over all fits.\n"
     ]
     lines.append(run_record(suite, results, runs, options) + "\n")
     machines = {tuple((k, v) for k, v in run.items() if k != "started") for run in runs}
@@ -137,16 +141,31 @@ def _run_summary(suite: Suite, results: Results, runs: list[dict[str, Any]], opt
     return "\n".join(lines)
 
 
-def _legend(suite: Suite) -> str:
+def _legend(suite: Suite, results: Results) -> str:
     text = (
         "Mean ± standard deviation over splits. **Bold** marks the best method, ↓ those that are "
-        f"worse than the best according to a {suite.test} test (p < {suite.significance:g}). Times "
-        "are CPU seconds of one thread; fitting times exclude tuning. Memory is in MiB, in "
-        "addition to the data."
+        f"worse than the best according to a {suite.test} test (p < {suite.significance:g})."
+        f"{_note_on_few_splits(suite, results)} Times are CPU seconds of one thread; fitting times "
+        "exclude tuning. Memory is in MiB, in addition to the data."
     )
+    if suite.protocol.targets == "one-vs-rest" and set(COST_METRICS) & set(suite.metrics):
+        text += (
+            " Times and memory are means over the classes: what one class against the rest takes."
+        )
     if PANEL_SIZE in suite.metrics:
         text += " The panel size is the number of selected columns of all views."
     return text
+
+
+def _note_on_few_splits(suite: Suite, results: Results) -> str:
+    """Say so if the splits of a cell are too few for a signed-rank test, whose p is 2^(1 − n)."""
+    if suite.test != "signed-rank" or not 0 < suite.significance < 1:
+        return ""
+    needed = math.floor(1 - math.log2(suite.significance)) + 1
+    fewest = min((len(results.splits(key)) for key in results.cell_keys), default=needed)
+    if fewest >= needed:
+        return ""
+    return f" This test needs {needed} splits: with fewer, a missing ↓ says nothing."
 
 
 # -- tables ----------------------------------------------------------------------------------

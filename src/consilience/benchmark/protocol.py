@@ -241,7 +241,10 @@ def ensure_two_groups(
 def stratified_subset(
     rows: np.ndarray, labels: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw ``size`` rows in total with the class shares of all rows, at least two of each class."""
+    """Draw ``size`` rows with the class shares of all rows, at least two of each class.
+
+    There are more than ``size`` if the share of a rare class is less than two rows.
+    """
     classes, available = np.unique(labels, return_counts=True)
     exact = size * available / len(labels)
     counts = np.floor(exact).astype(int)

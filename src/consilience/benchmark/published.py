@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
@@ -23,7 +24,7 @@ RECORDS = files("consilience.benchmark") / "published.toml"
 COMMAND = re.compile(r"^Recompute this page: `(?P<command>[^`]+)`", re.MULTILINE)
 DIGEST = re.compile(r"^Suite: `[^`]+`, SHA-256 `(?P<sha256>[0-9a-f]{64})`", re.MULTILINE)
 RUN = re.compile(
-    r"^Run: (?P<coverage>in full|in part \([^)]*\)), last on (?P<date>\S+), "
+    r"^Run: (?P<coverage>in (?:full|part)(?: \(.*\))?), last on (?P<date>\S+), "
     r"consilience (?P<version>.+)$",
     re.MULTILINE,
 )
@@ -63,7 +64,8 @@ def format_records(folder: Path) -> str:
         run = read_page(path.read_text(encoding="utf-8")) if path.is_file() else None
         if run is not None:
             fields = {key: getattr(run, key) for key in run.__struct_fields__}
-            lines = [f'{key} = "{value}"' for key, value in fields.items()]
+            # a string of JSON is one of TOML
+            lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
             blocks.append("\n".join([f'["{name}"]', *lines]))
     return "\n\n".join(blocks) + "\n"
 

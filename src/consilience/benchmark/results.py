@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -82,18 +82,17 @@ class Results:
     records: list[Record]
     n_tasks: int
     n_planned: int = 0  # tasks of the whole suite, of which these may be a part
-    n_splits_planned: int = 0
     _tasks: dict[CellKey, list[tuple[Task, Record | None]]] = field(default_factory=dict)
 
     @property
     def is_full(self) -> bool:
         """Whether every task of the whole suite has succeeded."""
-        return sum(record.done for record in self.records) == max(self.n_planned, self.n_tasks)
+        return self.n_done == max(self.n_planned, self.n_tasks)
 
     @property
-    def n_splits_run(self) -> int:
-        """Number of different splits among the results."""
-        return len({record.task.index for record in self.records})
+    def n_done(self) -> int:
+        """Number of tasks that succeeded."""
+        return sum(record.done for record in self.records)
 
     @property
     def failures(self) -> list[Record]:
@@ -149,11 +148,12 @@ def collect_results(
     tasks = list(tasks)
     planned = tasks if planned is None else list(planned)
     by_hash = {record.task_hash: record for record in records}
-    n_splits = len({task.index for task in planned})
-    results = Results([], [], [], [], len(tasks), len(planned), n_splits)
+    results = Results([], [], [], [], len(tasks), len(planned))
     for task in tasks:
         record = by_hash.get(task_hash(task))
         if record is not None:
+            # labels are not part of the hash, and a stored task may have others
+            record = replace(record, task=task)
             results.records.append(record)
         key = CellKey(task.dataset_name, task.condition, task.method_name)
         results._tasks.setdefault(key, []).append((task, record))
@@ -167,7 +167,10 @@ def collect_results(
 def compare_with_best(
     results: Results, suite: Suite, dataset: str, condition: Condition, metric: str
 ) -> dict[str, str]:
-    """Mark each method with a complete cell as "best", "worse" (significantly) or ""."""
+    """Mark each method with a complete cell as "best", "worse" (significantly) or "".
+
+    All methods of the best mean are best.
+    """
     sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
     scores = {}
     for method in results.methods:
@@ -176,14 +179,20 @@ def compare_with_best(
             scores[method] = sign * cell.scores
     if not scores:
         return {}
-    best = max(scores, key=lambda method: round_scores(scores[method].mean()))
-    test = TESTS[suite.test]
+    means = {method: round_scores(values.mean()) for method, values in scores.items()}
+    best = max(means, key=lambda method: means[method])
     marks = {}
     for method, method_scores in scores.items():
-        comparable = len(method_scores) == len(scores[best]) and len(method_scores) > 1
-        significant = comparable and test(scores[best], method_scores).p_value < suite.significance
-        marks[method] = "best" if method == best else "worse" if significant else ""
+        is_worse = len(scores[best]) == len(method_scores) > 1 and _is_significantly_better(
+            suite, scores[best], method_scores
+        )
+        marks[method] = "best" if means[method] == means[best] else "worse" if is_worse else ""
     return marks
+
+
+def _is_significantly_better(suite: Suite, a: np.ndarray, b: np.ndarray) -> bool:
+    test = TESTS[suite.test](a, b)
+    return test.p_value < suite.significance and test.direction > 0
 
 
 @dataclass(frozen=True)

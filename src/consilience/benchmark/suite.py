@@ -214,8 +214,11 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
     def condition_for(self, entry: PaperResults) -> Condition:
         """Return the condition that the paper's results refer to."""
-        if entry.at is not None:
-            return entry.at
+        return self.main_condition if entry.at is None else entry.at
+
+    @property
+    def main_condition(self) -> Condition:
+        """The only condition of the suite; if there are several, that of unaltered data."""
         conditions = self.protocol.conditions()
         return conditions[0] if len(conditions) == 1 else Condition()
 
@@ -382,14 +385,25 @@ def _check_claims(suite: Suite) -> None:
     """Check that claims and curves refer to methods, data sets and metrics of the suite."""
     methods = [method.title for method in suite.methods]
     titles = [entry.title for entry in suite.datasets]
+    conditions = suite.protocol.conditions()
     for claim in suite.claims:
         named = [claim.method] if claim.method else []
         check_known_names("method of a claim", [*named, *(claim.others or [])], methods)
         check_known_names("data set of a claim", claim.datasets or [], titles)
         check_known_names("metric of a claim", [claim.metric], METRICS)
+        for condition in claim.at or []:
+            if condition not in conditions:
+                raise ValueError(f"no fit has the condition '{condition}' of {claim.text!r}")
     for curve in suite.curves:
         check_known_names("method of a curve", curve.methods or [], methods)
         check_known_names("metric of a curve", [curve.metric], METRICS)
+        points = Counter(curve.condition_values(conditions))
+        repeated = [x for x, count in points.items() if count > 1]
+        if repeated:
+            raise ValueError(
+                f"the curve {curve.title!r} has several points at {curve.x} = {repeated[0]:g}: "
+                "what is fixed must have the same value everywhere"
+            )
 
 
 def _check_source(entry: DatasetEntry) -> None:

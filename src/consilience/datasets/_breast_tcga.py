@@ -36,13 +36,20 @@ def convert(folder: Path) -> Iterator[tuple[str, Arrays]]:
     for part, suffix in (("data.train", ""), ("data.test", "_test")):
         members = as_dict(parts[part])
         arrays[f"y{suffix}"], levels = read_factor(members["subtype"])
+        _set_or_compare(arrays, "target_names", levels)
         for view in VIEWS:
             if view in members:
                 values, samples, columns = read_table(members[view])
                 arrays[f"{view}{suffix}"] = values.astype(np.float32)
-                arrays[f"{view}_names"] = columns
-                arrays[f"sample_id{suffix}"] = samples
-    yield "breast_tcga", {**arrays, "target_names": levels}
+                _set_or_compare(arrays, f"{view}_names", columns)
+                _set_or_compare(arrays, f"sample_id{suffix}", samples)
+    yield "breast_tcga", arrays
+
+
+def _set_or_compare(arrays: Arrays, key: str, values: np.ndarray) -> None:
+    """Set an array that all parts must have in common, in the same order."""
+    if not np.array_equal(arrays.setdefault(key, values), values):
+        raise ValueError(f"{key} are not the same in all parts")
 
 
 SOURCE = DatasetSource(
