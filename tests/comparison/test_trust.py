@@ -59,6 +59,15 @@ def test_report_and_run_file_keep_what_left_out_samples_say(problem, tmp_path):
         assert title in page
 
 
+def test_conflicts_are_relative_to_the_prior_of_the_weighted_samples(problem):
+    weight = np.where(problem.target == "ill", 3.0, 1.0)
+    weighted = Problem(problem.data, problem.target, sample_weight=weight)
+    with Store(":memory:") as store:
+        run, _ = study(weighted, store, cv=3)
+        table = calibrate_best(run, weighted, "Late fusion", {}, None, None)
+    assert table.prior[0] == pytest.approx(3 * 61 / (3 * 61 + 59), abs=0.01)
+
+
 def test_damaged_summaries_are_named(problem, tmp_path):
     with Store(":memory:") as store:
         run, results = study(problem, store, cv=3)

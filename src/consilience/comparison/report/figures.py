@@ -249,6 +249,8 @@ def importance_figure(
             (0.2, shapley, BLUE, f"contribution to {metric} (Shapley)"),
             (-0.2, permutation, ORANGE, f"{metric} lost when shuffled"),
         ):
+            if not importance:
+                continue  # a method of the user may not predict without some of the views
             means = [importance.get(view, (0.0, 0.0))[0] for view in views]
             deviations = [importance.get(view, (0.0, 0.0))[1] for view in views]
             ax.barh(

@@ -86,7 +86,8 @@ def _best_sentences(run: Run, methods: list[RankingRow]) -> list[str]:
         )
     elif others:
         sentences.append("All other methods are significantly worse.")
-    return sentences + _best_view_sentences(methods)
+    has_combinations = len(run.data.views) > 1 and len(methods) > 1
+    return sentences + (_best_view_sentences(methods) if has_combinations else [])
 
 
 def _best_view_sentences(methods: list[RankingRow]) -> list[str]:
@@ -100,7 +101,7 @@ def _best_view_sentences(methods: list[RankingRow]) -> list[str]:
     elif methods[0].low <= row.score <= methods[0].high:
         ending = "which is not significantly worse: combining views gains little here"
     else:
-        ending = "which is lower, but not significantly so on these splits; more repeats may tell"
+        ending = "which is worse, but not significantly so on these splits; more repeats may tell"
     return [f"The best single view alone reaches {row.score:.4f}, {ending}."]
 
 
