@@ -461,6 +461,6 @@ def test_share_of_empty_cells_is_not_rounded_to_none():
     X[3, 4] = np.nan
     summary = _from_problem("x", Problem(MultiViewData({"rna": X}), np.arange(1001) % 2)).summary
     assert summary.views[0].missing_cells == pytest.approx(1 / X.size, rel=1e-5)
-    frame = pl.DataFrame({"a": [0.5, float("nan"), None, 2.0], "b": ["u", None, "v", "u"]})
+    frame = pl.DataFrame({"a": [0.5, float("nan"), None, 2.0], "b": ["u", "v", "v", None]})
     problem = Problem(MultiViewData({"t": frame}), np.array([0, 1, 0, 1]))
     assert _from_problem("x", problem).summary.views[0].missing_cells == 3 / 8
