@@ -448,6 +448,21 @@ def test_selector_in_a_model_file(problem, tmp_path):
     np.testing.assert_array_equal(loaded.predict(problem.data), model.predict(problem.data))
 
 
+def test_copies_are_named_as_partners_and_are_not_among_the_tests():
+    data = MultiViewData({"a": np.random.default_rng(4).normal(size=(80, 3))})
+    names = {"a": ["u", "v", "w"]}
+    both = with_copies(data, np.random.RandomState(0))["a"]
+    y = (both[:, 0] * both[:, 4] > 0).astype(int)  # u and the copy of v
+    result = select_features(
+        LateFusionClassifier(), data, y, method="copies", n_pairs=0, cv=2, feature_names=names
+    ).importance_
+    np.testing.assert_allclose(
+        result.q_value, np.minimum(false_discovery_control(result.p_value), 1.0)
+    )
+    assert result.partner[0] == "a: v (permuted)"
+    assert result.feature.tolist() == names["a"]
+
+
 # -- redundancy ----------------------------------------------------------------------------------
 
 
