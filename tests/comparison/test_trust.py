@@ -12,6 +12,7 @@ from consilience.cli import main
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.trust import calibrate_best, find_suspects
+from consilience.comparison.trust_columns import _find_separator
 from consilience.views import MultiViewData
 
 
@@ -136,3 +137,10 @@ def test_predictions_with_sets_conflict_and_advice(problem, tmp_path, capsys):
     code, *_ = call(capsys, "compare", *files, *join, "--out", plain, *common)
     code, _, error = call(capsys, "predict", plain, *files, "--advice")
     assert (code, "run the comparison again with --calibrate" in error) == (2, True)
+
+
+def test_sets_are_told_from_classes_with_a_bar_in_their_names():
+    assert _find_separator(["a", "b"]) == "|"
+    assert _find_separator(["a", "b", "a|b"]) == ";"
+    with pytest.raises(ValueError, match="--sets needs a character"):
+        _find_separator(["|;", "/~^"])

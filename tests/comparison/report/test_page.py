@@ -1,5 +1,7 @@
 """Numbers and commands of the page."""
 
+import re
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -211,3 +213,11 @@ def test_what_the_page_leaves_out_is_said(tested_twice, undrawn):
     assert "Of 15 pairs, only the first 1, in the order of the views, were examined" in page
     assert "may also be due to other samples" in page
     assert "(the best 5 of 6)" in page
+
+
+def test_verdict_names_the_metric_that_chance_is_tested_by(tested_twice):
+    run, results, store, _, _ = tested_twice
+    seen = replace(run, options=replace(run.options, metric="f1"))
+    assert re.search(
+        r"chance \(f1 \(v\) 0\.\d{4}; tested by mcc\)", verdict(seen, results, store)[0]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.store import Store
 from consilience.comparison.ranking import (
     SIGNIFICANCE_LEVEL,
@@ -57,7 +58,9 @@ def verdict(run: Run, results: StudyResults, store: Store) -> list[str]:
 def _chance_sentence(run: Run, methods: list[RankingRow], chance: RankingRow | None) -> str:
     if chance is None:
         return "Chance has no score, so nothing can be compared with it."
-    level = f"chance ({run.metric_title} {chance.score:.4f})"
+    test = find_metric(run.options.metric).chance_metric.replace("_", " ")
+    tested = f"; tested by {test}" if test else ""
+    level = f"chance ({run.metric_title} {chance.score:.4f}{tested})"
     better = [row for row in methods if row.beats_chance]
     if not better:
         return f"No method is significantly better than {level}."
