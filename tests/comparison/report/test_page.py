@@ -19,6 +19,7 @@ from consilience.comparison.report.summaries import (
     MIN_BIN_SAMPLES,
     calibration,
     confusion_matrix,
+    importance,
     out_of_fold_predictions,
 )
 from consilience.comparison.report.text import methods_paragraph
@@ -221,3 +222,20 @@ def test_verdict_names_the_metric_that_chance_is_tested_by(tested_twice):
     assert re.search(
         r"chance \(f1 \(v\) 0\.\d{4}; tested by mcc\)", verdict(seen, results, store)[0]
     )
+
+
+def test_a_single_split_has_no_deviation(undrawn):
+    problem = problem_of(["a", "b"], ["u", "v"], n_each=10)
+    rows = np.arange(20)
+    splits = {"00000": {"train": rows[rows % 3 > 0], "test": rows[::3]}}
+    settings = Options(
+        ["Concat"], 1, 1, "accuracy", 0, False, splitter="your own",
+        given_test_share=0.35, given_train_rows=13.0, given_test_rows=7.0,
+    )  # fmt: skip
+    with Store(":memory:") as store:
+        run, results = study(
+            Problem(problem.data, problem.target, splits=splits), store, settings=settings
+        )
+        assert np.isnan([spread for _, spread in importance(results, "shapley").values()]).all()
+        assert " ± –</td>" in build_page(run, results, store)
+    assert "<svg" in importance_figure(importance(results, "permutation"), {})

@@ -40,13 +40,16 @@ N_BINS = 10
 
 
 def importance(results: StudyResults, kind: str) -> dict[str, tuple[float, float]]:
-    """Importance of each view for the best method: mean and standard deviation over folds."""
+    """Importance of each view for the best method: mean and standard deviation over folds.
+
+    The deviation of a single fold is NaN.
+    """
     by_view: dict[str, list[float]] = {}
     for record in results.importance.records:
         for view, value in record.outcome.diagnostics.get(kind, {}).items():
             by_view.setdefault(view, []).append(np.nan if value is None else value)
     return {
-        view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
+        view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else np.nan)
         for view, v in by_view.items()
     }
 
