@@ -22,8 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from common.omics import settled_mudata
 from consilience import MultiViewData, compare
+from consilience.benchmark.problems import Problem
 from consilience.comparison import _result
 from consilience.comparison import execution as comparison
+from consilience.comparison.inputs import _from_problem
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.io import load
 from consilience.methods import METHODS
@@ -452,3 +454,13 @@ def test_a_script_is_silent_unless_told(capsys):
     assert capsys.readouterr() == ("", "")
     compare(VIEWS, Y, **QUICK, verbose=True)
     assert "6 of 6 fits" in capsys.readouterr().err
+
+
+def test_share_of_empty_cells_is_not_rounded_to_none():
+    X = np.zeros((1001, 1999))
+    X[3, 4] = np.nan
+    summary = _from_problem("x", Problem(MultiViewData({"rna": X}), np.arange(1001) % 2)).summary
+    assert summary.views[0].missing_cells == pytest.approx(1 / X.size, rel=1e-5)
+    frame = pl.DataFrame({"a": [0.5, float("nan"), None, 2.0], "b": ["u", "v", "v", None]})
+    problem = Problem(MultiViewData({"t": frame}), np.array([0, 1, 0, 1]))
+    assert _from_problem("x", problem).summary.views[0].missing_cells == 3 / 8

@@ -76,3 +76,14 @@ def test_samples_that_the_model_was_trained_on_are_named(capsys, tmp_path):
     note = "--test: 10 of 30 samples have the 'id' of a sample that the model was trained on"
     assert note in " ".join(capsys.readouterr().out.split())
     assert note.replace("'", "&#39;") in (study / "report.html").read_text()
+
+
+def test_a_data_set_has_no_external_cohort(tmp_path, capsys):
+    cohort = tmp_path / "cohort.csv"
+    cohort.write_text("a,ill\n1,yes\n")
+    with pytest.raises(SystemExit) as end:
+        main(["compare", "digits", "--test", str(cohort), "--out", str(tmp_path / "out")])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == (
+        "consilience: --test needs files as well, but digits is a data set\n"
+    )

@@ -140,6 +140,8 @@ def test_card_names_scores_and_limits():
         assert "im\\|age" in card
         accuracy = np.mean([r.outcome.metrics["accuracy"] for r in results.main.records])
         assert f"| accuracy | {accuracy:.4f} |" in card
+        f1 = np.mean([r.outcome.metrics["f1"] for r in results.main.records])
+        assert f"| f1 (v) | {f1:.4f} |" in card
         assert "On 7 samples of new.csv (positive class: v): accuracy 0.5000." in card
         for title in ("# Model card", "## Data", "## Intended use", "## Limits", "## References"):
             assert title in card
@@ -161,3 +163,13 @@ def test_map_shows_the_kernel():
     assert (points.max(axis=0) >= -points.min(axis=0) - 1e-12)[:2].all()
     with pytest.raises(ValueError, match="at most 1000 samples"):
         kernel_matrix(append_rows(problem.data, problem.data[np.zeros(1000, int)]), codes)
+
+
+def test_card_says_what_it_does_not_list():
+    problem = problem_of(["rna"], [f"c{k:02}" for k in range(23)])
+    with Store(":memory:") as store:
+        run, results = study(problem, store, methods=["Concat"])
+        card = model_card(run, results, store)
+    assert "| c19 | 4 |" in card
+    assert "c20" not in card.split("## Scores")[0]
+    assert "\n3 more classes are not listed.\n" in card

@@ -6,6 +6,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from consilience import io
+from consilience.comparison.features import rank_features
 from consilience.comparison.inputs import read_files, read_views
 from consilience.comparison.prediction import predict_files, read_samples
 from consilience.fusion import LateFusionClassifier
@@ -78,6 +79,8 @@ def test_free_text_is_read_with_the_table_it_is_in(folder, model):
     assert (table.labels == Y).mean() > 0.8  # the words tell
     named = predict_files(model, [FileArgument(folder / "new.csv", "clinic")])
     np.testing.assert_array_equal(named.probabilities, table.probabilities)
+    both = predict_files(model, [FileArgument(folder / "new.csv", v) for v in ("clinic", "note")])
+    np.testing.assert_array_equal(both.probabilities, table.probabilities)
 
 
 def test_files_without_a_common_sample_are_noted(folder, model):
@@ -107,3 +110,27 @@ def test_free_text_in_dataframes(folder):
     model = fit(given)
     table = predict_files(model, [FileArgument(folder / "new.csv", "clinic")])
     np.testing.assert_array_equal(table.labels, model.predict(given.problem.data))
+
+
+def test_a_file_with_part_of_the_columns_of_a_view_is_an_error(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(N, 4)), columns=["hb", "crp", "f1", "f2"])
+    table.assign(state=Y).to_csv(tmp_path / "all.csv", index=False)
+    views = "blood=hb:crp,image=f1:f2"
+    given = read_files(files(tmp_path, "all.csv"), target="state", views=views)
+    model = fit(given)
+    model.single_file = True
+    table.drop(columns="crp").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(TableError, match=r"some of the columns of view 'blood': it lacks 'crp'"):
+        read_samples(model, files(tmp_path, "new.csv"))
+    table[["f2", "f1"]].to_csv(tmp_path / "new.csv", index=False)
+    assert read_samples(model, files(tmp_path, "new.csv")).data.view_names == ("image",)
+
+
+def test_words_have_an_importance(folder):
+    given = read_files(files(folder, "clinic.csv"), target="state", on="id")
+    importance, reason = rank_features(given, fit(given).estimator, 0)
+    assert reason == ""
+    words = importance.take(importance.view == "note")
+    assert set(words.feature) == set(given.views["note"].words)
+    assert words.top(1).feature[0] in ("fever", "cough", "no")

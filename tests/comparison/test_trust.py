@@ -12,6 +12,7 @@ from consilience.cli import main
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.trust import calibrate_best, find_suspects
+from consilience.comparison.trust_columns import _find_separator
 from consilience.views import MultiViewData
 
 
@@ -57,6 +58,15 @@ def test_report_and_run_file_keep_what_left_out_samples_say(problem, tmp_path):
     page = (tmp_path / "report.html").read_text()
     for title in ("do not seem to belong together", "Labels that may be wrong", "cost of views"):
         assert title in page
+
+
+def test_conflicts_are_relative_to_the_prior_of_the_weighted_samples(problem):
+    weight = np.where(problem.target == "ill", 3.0, 1.0)
+    weighted = Problem(problem.data, problem.target, sample_weight=weight)
+    with Store(":memory:") as store:
+        run, _ = study(weighted, store, cv=3)
+        table = calibrate_best(run, weighted, "Late fusion", {}, None, None)
+    assert table.prior[0] == pytest.approx(3 * 61 / (3 * 61 + 59), abs=0.01)
 
 
 def test_damaged_summaries_are_named(problem, tmp_path):
@@ -127,3 +137,10 @@ def test_predictions_with_sets_conflict_and_advice(problem, tmp_path, capsys):
     code, *_ = call(capsys, "compare", *files, *join, "--out", plain, *common)
     code, _, error = call(capsys, "predict", plain, *files, "--advice")
     assert (code, "run the comparison again with --calibrate" in error) == (2, True)
+
+
+def test_sets_are_told_from_classes_with_a_bar_in_their_names():
+    assert _find_separator(["a", "b"]) == "|"
+    assert _find_separator(["a", "b", "a|b"]) == ";"
+    with pytest.raises(ValueError, match="--sets needs a character"):
+        _find_separator(["|;", "/~^"])

@@ -77,3 +77,10 @@ def test_network(study):
     display.figure_.canvas.draw()
     assert len(display.edges_) >= 4  # each informative feature and its copy
     assert all(display.views[a] != display.views[b] for a, b in display.edges_)
+    present = np.ones((100, 2), dtype=bool)
+    present[30:, 1] = False
+    few = MultiViewData(dict(data.items()), present=present)
+    shown = FeatureNetworkDisplay.from_result(result, few, k=4)
+    expected = FeatureNetworkDisplay.from_result(result, data[:30], k=4)
+    is_across = shown.views[:, None] != shown.views
+    np.testing.assert_allclose(shown.correlations[is_across], expected.correlations[is_across])

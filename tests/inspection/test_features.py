@@ -30,7 +30,13 @@ from consilience.inspection._feature_selection import (
     draw_half,
     with_copies,
 )
-from consilience.inspection._redundancy import correlation_clusters, standardise_columns
+from consilience.inspection._group_permutation import GroupPermutation
+from consilience.inspection._redundancy import (
+    correlate,
+    correlation_clusters,
+    standardise_columns,
+    unique_shares,
+)
 
 
 @pytest.fixture(scope="module")
@@ -442,6 +448,21 @@ def test_selector_in_a_model_file(problem, tmp_path):
     np.testing.assert_array_equal(loaded.predict(problem.data), model.predict(problem.data))
 
 
+def test_copies_are_named_as_partners_and_are_not_among_the_tests():
+    data = MultiViewData({"a": np.random.default_rng(4).normal(size=(80, 3))})
+    names = {"a": ["u", "v", "w"]}
+    both = with_copies(data, np.random.RandomState(0))["a"]
+    y = (both[:, 0] * both[:, 4] > 0).astype(int)  # u and the copy of v
+    result = select_features(
+        LateFusionClassifier(), data, y, method="copies", n_pairs=0, cv=2, feature_names=names
+    ).importance_
+    np.testing.assert_allclose(
+        result.q_value, np.minimum(false_discovery_control(result.p_value), 1.0)
+    )
+    assert result.partner[0] == "a: v (permuted)"
+    assert result.feature.tolist() == names["a"]
+
+
 # -- redundancy ----------------------------------------------------------------------------------
 
 
@@ -473,6 +494,41 @@ def test_clusters_across_views():
     assert len(clusters.to_frame()) == 8
     with pytest.raises(ValueError, match="min_correlation"):
         feature_clusters(result, problem.data, min_correlation=2)
+
+
+def test_correlations_are_those_of_the_rows_that_have_both_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) + 0.7 * rng.normal(size=(60, 1)) + [0, 50, -3, 1000]
+    X[:, 3] = 2 * X[:, 0]
+    X[rng.permutation(60)[:35], 3] = np.nan
+    X[rng.permutation(60)[:20], 1] = np.nan
+    X[: 60 - 8, 2] = np.nan  # too few rows
+    r = correlate(standardise_columns(X), standardise_columns(X))
+    for a, b in [(0, 1), (0, 3), (1, 3), (1, 1)]:
+        both = ~np.isnan(X[:, a]) & ~np.isnan(X[:, b])
+        np.testing.assert_allclose(r[a, b], np.corrcoef(X[both, a], X[both, b])[0, 1])
+    assert not r[2].any()
+    assert correlation_clusters(standardise_columns(X), 0.95)[0].tolist() == [0, 1, 2, 0]
+
+
+def test_a_copy_in_a_view_that_most_samples_lack_adds_nothing():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 2))
+    copy = np.where(np.arange(100)[:, None] < 40, x[:, :1] + 5, np.nan)
+    Z = standardise_columns(np.hstack([x, copy]))
+    shares = unique_shares(Z, np.array(["a", "a", "b"]))
+    alone = unique_shares(standardise_columns(np.hstack([x, copy])[:40]), np.array(["a", "a", "b"]))
+    np.testing.assert_allclose(shares, alone)
+    assert shares[2] < 0.2
+
+
+def test_rows_without_a_view_have_no_influence_on_the_clusters_that_are_permuted():
+    rng = np.random.default_rng(0)
+    X, present = 100 + rng.normal(size=(80, 4)), np.ones((80, 1), dtype=bool)
+    X[50:], present[50:] = 0.0, False  # all columns fall together
+    data = MultiViewData({"a": X}, present=present)
+    order = GroupPermutation(None, data, 0).order["a"]
+    assert [columns.tolist() for columns in order] == [[0], [1], [2], [3]]
 
 
 # -- one sample ----------------------------------------------------------------------------------

@@ -240,6 +240,8 @@ def compare(
     command = ["consilience", *sys.argv[1:]] if sys.argv[1:2] == ["compare"] else []
     data = _read_inputs(inputs, table_options)
     if external is not None:
+        if not data.target:
+            raise ValueError(f"--test needs files as well, but {inputs[0]} is a data set")
         check_external(external, data.target)
     copies = _plan_copies(data, out) if write_var else []
     prices = parse_costs(costs)

@@ -26,9 +26,12 @@ def match_files(
 ) -> dict[str, Table]:
     """Tables by view; files that were given for the same view are stacked."""
     parts: dict[str, list[tuple[str, Table]]] = {}
+    named = {file.view for file in files}
     for file in files:
         matched = _match_views(model, file, reading, transpose, key)
-        for view, table in (matched | _text_views(model, matched)).items():
+        texts = _text_views(model, matched)
+        matched |= {view: table for view, table in texts.items() if view not in named}
+        for view, table in matched.items():
             if view in parts and (file.view is None or view == LABEL_FILE):
                 other = parts[view][0][1].path
                 what = "labels" if view == LABEL_FILE else f"view {view!r}"
@@ -82,8 +85,11 @@ def _match_views(
     ]
     if not model.single_file:  # free text goes with the view whose table it is in
         matching = [name for name in matching if model.views[name].source not in matching]
-    if len(matching) == 1 or (matching and model.single_file):
+    if matching and model.single_file:
+        _check_whole_views(model, matching, columns, file)
         return dict.fromkeys(matching, table)
+    if len(matching) == 1:
+        return {matching[0]: table}
     if matching:
         raise TableError(
             f"{file.path} has the columns of several views ({format_list(matching)}); "
@@ -95,6 +101,19 @@ def _match_views(
         f"{file.path} is none of the views {format_list(model.views)}"
         f"{_closest_view_hint(model, columns)}"
     )
+
+
+def _check_whole_views(
+    model: TableModel, matching: Sequence[str], columns: set[str], file: FileArgument
+) -> None:
+    """Check that a file has all columns of a view or none."""
+    for name, view in model.views.items():
+        missing = [column for column in view.columns or [] if column not in columns]
+        if name not in matching and len(missing) < view.width:
+            raise TableError(
+                f"{file.path} has only some of the columns of view {name!r}: it lacks "
+                f"{format_list(missing)}; add them, or leave out the whole view"
+            )
 
 
 def _is_transposed(model: TableModel, name: str, tables: dict[str, Table]) -> bool:

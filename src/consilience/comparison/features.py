@@ -52,8 +52,9 @@ def rank_features(
 
 
 def _column_names(data: ComparisonInput) -> dict[str, list[str]]:
-    """Names of the columns, which views of numbers from files do not keep themselves."""
-    return {name: view.columns for name, view in data.views.items() if view.columns is not None}
+    """Names of the columns, which views of numbers and of words do not keep themselves."""
+    names = {name: view.feature_names for name, view in data.views.items()}
+    return {name: own for name, own in names.items() if own is not None}
 
 
 def summarise_features(importance: FeatureImportance) -> FeatureSummary:

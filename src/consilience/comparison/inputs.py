@@ -253,7 +253,7 @@ def _summary(
             content=_describe_content(views[view]),
             text_columns=0 if views[view].words else len(views[view].text_columns),
             missing_rows=int((~data.present[:, v]).sum()),
-            missing_cells=round(float(_share_of_empty_cells(data, v)), 6),
+            missing_cells=float(f"{_share_of_empty_cells(data, v):.6g}"),
             kind=views[view].kind,
         )
         for v, view in enumerate(data.view_names)
@@ -310,10 +310,16 @@ def _share_of_empty_cells(data: MultiViewData, v: int) -> float:
     if storage.is_dataframe(view):
         rows = storage.take_rows(view, np.flatnonzero(is_present))
         frame = nw.from_native(rows, eager_only=True)
-        n_empty = sum(int(column.null_count()) for column in frame.iter_columns())
+        n_empty = sum(_count_empty(column) for column in frame.iter_columns())
         return n_empty / (frame.shape[0] * frame.shape[1])
     values = view if is_present.all() else view[is_present]
     return float(np.isnan(values).mean()) if values.dtype.kind == "f" else 0.0
+
+
+def _count_empty(column: nw.Series) -> int:
+    """Number of empty cells; NaN in a column of numbers is one, which polars tells from null."""
+    values = storage.column_to_numeric(column, column.dtype)
+    return int(column.null_count() if values is None else np.isnan(values).sum())
 
 
 def _describe_content(view: TableView) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from consilience.benchmark.metrics import QUALITY_METRICS
 from consilience.benchmark.results import CellKey
 from consilience.benchmark.store import Store
@@ -72,6 +74,12 @@ def _describe_data(run: Run) -> list[str]:
     lines += ["", "| class | samples |", "|---|---:|"]
     counted = zip(data.classes[:MAX_LISTED], data.counts, strict=False)
     lines += [f"| {_escape(name)} | {count} |" for name, count in counted]
+    cut = {"views": len(data.views), "classes": len(data.classes)}
+    lines += [
+        f"\n{count - MAX_LISTED} more {what} are not listed."
+        for what, count in cut.items()
+        if count > MAX_LISTED
+    ]
     if data.notes:
         lines += ["", *(f"- {_escape(note)}" for note in data.notes)]
     return lines
@@ -84,7 +92,8 @@ def _score_table(run: Run, results: StudyResults) -> list[str]:
     for metric in dict.fromkeys([run.options.metric, *QUALITY_METRICS]):
         cell = results.main.cell(key, metric)
         if cell.mean == cell.mean:
-            lines.append(f"| {metric.replace('_', ' ')} | {cell.mean:.4f} |")
+            seen = replace(run, options=replace(run.options, metric=metric))
+            lines.append(f"| {_escape(seen.metric_title)} | {cell.mean:.4f} |")
     return lines
 
 

@@ -163,7 +163,8 @@ def fit_without_some(
             sample_weight=None if problem.sample_weight is None else problem.sample_weight[train],
         )
         fitted = refit(run, part, name, methods)
-        prior = np.bincount(codes[train], minlength=len(classes)) / len(train)
+        totals = np.bincount(codes[train], part.sample_weight, minlength=len(classes))
+        prior = totals / totals.sum()
         table = fit_reference_table(fitted, problem.data[test], codes[test], classes, prior)
     return table, test
 

@@ -5,7 +5,7 @@ They compare new samples with the left-out ones that a calibrated comparison kee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from consilience.views import MultiViewData
 
 __all__ = ["TrustColumns", "trust_columns"]
 
-SEPARATOR = "|"  # between the classes of a set
+SEPARATORS = "|;/~^"  # between the classes of a set: the first that no class has in its name
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,19 @@ def _sets(
 ) -> list[str]:
     names = [str(label) for label in model.classes_]
     in_set = table.class_p_values(p, present) > alpha
-    return [SEPARATOR.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
+    separator = _find_separator(names)
+    return [separator.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
+
+
+def _find_separator(names: Sequence[str]) -> str:
+    """A character that tells the set of "a" and "b" from the class "a|b"."""
+    free = [mark for mark in SEPARATORS if not any(mark in name for name in names)]
+    if not free:
+        raise ValueError(
+            f"--sets needs a character to separate classes, but their names have all of "
+            f"{' '.join(SEPARATORS)}"
+        )
+    return free[0]
 
 
 def _conflicts(

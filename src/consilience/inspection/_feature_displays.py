@@ -8,7 +8,7 @@ import numpy as np
 
 from consilience.inspection._displays import get_axes
 from consilience.inspection._feature_table import FeatureImportance
-from consilience.inspection._redundancy import feature_matrix, standardise_columns
+from consilience.inspection._redundancy import correlate, feature_matrix, standardise_columns
 from consilience.views import as_multiview
 from consilience.views._index import check_aligned
 
@@ -398,7 +398,10 @@ class FeatureNetworkDisplay:
         Z = standardise_columns(feature_matrix(as_multiview(X), best))
         labels = [str(feature) for feature in best.feature]
         display = cls(
-            correlations=Z.T @ Z, views=best.view, labels=labels, min_correlation=min_correlation
+            correlations=correlate(Z, Z),
+            views=best.view,
+            labels=labels,
+            min_correlation=min_correlation,
         )
         return display.plot(ax=ax)
 

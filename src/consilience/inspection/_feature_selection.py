@@ -30,6 +30,7 @@ from consilience.inspection._feature_importance import (
     feature_importance,
     fit_clone,
     fold_evidence,
+    q_values,
 )
 from consilience.inspection._feature_table import FeatureImportance, format_rows
 from consilience.inspection._scoring import to_estimator_of_views
@@ -200,7 +201,8 @@ def select_features(
         )
         mask = importance.q_value <= fdr
     else:
-        importance, mask = _contest(estimator, read, fdr, options, random_state)
+        given = {view: features[views == view].tolist() for view in read.data.view_names}
+        importance, mask = _contest(estimator, read, given, fdr, options, random_state)
     importance = replace(importance, view=views, feature=features)
     frequency, n_strongest, bound = None, 0, None
     if n_pairs:
@@ -218,17 +220,27 @@ def select_features(
 
 
 def _contest(
-    estimator: Any, read: FeatureData, fdr: float, options: dict[str, Any], seed: int
+    estimator: Any,
+    read: FeatureData,
+    names: Mapping[str, list[Any]],
+    fdr: float,
+    options: dict[str, Any],
+    seed: int,
 ) -> tuple[FeatureImportance, np.ndarray]:
     """Importance of the features beside their permuted copies, and which of them win."""
     rng = np.random.RandomState(seed)
     widths = read.data.widths
-    result = feature_importance(estimator, with_copies(read.data, rng), read.y, **options)
+    # the partner of a feature may be a copy
+    named = {view: [*own, *(f"{name} (permuted)" for name in own)] for view, own in names.items()}
+    data = with_copies(read.data, rng)
+    result = feature_importance(estimator, data, read.y, feature_names=named, **options)
     is_copy = np.concatenate([np.arange(2 * width) >= width for width in widths.values()])
     # an importance below 0 means that a feature is of no use, not that its copy is
     positive = np.maximum(result.importance, 0.0)
     margin = positive[~is_copy] - positive[is_copy]
-    return result.take(~is_copy), margin >= contest_threshold(margin, fdr)
+    own = result.take(~is_copy)
+    own = replace(own, q_value=q_values(own.p_value))
+    return own, margin >= contest_threshold(margin, fdr)
 
 
 def contest_threshold(margin: np.ndarray, fdr: float) -> float:

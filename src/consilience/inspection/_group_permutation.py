@@ -34,7 +34,12 @@ class GroupPermutation:
 
     def __init__(self, model: Any, background: MultiViewData, seed: int) -> None:
         self.model, self.seed = model, seed
-        self.order = {name: _by_cluster(background[name], name) for name in background.view_names}
+        self.order = {
+            name: _by_cluster(storage.take_rows(view, np.flatnonzero(is_present)), name)
+            for (name, view), is_present in zip(
+                background.items(), background.present.T, strict=True
+            )
+        }
 
     def agreement(self, data: MultiViewData, targets: np.ndarray) -> Evidence:
         """Σ_k T_ik (score − score with permuted values), divided among the features of a group."""
@@ -113,7 +118,7 @@ def _replace_columns(view: Any, other: Any, columns: np.ndarray) -> Any:
 
 
 def _by_cluster(view: Any, name: str) -> list[np.ndarray]:
-    """Clusters of correlated columns."""
+    """Clusters of correlated columns, from the rows that have the view."""
     width = storage.n_columns(view)
     if storage.n_rows(view) * width > MAX_CLUSTERED_CELLS or _has_categories(view):
         return [np.array([j]) for j in range(width)]

@@ -15,6 +15,7 @@ from consilience.views import _storage as storage
 
 __all__ = [
     "FeatureClusters",
+    "correlate",
     "correlation_clusters",
     "feature_clusters",
     "feature_matrix",
@@ -23,10 +24,12 @@ __all__ = [
 
 BLOCK_COLUMNS = 256  # columns whose correlations with all others are computed at once
 TINY = 1e-300
+MIN_COMMON_ROWS = 10  # of two columns with missing cells; the correlation of fewer is mostly noise
+MIN_SQUARES = 1e-20  # products of variances, of columns of norm 1, below it are rounding errors
 
 
 def standardise_columns(Z: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and norm 1; missing cells and constant columns are 0."""
+    """Columns of mean 0 and norm 1; constant columns are 0, and missing cells stay NaN."""
     Z = np.asarray(Z, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         is_missing = np.isnan(Z)
@@ -36,7 +39,26 @@ def standardise_columns(Z: np.ndarray) -> np.ndarray:
     norms = np.sqrt((Z**2).sum(axis=0))
     largest = np.abs(Z).max(axis=0, initial=0.0)
     is_constant = norms <= 1e-10 * np.maximum(largest, TINY)
-    return np.where(is_constant, 0.0, Z / np.where(norms > 0, norms, 1.0))
+    Z = np.where(is_constant, 0.0, Z / np.where(norms > 0, norms, 1.0))
+    return np.where(is_missing, np.nan, Z)
+
+
+def correlate(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Correlations (a x b) of columns from ``standardise_columns``, over the rows that both have.
+
+    They are 0 if these are too few, or if one of the columns is constant there.
+    """
+    a, b = ~np.isnan(A), ~np.isnan(B)
+    if a.all() and b.all():
+        return A.T @ B
+    A, B, a, b = np.where(a, A, 0.0), np.where(b, B, 0.0), a.astype(float), b.astype(float)
+    counts = a.T @ b
+    sums_a, sums_b = A.T @ b, a.T @ B
+    n = np.maximum(counts, 1.0)
+    squares = ((A**2).T @ b - sums_a**2 / n) * (a.T @ B**2 - sums_b**2 / n)
+    is_known = (counts >= MIN_COMMON_ROWS) & (squares > MIN_SQUARES)
+    norms = np.sqrt(np.where(is_known, squares, 1.0))
+    return np.where(is_known, (A.T @ B - sums_a * sums_b / n) / norms, 0.0)
 
 
 def correlation_clusters(
@@ -64,7 +86,7 @@ def correlation_clusters(
         block = order[start : start + BLOCK_COLUMNS]
         block = block[labels[block] < 0]
         free = np.flatnonzero(labels < 0)
-        near = np.abs(Z[:, block].T @ Z[:, free]) >= threshold
+        near = np.abs(correlate(Z[:, block], Z[:, free])) >= threshold
         for row, column in enumerate(block):
             if labels[column] >= 0:
                 continue
@@ -88,7 +110,7 @@ class FeatureClusters:
     is_representative : bool ndarray of shape (n_features,)
         True for the most important feature of each cluster.
     correlation : ndarray of shape (n_features,)
-        Correlation with the representative of the cluster.
+        Correlation with the representative of the cluster, over the samples that have both.
     unique_share : ndarray of shape (n_features,)
         Share of the feature's variance that the features of the other views do not explain
         linearly, as far as the number of samples allows to say; 1 if there is only one view.
@@ -191,22 +213,46 @@ def feature_clusters(
         feature=best.feature,
         cluster=labels,
         is_representative=is_representative,
-        correlation=np.einsum("ij,ij->j", Z, Z[:, leaders[labels]]),
+        correlation=_with_leaders(Z, labels, leaders),
         unique_share=unique_shares(Z, best.view),
     )
 
 
+def _with_leaders(Z: np.ndarray, labels: np.ndarray, leaders: np.ndarray) -> np.ndarray:
+    """Correlation of each column with the representative of its cluster."""
+    out = np.empty(len(labels))
+    for cluster, leader in enumerate(leaders):
+        own = labels == cluster
+        out[own] = correlate(Z[:, [leader]], Z[:, own])[0]
+    return out
+
+
 def unique_shares(Z: np.ndarray, view: np.ndarray) -> np.ndarray:
-    """1 − (leave-one-out R² of a ridge regression on the features of the other views)."""
+    """1 − (leave-one-out R² of a ridge regression on the features of the other views).
+
+    Features are regressed over the rows that have them and some feature of another view.
+    """
     out = np.ones(Z.shape[1])
     for name in dict.fromkeys(view.tolist()):
-        own, others = Z[:, view == name], Z[:, view != name]
+        others = Z[:, view != name]
         if others.shape[1] == 0:
             continue
-        K = others @ others.T
-        penalty = max(float(np.trace(K)) / len(K), TINY)
-        inverse = np.linalg.inv(K + penalty * np.eye(len(K)))
-        left_out = (inverse @ own) / inverse.diagonal()[:, None]  # residuals of rows left out
-        total = np.maximum((own**2).sum(axis=0), TINY)
-        out[view == name] = np.clip((left_out**2).sum(axis=0) / total, 0.0, 1.0)
+        is_known = ~np.isnan(others).all(axis=1)[:, None] & ~np.isnan(Z[:, view == name])
+        masks, which = np.unique(is_known, axis=1, return_inverse=True)
+        columns = np.flatnonzero(view == name)
+        for pattern, rows in enumerate(masks.T):
+            own = columns[which.ravel() == pattern]
+            if rows.sum() >= MIN_COMMON_ROWS or rows.all():
+                out[own] = _unexplained_shares(Z[np.ix_(rows, own)], others[rows])
     return out
+
+
+def _unexplained_shares(own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Shares of the variance of columns that others, 0 where they are missing, do not explain."""
+    own, others = (np.nan_to_num(standardise_columns(part)) for part in (own, others))
+    K = others @ others.T
+    penalty = max(float(np.trace(K)) / len(K), TINY)
+    inverse = np.linalg.inv(K + penalty * np.eye(len(K)))
+    left_out = (inverse @ own) / inverse.diagonal()[:, None]  # residuals of rows left out
+    total = np.maximum((own**2).sum(axis=0), TINY)
+    return np.clip((left_out**2).sum(axis=0) / total, 0.0, 1.0)

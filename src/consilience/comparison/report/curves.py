@@ -77,7 +77,7 @@ def _thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def method_curves(run: Run, name: str, predictions: Sequence[Predictions]) -> Curves | None:
     """Curves of out-of-fold predictions; several classes are pooled, one against the rest each."""
-    folds = [fold for fold in predictions if (fold.y_true >= 0).all()]
+    folds = [fold for fold in predictions if (fold.y_true >= 0).all() and len(fold.classes) > 1]
     if not folds or any(fold.kind == "none" for fold in folds):
         return None
     y: list[np.ndarray] = []
@@ -97,7 +97,7 @@ def method_curves(run: Run, name: str, predictions: Sequence[Predictions]) -> Cu
 
 
 def view_curves(results: StudyResults) -> list[Curves]:
-    """Curves of the best method when it has a single view, for two classes."""
+    """Curves of the best method when it has a single view, for two classes; the best first."""
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for record in results.importance.records:
         content = record.outcome.diagnostics.get("single_views", {}).get("scores", {})
@@ -108,7 +108,8 @@ def view_curves(results: StudyResults) -> list[Curves]:
         _curves(view, np.concatenate([y for y, _ in p]), np.concatenate([s for _, s in p]))
         for view, p in parts.items()
     ]
-    return [curves for curves in results_by_view if curves is not None]
+    known = [curves for curves in results_by_view if curves is not None]
+    return sorted(known, key=lambda curves: -curves.roc_auc)
 
 
 def curves_figure(curves: Sequence[Curves], kind: str, name: str) -> Markup:

@@ -249,8 +249,10 @@ def importance_figure(
             (0.2, shapley, BLUE, f"contribution to {metric} (Shapley)"),
             (-0.2, permutation, ORANGE, f"{metric} lost when shuffled"),
         ):
+            if not importance:
+                continue  # a method of the user may not predict without some of the views
             means = [importance.get(view, (0.0, 0.0))[0] for view in views]
-            deviations = [importance.get(view, (0.0, 0.0))[1] for view in views]
+            deviations = np.nan_to_num([importance.get(view, (0.0, 0.0))[1] for view in views])
             ax.barh(
                 y + shift, means, 0.36, xerr=deviations, color=colour, label=label,
                 ecolor=TEXT_COLOUR,

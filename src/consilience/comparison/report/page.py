@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ MAX_COMMAND_FILES = 3  # in the example command for predictions
 MAX_ERROR_PAIRS = 5
 MAX_CONFUSIONS = 5
 MAX_CURVES = 5
+MAX_PAIRS = 15  # of views in the table
 MAX_LISTED_COLUMNS = 40  # of a role; more are counted
 
 
@@ -100,6 +102,9 @@ def _context(run: Run, results: StudyResults, store: Store) -> dict[str, Any]:
         "paragraph": methods_paragraph(run, results) if complete else "",
         "references": references(run, results) if complete else [],
         "max_columns": MAX_LISTED_COLUMNS,
+        "max_curves": MAX_CURVES,
+        "lacks_views": any(view.missing_rows for view in run.data.views),
+        "n_other_patterns": run.data.samples - sum(p.samples for p in run.data.patterns),
         **trust_context(run),
         **_figures(run, results, store, rows, complete),
     }
@@ -191,6 +196,7 @@ def _figures(
     permutation = summaries.importance(results, "permutation")
     shapley = summaries.importance(results, "shapley")
     several_views = len(run.data.views) > 1
+    pairs = view_pairs(run, results, find_metric(run.options.metric).sign)
     best_methods = [row.method for row in complete[:MAX_MISSING_VIEW_METHODS]]
     missing_view_scores = summaries.missing_view_scores(results.main, best_methods)
     suspicious = suspicious_samples(run, results, store, [row.method for row in complete])
@@ -200,7 +206,9 @@ def _figures(
         **_curve_figures(run, results, store, complete),
         "confusions": _confusions(run, results, store, complete),
         "class_scores": class_scores(matrix, run.data.classes),
-        "pairs": view_pairs(run, results, find_metric(run.options.metric).sign),
+        "pairs": pairs[:MAX_PAIRS],
+        "n_pairs": len(pairs),
+        "n_all_pairs": comb(len(run.data.views), 2),
         "redundancy_svg": redundancy_figure(run, results, metric),
         "suspicious": suspicious,
         "map_svg": map_figure(run, wrong_rows(results, store), suspicious),

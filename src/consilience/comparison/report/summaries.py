@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,13 +40,16 @@ N_BINS = 10
 
 
 def importance(results: StudyResults, kind: str) -> dict[str, tuple[float, float]]:
-    """Importance of each view for the best method: mean and standard deviation over folds."""
+    """Importance of each view for the best method: mean and standard deviation over folds.
+
+    The deviation of a single fold is NaN.
+    """
     by_view: dict[str, list[float]] = {}
     for record in results.importance.records:
         for view, value in record.outcome.diagnostics.get(kind, {}).items():
             by_view.setdefault(view, []).append(np.nan if value is None else value)
     return {
-        view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0)
+        view: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else np.nan)
         for view, v in by_view.items()
     }
 
@@ -70,13 +73,35 @@ def missing_view_scores(main: Results, methods: list[str]) -> dict[str, dict[str
 
 
 def out_of_fold_predictions(store: Store, main: Results, method: str) -> list[Predictions]:
-    """Predictions of a method for every sample, from the first repeat of the cross-validation."""
+    """Predictions of a method for every sample that is tested, each of them once.
+
+    They are those of the first repeat of the cross-validation; splits of the user may test a sample
+    several times, of which the first counts.
+    """
     predictions = [
         store.predictions(record.task_hash)
         for record in main.records
         if record.task.method_name == method and record.done and record.task.repeat == 0
     ]
-    return [fold for fold in predictions if fold is not None]
+    folds: list[Predictions] = []
+    seen = np.empty(0, dtype=np.intp)
+    for fold in filter(None, predictions):
+        is_first = np.zeros(len(fold.rows), dtype=bool)
+        is_first[np.unique(fold.rows, return_index=True)[1]] = True
+        new = _select_rows(fold, is_first & ~np.isin(fold.rows, seen))
+        folds += [new] if len(new.rows) else []
+        seen = np.append(seen, new.rows)
+    return folds
+
+
+def _select_rows(fold: Predictions, mask: np.ndarray) -> Predictions:
+    return replace(
+        fold,
+        rows=fold.rows[mask],
+        y_true=fold.y_true[mask],
+        y_pred=fold.y_pred[mask],
+        scores=fold.scores if fold.kind == "none" else fold.scores[mask],
+    )
 
 
 def confusion_matrix(run: Run, predictions: list[Predictions]) -> np.ndarray:

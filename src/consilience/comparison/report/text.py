@@ -52,9 +52,10 @@ def methods_paragraph(run: Run, results: StudyResults) -> str:
     )
     best = next((row for row in ranking(run, results) if row.rank == 1), None)
     if best is not None and results.best is not None:
+        fitted = "" if run.refit_error else ", and was fitted to all samples"
         parts.append(
             f"{best.method} had the best mean, {best.score:.3f} (95 % interval {best.low:.3f} to "
-            f"{best.high:.3f}), and was fitted to all samples."
+            f"{best.high:.3f}){fitted}."
         )
     return " ".join(parts)
 

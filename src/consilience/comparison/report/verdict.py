@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from consilience.benchmark.metrics import find_metric
 from consilience.benchmark.store import Store
 from consilience.comparison.ranking import (
     SIGNIFICANCE_LEVEL,
@@ -57,7 +58,9 @@ def verdict(run: Run, results: StudyResults, store: Store) -> list[str]:
 def _chance_sentence(run: Run, methods: list[RankingRow], chance: RankingRow | None) -> str:
     if chance is None:
         return "Chance has no score, so nothing can be compared with it."
-    level = f"chance ({run.metric_title} {chance.score:.4f})"
+    test = find_metric(run.options.metric).chance_metric.replace("_", " ")
+    tested = f"; tested by {test}" if test else ""
+    level = f"chance ({run.metric_title} {chance.score:.4f}{tested})"
     better = [row for row in methods if row.beats_chance]
     if not better:
         return f"No method is significantly better than {level}."
@@ -86,7 +89,8 @@ def _best_sentences(run: Run, methods: list[RankingRow]) -> list[str]:
         )
     elif others:
         sentences.append("All other methods are significantly worse.")
-    return sentences + _best_view_sentences(methods)
+    has_combinations = len(run.data.views) > 1 and len(methods) > 1
+    return sentences + (_best_view_sentences(methods) if has_combinations else [])
 
 
 def _best_view_sentences(methods: list[RankingRow]) -> list[str]:
@@ -100,7 +104,7 @@ def _best_view_sentences(methods: list[RankingRow]) -> list[str]:
     elif methods[0].low <= row.score <= methods[0].high:
         ending = "which is not significantly worse: combining views gains little here"
     else:
-        ending = "which is lower, but not significantly so on these splits; more repeats may tell"
+        ending = "which is worse, but not significantly so on these splits; more repeats may tell"
     return [f"The best single view alone reaches {row.score:.4f}, {ending}."]
 
 

@@ -24,8 +24,6 @@ from consilience.comparison.study import StudyResults
 
 __all__ = ["ViewPair", "pattern_figure", "redundancy_figure", "single_views", "view_pairs"]
 
-MAX_PAIRS = 15
-
 
 @dataclass(frozen=True)
 class ViewPair:
@@ -54,7 +52,7 @@ def _means(results: StudyResults, part: str) -> dict[str, float]:
 
 
 def view_pairs(run: Run, results: StudyResults, sign: float) -> list[ViewPair]:
-    """Every pair of views, those that complement each other most first."""
+    """Every pair of views that was examined, those that complement each other most first."""
     alone, both, agreement = (_means(results, part) for part in ("alone", "pairs", "agreement"))
     names = [view.name for view in run.data.views]
     pairs = []
@@ -74,7 +72,7 @@ def view_pairs(run: Run, results: StudyResults, sign: float) -> list[ViewPair]:
                 agreement[key],
             )
         )
-    return sorted(pairs, key=lambda pair: -pair.gain)[:MAX_PAIRS]
+    return sorted(pairs, key=lambda pair: (np.isnan(pair.gain), -pair.gain))
 
 
 def redundancy_figure(run: Run, results: StudyResults, metric: str) -> Markup | None:
