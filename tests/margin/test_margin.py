@@ -148,6 +148,26 @@ def test_more_columns_than_rows():
         )
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("name", ["smvmed", "svm2k"])
+def test_large_column_of_a_wide_view_hides_no_other(name, storage):
+    rng = np.random.RandomState(0)
+    y = np.arange(40) % 2
+    wide = rng.randn(40, 60) + y[:, None] * (np.arange(60) < 5)
+    wide[:, -1] *= 1e7
+    other, model = rng.randn(40, 3) + y[:, None], ALL[name]
+    views = [storage(wide), other]
+    # as many rows as it takes not to be wide
+    long = clone(model).fit(
+        [np.vstack([X, X]) for X in (wide, other)], np.tile(y, 2), np.full(80, 0.5)
+    )
+    np.testing.assert_allclose(
+        clone(model).fit(views, y).decision_function(views),
+        long.decision_function(views),
+        atol=1e-4,
+    )
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_columns_without_entries(name):
     data, y = problem(sparsity=0.5, n_views=2)
