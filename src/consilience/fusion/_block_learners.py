@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from consilience._estimators import check_classifier
+from consilience._folds import encode_groups
 from consilience._solvers.logistic import logistic_sums, minimise_logistic
 from consilience._training import LabelledRows, TrainingRows, label_totals
 from consilience.distributed._blocks import BlockTraining
@@ -81,10 +82,17 @@ def left_out_rows(block: NumberedRows, interval: Interval) -> np.ndarray:
     if groups is None:
         uniform = hash_uniform(block.start, len(block.rows.codes), FOLD_PURPOSE)
     else:
-        names, which = np.unique(groups, return_inverse=True)
-        numbers = [hash_uniform(zlib.crc32(str(name).encode()), 1, FOLD_PURPOSE) for name in names]
-        uniform = np.concatenate(numbers)[which.ravel()]
+        which = encode_groups(groups)
+        _, first = np.unique(which, return_index=True)
+        numbers = [hash_uniform(group_code(name), 1, FOLD_PURPOSE) for name in groups[first]]
+        uniform = np.concatenate(numbers)[which]
     return (uniform >= interval[0]) & (uniform < interval[1])
+
+
+def group_code(name: Any) -> int:
+    """A number that equal names have in common, also if they are floats in some blocks only."""
+    is_whole = isinstance(name, (float, np.floating)) and float(name).is_integer()
+    return zlib.crc32(str(int(name) if is_whole else name).encode())
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +221,8 @@ def learns_by_sums(classifier: Any) -> bool:
     plain = LogisticRegression().get_params()
     free = {"C", "tol", "max_iter", "random_state", "solver", "verbose", "n_jobs", "warm_start"}
     given = classifier.get_params()
-    return all(given[name] == plain[name] for name in plain if name not in free)
+    is_plain = all(given[name] == plain[name] for name in plain if name not in free)
+    return is_plain and bool(np.isfinite(classifier.C))
 
 
 def check_learns_from_blocks(estimator: Any, method: str, where: str) -> None:
@@ -232,7 +241,8 @@ def check_learns_from_blocks(estimator: Any, method: str, where: str) -> None:
         raise TypeError(
             f"{method} cannot fit {type(classifier).__name__} on {where} from blocks, because it "
             "needs all rows at once; use SGDClassifier or another classifier with partial_fit, "
-            "LogisticRegression, or a classifier of this package that fits from blocks"
+            "LogisticRegression with an L2 penalty and no class_weight, or a classifier of this "
+            "package that fits from blocks"
         )
 
 
@@ -344,7 +354,7 @@ def fit_regressions(blocks: Any, learners: list[Learner]) -> list[Any]:
     """Fitted logistic regressions (in their pipelines), by sums over the rows."""
     if not learners:
         return []
-    widths = max(blocks.collect(transformed_widths, learners))
+    widths = np.max(blocks.collect(transformed_widths, learners), axis=0).tolist()
     shapes = []
     for learner, width in zip(learners, widths, strict=True):
         n_classes = len(learner.classes)

@@ -37,6 +37,7 @@ from consilience.fusion._members import (
     ViewMember,
     best_method,
     block_shares,
+    check_known_classes,
     class_scores,
     fit_member,
 )
@@ -252,14 +253,11 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         """Fit the final classifier on outputs (V x n x K) for rows left out."""
         self._fills = missing_outputs(self._members, outputs, self.class_prior_, weight)
         X = stack_outputs(outputs, self._fills)
-        rows = np.flatnonzero(weight > 0)
+        rows, where = np.flatnonzero(weight > 0), "the outputs of the views (final_estimator)"
         self.final_estimator_ = fit_weighted(
-            final,
-            X[rows],
-            self.classes_[codes[rows]],
-            weight[rows],
-            "the outputs of the views (final_estimator)",
+            final, X[rows], self.classes_[codes[rows]], weight[rows], where
         )
+        check_known_classes(self.final_estimator_, self.classes_, where)
         self.estimators_ = {member.name: member.estimator for member in self._members}
 
     def _outputs(self, data: MultiViewData) -> np.ndarray:
