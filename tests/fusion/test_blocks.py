@@ -242,3 +242,20 @@ def test_groups_of_several_types_stay_together():
         other = left_out_rows(NumberedRows(floats, 4), (0.0, cut_at))
         assert mask[0] == mask[3]
         assert mask[1] == mask[2] == other[0]
+
+
+@pytest.mark.parametrize("model", [BestViewClassifier(), StackingFusionClassifier()])
+def test_groups_that_folds_cannot_use_are_errors(model):
+    data, y, _ = make(100, 2)
+    by_class = data.with_groups(np.where(y == y[0], "x", np.arange(100).astype(str)))
+    with pytest.raises(ValueError, match=f"class '{y[0]}' occurs in only one group"):
+        model.fit(cut(by_class, y, rows=30))
+    blocks = [(data[:50].with_groups(np.arange(50)), y[:50]), (data[50:], y[50:])]
+    with pytest.raises(ValueError, match="some blocks have groups and others do not"):
+        model.fit(BlockSequence(blocks))
+
+
+def test_hold_out_set_without_rows_is_an_error():
+    data, y, _ = make(100, 2)
+    with pytest.raises(ValueError, match="cv=1e-06 leaves out none of the 100 rows"):
+        StackingFusionClassifier(cv=1e-6).fit(cut(data, y))

@@ -24,6 +24,7 @@ from consilience._parameters import (
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.fusion._block_learners import (
+    check_groups_of_blocks,
     check_members_learn_from_blocks,
     look_at_views,
     number_rows,
@@ -233,6 +234,7 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         folds = folds_from_cv(self.cv, type(self).__name__)
         blocks = training.map_and_release(number_rows, each=starts)
         overview = look_at_views(blocks, names, len(self.classes_))
+        check_groups_of_blocks(overview, self.classes_)
         # with a hold-out set, its members are those that predict
         left_out = folds if is_test_size(self.cv) else [*folds, None]
         with Progress(self, n_tasks=0):
@@ -245,7 +247,12 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         n_left_out = n_rows * sum(end - start for start, end in folds)
         share = min(1.0, MAX_FINAL_ROWS / n_left_out)
         by_fold = list(zip(folds, fitted, strict=False))
-        self._fit_final(final, *collect_left_out(blocks, by_fold, share))
+        outputs, codes, weight = collect_left_out(blocks, by_fold, share)
+        if len(codes) == 0:
+            raise ValueError(
+                f"cv={self.cv!r} leaves out none of the {n_rows} rows; use a larger one"
+            )
+        self._fit_final(final, outputs, codes, weight)
 
     def _fit_final(
         self, final: Any, outputs: np.ndarray, codes: np.ndarray, weight: np.ndarray
