@@ -225,6 +225,8 @@ def read_pairwise(
 ) -> np.ndarray:
     """Entries of a kernel or distance view in the columns of ``reference``, all finite."""
     values = data.select([name])[rows].against(name, reference)
+    if values.dtype.kind != "f":  # truth values cannot be subtracted, and whole numbers overflow
+        values = values.astype(np.float64)
     bad = first_non_finite(values, np.ones(len(values), dtype=bool))
     if bad is not None:
         raise ValueError(

@@ -240,3 +240,27 @@ def test_labels_of_one_type_in_all_blocks():
     blocks = [(data[:30], np.arange(30) % 2), (data[30:], np.where(np.arange(30) % 2, "1", "0"))]
     with pytest.raises(TypeError, match="numbers in some blocks and strings in others"):
         SMVMEDClassifier().fit(BlockSequence(blocks))
+
+
+def test_rows_of_a_block_without_labels_are_not_dropped():
+    X, y = np.random.RandomState(0).randn(40, 3), np.arange(40) % 2
+    blocks = [({"a": X[:20]}, y[:20]), ({"a": X[20:]}, y[:0])]
+    with pytest.raises(ValueError, match="block 1: X has 20 samples, but y has 0"):
+        SMVMEDClassifier().fit(BlockSequence(blocks))
+
+
+def test_one_weight_for_all_rows_of_a_block():
+    X, y = np.random.RandomState(0).randn(40, 3), np.arange(40) % 2
+    blocks = [({"a": X[:20]}, y[:20], 2.0), ({"a": X[20:]}, y[20:])]
+    one = SMVMEDClassifier().fit(BlockSequence(blocks))
+    weight = np.repeat([2.0, 1.0], 20)
+    each = SMVMEDClassifier().fit(BlockSequence.cut({"a": X}, y, weight, rows=20))
+    np.testing.assert_array_equal(one.coef_["a"], each.coef_["a"])
+
+
+def test_series_are_cut_by_position():
+    pd = pytest.importorskip("pandas")
+    X, y = np.random.RandomState(0).randn(40, 3), np.arange(40) % 2
+    times = pd.Series(y, index=0.5 * np.arange(40))
+    parts = [part[1] for part in BlockSequence.cut({"a": X}, times, times, rows=15).blocks()]
+    np.testing.assert_array_equal(np.concatenate(parts), y)

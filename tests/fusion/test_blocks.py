@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._solvers.logistic import logistic_sums, minimise_logistic
+from consilience._training import TrainingRows
 from consilience.distributed import BlockSequence
 from consilience.fusion import (
     BestViewClassifier,
@@ -20,6 +21,7 @@ from consilience.fusion import (
     StackingFusionClassifier,
     _stacking,
 )
+from consilience.fusion._block_learners import NumberedRows, left_out_rows
 from consilience.margin import SMVMEDClassifier
 from reference.blocks import make
 
@@ -207,3 +209,53 @@ def test_errors():
         EarlyFusionClassifier().fit(BlockSequence([({"a": wide["a"]}, np.arange(10) % 2)]))
     with pytest.raises(ValueError, match=r"data in blocks need linear kernels"):
         LateFusionClassifier(SMVMEDClassifier(kernel="rbf")).fit(blocks)
+
+
+def test_views_of_different_blocks():
+    data, y, _ = make(200, 2)
+    names = data.view_names[:2]
+    present = np.repeat(np.eye(2, dtype=bool), 100, axis=0)
+    half = MultiViewData({name: data[name] for name in names}, present=present)
+    model = LateFusionClassifier(exact())
+    expected = model.fit(half, y).predict_proba(half)
+    result = model.fit(cut(half, y, rows=100)).predict_proba(half)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+
+
+def test_logistic_regression_without_a_penalty_needs_memory():
+    data, y, _ = make(100, 2)
+    with pytest.raises(TypeError, match="with an L2 penalty"):
+        LateFusionClassifier(LogisticRegression(C=np.inf)).fit(cut(data, y))
+
+
+def test_groups_of_several_types_stay_together():
+    rows = TrainingRows(
+        MultiViewData({"a": np.zeros((4, 1))}, groups=np.array(["x", 3, 3.0, "x"], dtype=object)),
+        np.zeros(4, dtype=int),
+        np.ones(4),
+    )
+    floats = TrainingRows(
+        MultiViewData({"a": np.zeros((2, 1))}, groups=[3.0, 4.5]), np.zeros(2, int), np.ones(2)
+    )
+    for cut_at in np.linspace(0.05, 0.95, 10):
+        mask = left_out_rows(NumberedRows(rows, 0), (0.0, cut_at))
+        other = left_out_rows(NumberedRows(floats, 4), (0.0, cut_at))
+        assert mask[0] == mask[3]
+        assert mask[1] == mask[2] == other[0]
+
+
+@pytest.mark.parametrize("model", [BestViewClassifier(), StackingFusionClassifier()])
+def test_groups_that_folds_cannot_use_are_errors(model):
+    data, y, _ = make(100, 2)
+    by_class = data.with_groups(np.where(y == y[0], "x", np.arange(100).astype(str)))
+    with pytest.raises(ValueError, match=f"class '{y[0]}' occurs in only one group"):
+        model.fit(cut(by_class, y, rows=30))
+    blocks = [(data[:50].with_groups(np.arange(50)), y[:50]), (data[50:], y[50:])]
+    with pytest.raises(ValueError, match="some blocks have groups and others do not"):
+        model.fit(BlockSequence(blocks))
+
+
+def test_hold_out_set_without_rows_is_an_error():
+    data, y, _ = make(100, 2)
+    with pytest.raises(ValueError, match="cv=1e-06 leaves out none of the 100 rows"):
+        StackingFusionClassifier(cv=1e-6).fit(cut(data, y))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedShuffleSplit, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -488,3 +489,34 @@ def test_forms_of_splits(model):
         clone(model).set_params(cv=[(np.arange(30), np.arange(20, 40))]).fit(X, y)
     with pytest.raises(ValueError, match="no test row of split 1 has a positive sample_weight"):
         clone(model).set_params(cv=[halves, halves[::-1]]).fit(X, y, sample_weight=~mask * 1.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LateFusionClassifier, EarlyFusionClassifier, BestViewClassifier, StackingFusionClassifier],
+)
+def test_frozen_classifier_with_other_classes(model):
+    X, y = np.random.RandomState(0).randn(40, 3), np.arange(40) % 2
+    frozen = FrozenEstimator(LogisticRegression().fit(X, 2 * y))
+    with pytest.raises(ValueError, match="has classes that y does not have: 2"):
+        model(frozen).fit({"a": X}, y)
+
+
+class Reversed(LogisticRegression):
+    """A classifier whose classes are in descending order."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.classes_, self.coef_, self.intercept_ = (
+            self.classes_[::-1],
+            -self.coef_,
+            -self.intercept_,
+        )
+        return self
+
+
+def test_classes_in_another_order():
+    X, y = np.random.RandomState(0).randn(40, 3), np.arange(40) % 2
+    expected = LogisticRegression().fit(X, y).predict_proba(X)
+    model = LateFusionClassifier(Reversed()).fit({"a": X}, y)
+    np.testing.assert_allclose(model.predict_proba({"a": X}), expected, atol=1e-6)

@@ -203,3 +203,11 @@ def test_errors():
     Ks[1][3, 4] = np.nan
     with pytest.raises(ValueError, match=r"view 'k1', row 3, in the column of sample 4"):
         LaplacianCompletion().fit(container(Ks, present))
+
+
+def test_kernel_that_no_sample_has_stays_missing():
+    Ks, present = random_kernels(0, 10, 2, rate=0.0)
+    present[:, 1] = False
+    with pytest.warns(UserWarning, match="view 'k1' stays missing in 10 rows"):
+        filled = LaplacianCompletion().fit_transform(container(Ks, present))
+    np.testing.assert_array_equal(filled.present, present)

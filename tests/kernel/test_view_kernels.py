@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -9,7 +10,8 @@ from sklearn.svm import SVC
 from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
-from consilience.kernel import LaplacianCompletion, ViewKernels
+from consilience.kernel import LaplacianCompletion, MKLClassifier, ViewKernels
+from consilience.margin import SMVMEDClassifier
 from consilience.methods import METHODS
 
 
@@ -135,3 +137,24 @@ def test_ids_of_several_types(ids):
     np.testing.assert_allclose(kernels["x"], rbf_kernel(X, gamma=1.0))
     completed = LaplacianCompletion().fit_transform(kernels)
     np.testing.assert_array_equal(completed["z"], kernels["z"])
+
+
+def test_single_missing_values_are_named():
+    data, _ = make_multiview_classification(30, n_views=2, random_state=0)
+    views = {name: np.array(X) for name, X in data.items()}
+    kernels = ViewKernels().fit(data)
+    views["view1"][3, 2] = np.nan
+    for method in (kernels.transform, ViewKernels().fit):
+        with pytest.raises(ValueError, match=r"'view1' is partially missing in row 3 \(column 2\)"):
+            method(views)
+
+
+def test_kernels_of_truth_values():
+    cluster, y = np.arange(40) % 7, np.arange(40) % 7 > 2
+    K = cluster[:, None] == cluster
+    kinds = {"K": "kernel"}
+    whole, real = (MultiViewData({"K": K.astype(d)}, kinds=kinds) for d in (bool, float))
+    for model in (MKLClassifier(), SMVMEDClassifier()):
+        expected = clone(model).fit(real, y).decision_function(real)
+        result = clone(model).fit(whole, y).decision_function(whole)
+        np.testing.assert_allclose(result, expected)

@@ -151,3 +151,15 @@ def test_patterns_cover_the_rows_once():
     np.testing.assert_array_equal(np.sort(rows), np.arange(50))
     for pattern, rows in solution:
         assert (present[rows] == pattern).all()
+
+
+def test_rows_of_a_rare_view_are_always_used(monkeypatch):
+    M, _, slices, _, rng = rows_with_gaps(400, [2, 3], 0)
+    monkeypatch.setattr(imputation, "MAX_ROWS", 100)
+    present = np.ones((400, 2), dtype=bool)
+    present[:, 1] = np.isin(np.arange(400), [3, 200])
+    M[:, slices[1]] += 5.0
+    holes = np.where(np.repeat(present, [2, 3], axis=1), M, np.nan)
+    rule = fit_imputer(holes, present, slices, np.ones(400), "em", rng=rng)
+    mu, _ = expectation_maximisation(holes, present, slices, np.ones(400))
+    np.testing.assert_allclose(rule.mean, mu, atol=0.5)

@@ -62,3 +62,12 @@ def test_medoids_are_distinct_samples():
     chosen = kmeans_medoids(K, 5, np.ones(200), rng)
     assert len(set(chosen.tolist())) == 5
     assert set(X[chosen].argmax(axis=1)) == set(range(5))
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_centres_of_float32_rows_far_from_the_origin(store):
+    X = (blobs()[0] + 1e5).astype(np.float32)
+    rngs = [np.random.RandomState(0), np.random.RandomState(0)]
+    single = kmeans_centres(store(X), 5, np.ones(len(X)), rngs[0])
+    double = kmeans_centres(X.astype(np.float64), 5, np.ones(len(X)), rngs[1])
+    np.testing.assert_allclose(single, double, atol=1e-6)

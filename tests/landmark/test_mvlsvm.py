@@ -478,3 +478,28 @@ def test_delta():
     model, data, y, _, _ = bounded()
     with pytest.raises(ValueError, match="delta must be a float in the range"):
         model.fit(data, y).generalization_bound(1.5)
+
+
+def test_projector_without_any_view():
+    data, _ = problem(n_samples=20)
+    nothing = MultiViewData(dict(data.items()), present=np.zeros((20, data.n_views), dtype=bool))
+    with pytest.raises(ValueError, match="no training row has any view"):
+        LandmarkProjector().fit(nothing)
+
+
+def test_iterations_of_the_hinge_loss_are_limited():
+    data, y = problem(n_samples=60)
+    with pytest.warns(ConvergenceWarning, match=r"raise max_iter \(now 2\)"):
+        model = MVLSVMClassifier(10, loss="hinge", max_iter=2, random_state=0).fit(data, y)
+    assert model.n_iter_ == 2
+
+
+def test_bound_refuses_labels_in_another_order():
+    pd = pytest.importorskip("pandas")
+    data, y = problem(n_samples=60, n_classes=2)
+    frames = {name: pd.DataFrame(np.asarray(X)) for name, X in data.items()}
+    settings = {"gamma": "auto", "loss": "hinge", "fit_intercept": False}
+    model = MVLSVMClassifier(landmarks=data[:5], C=1.0, **settings).fit(data, y)
+    labels = pd.Series(y, index=np.arange(60))[::-1]
+    with pytest.raises(ValueError, match="order"):
+        model.generalization_bound(X=frames, y=labels)

@@ -148,6 +148,26 @@ def test_more_columns_than_rows():
         )
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("name", ["smvmed", "svm2k"])
+def test_large_column_of_a_wide_view_hides_no_other(name, storage):
+    rng = np.random.RandomState(0)
+    y = np.arange(40) % 2
+    wide = rng.randn(40, 60) + y[:, None] * (np.arange(60) < 5)
+    wide[:, -1] *= 1e7
+    other, model = rng.randn(40, 3) + y[:, None], ALL[name]
+    views = [storage(wide), other]
+    # as many rows as it takes not to be wide
+    long = clone(model).fit(
+        [np.vstack([X, X]) for X in (wide, other)], np.tile(y, 2), np.full(80, 0.5)
+    )
+    np.testing.assert_allclose(
+        clone(model).fit(views, y).decision_function(views),
+        long.decision_function(views),
+        atol=1e-4,
+    )
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_columns_without_entries(name):
     data, y = problem(sparsity=0.5, n_views=2)
@@ -286,6 +306,9 @@ def test_cross_validation_chooses():
     assert model.c_ in cs
     assert model.alpha_ in alphas
     assert model.best_score_ == pytest.approx(model.scores_.mean(axis=0).max())
+    ascending = SMVMEDClassifierCV([0.25, 1.0, 4.0], alphas=[0.0, 0.5], cv=3).fit(data, y)
+    assert (model.c_, model.alpha_) == (ascending.c_, ascending.alpha_)
+    np.testing.assert_array_equal(model.scores_, ascending.scores_[:, [1, 0]][:, :, [2, 0, 1]])
     refit = SMVMEDClassifier(model.c_, alpha=model.alpha_).fit(data, y)
     np.testing.assert_allclose(
         model.decision_function(data), refit.decision_function(data), atol=1e-7
@@ -379,3 +402,16 @@ def test_weights_of_zero_and_one_leave_a_view_out(prior, kernel):
     )
     with pytest.raises(ValueError, match="form='exact' divides by rho"):
         AMVMEDClassifier(rho=0.0, prior=prior, kernel=kernel).fit(data, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_named_view_of_weight_zero_decides(kernel):
+    data, y = make_multiview_classification(60, n_views=2, strength=1.5, random_state=0)
+    model = AMVMEDClassifier(rho=1.0, form="two-step", kernel=kernel, combine="view1").fit(data, y)
+    np.testing.assert_array_equal(
+        model.decision_function(data), model.view_decision_function(data)[:, 1]
+    )
+    without = data.select(["view0"])
+    np.testing.assert_array_equal(
+        model.decision_function(without), model.view_decision_function(without)[:, 0]
+    )

@@ -142,3 +142,13 @@ def test_matrices_between_samples_are_symmetric_and_distances_positive():
     D[599, 520] += 2
     with pytest.raises(ValueError, match=r"view 'v' is not symmetric .* differ by up to 2$"):
         check_between_samples(D, "v", "kernel")
+
+
+@pytest.mark.parametrize("factor", [2.0**-700, 2.0**700])
+def test_gamma_of_tiny_and_huge_weights(factor):
+    rng = np.random.RandomState(0)
+    X, weight = rng.randn(12, 3), rng.rand(12)
+    D = np.abs(X[:, :1] - X[:, 0])
+    for name in ("scale", "median"):
+        assert kernel_gamma(name, X, factor * weight) == kernel_gamma(name, X, weight)
+        assert distance_gamma(name, D, factor * weight) == distance_gamma(name, D, weight)

@@ -198,3 +198,11 @@ def test_rows_of_which_nothing_was_learned_get_the_most_frequent_class(predictio
     with pytest.warns(UserWarning, match="in no training row"):
         model = BlockSPLSDAClassifier(prediction=prediction).fit(half, y)
     assert (model.predict(data.select(["view1"])) == 1).all()
+
+
+def test_cross_validated_scores_are_in_the_order_of_keeps():
+    data, y = make_multiview_classification(60, n_views=2, random_state=0)
+    ascending = BlockSPLSDAClassifierCV([1, 2, 4], cv=2).fit(data, y)
+    model = BlockSPLSDAClassifierCV([4, 1, 2, 1], cv=2).fit(data, y)
+    assert (model.keep_, model.n_components_) == (ascending.keep_, ascending.n_components_)
+    np.testing.assert_array_equal(model.scores_, ascending.scores_[:, [2, 0, 1, 0]])

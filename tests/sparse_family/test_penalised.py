@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -204,3 +205,17 @@ def test_errors(parameters, message):
 def test_too_few_iterations_give_a_warning():
     with pytest.warns(UserWarning, match="stopped at a duality gap"):
         CooperativeClassifier(0.01, max_iter=1).fit(DATA, Y)
+
+
+@pytest.mark.parametrize("model", ALL, ids=names)
+def test_sparse_columns_far_from_zero(model):
+    far = {name: np.asarray(X) + 1e6 for name, X in DATA.items()}
+    sparse = {name: sp.csr_array(X) for name, X in far.items()}
+    expected = clone(model).fit(far, BINARY).decision_function(far)
+    result = clone(model).fit(sparse, BINARY).decision_function(sparse)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+
+
+def test_stacking_warns_of_solutions_that_are_not_exact():
+    with pytest.warns(ConvergenceWarning, match="stopped before tol=3.0e-16 was reached for view"):
+        StackedPenalisedClassifier(n_penalties=3, tol=3e-16).fit(DATA, BINARY)

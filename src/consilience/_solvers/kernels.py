@@ -261,7 +261,7 @@ def kernel_gamma(gamma: float | str, X: Matrix, weight: np.ndarray | None = None
     if not isinstance(gamma, str):
         return float(gamma)
     n, d = X.shape
-    weight = np.ones(n) if weight is None else weight
+    weight = np.ones(n) if weight is None else near_one(weight)
     if gamma == "auto" or n == 0:
         return 1 / d
     if gamma == "scale":
@@ -282,11 +282,16 @@ def distance_gamma(gamma: float | str, D: np.ndarray, weight: np.ndarray | None 
     """
     if not isinstance(gamma, str):
         return float(gamma)
-    weight = np.ones(len(D)) if weight is None else weight
+    weight = np.ones(len(D)) if weight is None else near_one(weight)
     if gamma == "median":
         return median_gamma(np.asarray(D, dtype=np.float64), weight)
     mean = weight @ D @ weight / weight.sum() ** 2
     return 1 / mean if mean > 0 else 1.0
+
+
+def near_one(weight: np.ndarray) -> np.ndarray:
+    """Weights times a power of 2, so that products of two of them stay within range."""
+    return np.ldexp(weight, -int(np.frexp(weight.max(initial=0.0))[1]))
 
 
 def entry_variance(X: Matrix, weight: np.ndarray) -> float:

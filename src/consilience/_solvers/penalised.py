@@ -114,12 +114,18 @@ def _standardise_sparse(
     X.sum_duplicates()
     X.eliminate_zeros()
     mean = np.asarray(X.T @ mass)
-    variance = np.asarray(X.power(2).T @ mass) - mean**2
-    constant = variance <= 1e-14 * mean**2
+    # deviations of the stored values, for E[x²] − mean² would be rounding for columns far from 0
+    n_stored = np.diff(X.indptr)
+    stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
+    deviations = sp.csc_array((X.data - np.repeat(mean, n_stored), X.indices, X.indptr), X.shape)
+    empty = np.maximum(mass.sum() - stored.T @ mass, 0.0)
+    empty[n_stored == is_present.sum()] = 0.0
+    variance = np.asarray(deviations.power(2).T @ mass) + empty * mean**2
+    constant = variance <= 1e-24 * (variance + mean**2)
     scales = np.where(constant, 1.0, np.sqrt(np.maximum(variance, 0))) if scale else None
     scales = np.ones(len(mean)) if scales is None else scales
     keep = ~constant  # a constant column is 0 after centring
-    data = X.data * np.repeat(keep / scales, np.diff(X.indptr))
+    data = X.data * np.repeat(keep / scales, n_stored)
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int64)
     return (data, indices, indptr, np.where(keep, mean / scales, 0.0)), mean, scales
 

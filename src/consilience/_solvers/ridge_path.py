@@ -61,6 +61,7 @@ class RidgePath:
         )
         self._mean = reduced.means[0]
         self.solver = PathSolver(reduced, codes, n_classes, penalty, tol=tol)
+        self.converged = False  # whether the last solution is as exact as was asked for
 
     @property
     def lam_max(self) -> float:
@@ -70,6 +71,7 @@ class RidgePath:
     def solve(self, lam: float) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (d x outputs) of all views' standardised columns, and the intercept."""
         point = self.solver.solve(lam)
+        self.converged = point.converged
         A = self._lift @ point.coef
         coef = np.concatenate([columns.rmatvec(A) for columns in self._columns])
         return coef, point.intercept - self._mean @ point.coef

@@ -201,7 +201,8 @@ class BlockReader:
 
     @staticmethod
     def _rows(data: MultiViewData, y: np.ndarray, weight: Any) -> LabelledRows:
-        weight = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
+        # a number is the weight of every row
+        weight = np.full(len(data), 1.0 if weight is None else weight, dtype=np.float64)
         return validate_rows(LabelledRows(data, y, weight), drop_zero_weights=True)
 
     @staticmethod

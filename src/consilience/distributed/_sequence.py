@@ -79,7 +79,7 @@ class BlockSequence:
         def read() -> Iterator[tuple]:
             for start in range(0, len(y), rows):
                 part = slice(start, start + rows)
-                yield (_take(X, part), *(other[part] for other in others))
+                yield (_take(X, part), *(getattr(other, "iloc", other)[part] for other in others))
 
         n = _length(X)
         for name, other in (("y", y), ("sample_weight", sample_weight)):
@@ -96,8 +96,14 @@ class BlockSequence:
                     f"{type(block).__name__}"
                 )
             X, y, weight = (*block, None)[:3]
-            if y is None or len(y):
+            if y is None or len(y) or _has_rows(X):
                 yield number, X, y, weight
+
+
+def _has_rows(X: Any) -> bool:
+    """Whether a block without labels has rows; these would be lost."""
+    views = X.values() if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else [X]
+    return any(len(view) if not hasattr(view, "shape") else view.shape[0] for view in views)
 
 
 def _length(X: Any) -> int:

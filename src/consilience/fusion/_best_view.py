@@ -23,6 +23,7 @@ from consilience._parameters import (
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.fusion._block_learners import (
+    check_groups_of_blocks,
     check_members_learn_from_blocks,
     look_at_views,
     number_rows,
@@ -189,6 +190,8 @@ class BestViewClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
         folds = folds_from_cv(self.cv, type(self).__name__) if len(names) > 1 else []
         blocks = training.map_and_release(number_rows, each=starts)
         overview = look_at_views(blocks, names, len(self.classes_))
+        if folds:
+            check_groups_of_blocks(overview, self.classes_)
         with Progress(self, n_tasks=0):
             fitted = fit_members_from_blocks(
                 blocks, n_rows, estimators, overview, self.classes_, [*folds, None]

@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from consilience._estimators import check_classifier
+from consilience._folds import encode_groups
 from consilience._solvers.logistic import logistic_sums, minimise_logistic
 from consilience._training import LabelledRows, TrainingRows, label_totals
 from consilience.distributed._blocks import BlockTraining
@@ -40,6 +41,7 @@ __all__ = [
     "Learner",
     "NumberedRows",
     "Overview",
+    "check_groups_of_blocks",
     "check_learns_from_blocks",
     "check_members_learn_from_blocks",
     "fit_learners",
@@ -81,10 +83,43 @@ def left_out_rows(block: NumberedRows, interval: Interval) -> np.ndarray:
     if groups is None:
         uniform = hash_uniform(block.start, len(block.rows.codes), FOLD_PURPOSE)
     else:
-        names, which = np.unique(groups, return_inverse=True)
-        numbers = [hash_uniform(zlib.crc32(str(name).encode()), 1, FOLD_PURPOSE) for name in names]
-        uniform = np.concatenate(numbers)[which.ravel()]
+        which = encode_groups(groups)
+        _, first = np.unique(which, return_index=True)
+        numbers = [hash_uniform(group_code(name), 1, FOLD_PURPOSE) for name in groups[first]]
+        uniform = np.concatenate(numbers)[which]
     return (uniform >= interval[0]) & (uniform < interval[1])
+
+
+def group_code(name: Any) -> int:
+    """A number that equal names have in common, also if they are floats in some blocks only."""
+    is_whole = isinstance(name, (float, np.floating)) and float(name).is_integer()
+    return zlib.crc32(str(int(name) if is_whole else name).encode())
+
+
+def groups_of_classes(block: NumberedRows, n_classes: int) -> list[set[int]] | None:
+    """Up to two groups of each class in a block; None if the block has no groups."""
+    groups, codes = block.rows.data.groups, block.rows.codes
+    if groups is None:
+        return None
+    which = encode_groups(groups)
+    out = []
+    for k in range(n_classes):
+        _, first = np.unique(which[codes == k], return_index=True)
+        out.append({group_code(name) for name in groups[codes == k][first[:2]]})
+    return out
+
+
+def check_groups_of_blocks(overview: Overview, classes: np.ndarray) -> None:
+    """Raise an error if folds cannot keep groups together, or leave out all rows of a class."""
+    known = [groups for groups in overview.groups if groups is not None]
+    if 0 < len(known) < len(overview.groups):
+        raise ValueError("some blocks have groups and others do not")
+    for k, label in enumerate(classes.tolist()):
+        if len(set().union(*(groups[k] for groups in known))) == 1:
+            raise ValueError(
+                f"class {label!r} occurs in only one group, so it cannot be predicted from the "
+                "other groups; leave it out or use other groups"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,16 +154,20 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """Counts of classes (V x K) among the rows with each view, storage, density and means."""
+    """Counts of classes (V x K) among the rows with each view, storage, density and means.
+
+    ``groups`` are those of ``groups_of_classes``, one entry for each block.
+    """
 
     counts: np.ndarray
     sparse: np.ndarray
     density: float
     means: dict[str, np.ndarray]
+    groups: list[list[set[int]] | None]
 
 
 def summarise_views(block: NumberedRows, n_classes: int) -> tuple:
-    """Counts of classes, sparse storage, stored and all values, sums and weights of columns."""
+    """Counts of classes, storage, stored and all values, sums and weights of columns, groups."""
     rows, data = block.rows, block.rows.data
     counts, sparse, sizes, sums = [], [], np.zeros(2), []
     for v, (_, X) in enumerate(data.items()):
@@ -142,18 +181,21 @@ def summarise_views(block: NumberedRows, n_classes: int) -> tuple:
         is_known = ~np.isnan(part)
         known = np.where(is_known, part, 0.0).astype(np.float64, copy=False)
         sums.append((weight @ known, weight @ is_known))
-    return np.array(counts), np.array(sparse), sizes, sums
+    groups = groups_of_classes(block, n_classes)
+    return np.array(counts), np.array(sparse), sizes, sums, groups
 
 
 def look_at_views(blocks: Any, names: Sequence[str], n_classes: int) -> Overview:
     """What classifiers must know about the views before they see the rows, in one pass."""
-    counts, sparse, sizes, sums = zip(*blocks.collect(summarise_views, n_classes), strict=True)
+    parts = blocks.collect(summarise_views, n_classes)
+    counts, sparse, sizes, sums, groups = zip(*parts, strict=True)
     n_stored, n_values = sum(sizes)
     means = {}
     for v, name in enumerate(names):
         total, weight = (sum(part[v][j] for part in sums) for j in range(2))
         means[name] = (total / np.where(weight > 0, weight, 1.0))[None, :]
-    return Overview(sum(counts), np.all(sparse, axis=0), n_stored / max(n_values, 1.0), means)
+    density = n_stored / max(n_values, 1.0)
+    return Overview(sum(counts), np.all(sparse, axis=0), density, means, list(groups))
 
 
 # -- classifiers ---------------------------------------------------------------------------------
@@ -213,7 +255,8 @@ def learns_by_sums(classifier: Any) -> bool:
     plain = LogisticRegression().get_params()
     free = {"C", "tol", "max_iter", "random_state", "solver", "verbose", "n_jobs", "warm_start"}
     given = classifier.get_params()
-    return all(given[name] == plain[name] for name in plain if name not in free)
+    is_plain = all(given[name] == plain[name] for name in plain if name not in free)
+    return is_plain and bool(np.isfinite(classifier.C))
 
 
 def check_learns_from_blocks(estimator: Any, method: str, where: str) -> None:
@@ -232,7 +275,8 @@ def check_learns_from_blocks(estimator: Any, method: str, where: str) -> None:
         raise TypeError(
             f"{method} cannot fit {type(classifier).__name__} on {where} from blocks, because it "
             "needs all rows at once; use SGDClassifier or another classifier with partial_fit, "
-            "LogisticRegression, or a classifier of this package that fits from blocks"
+            "LogisticRegression with an L2 penalty and no class_weight, or a classifier of this "
+            "package that fits from blocks"
         )
 
 
@@ -344,7 +388,7 @@ def fit_regressions(blocks: Any, learners: list[Learner]) -> list[Any]:
     """Fitted logistic regressions (in their pipelines), by sums over the rows."""
     if not learners:
         return []
-    widths = max(blocks.collect(transformed_widths, learners))
+    widths = np.max(blocks.collect(transformed_widths, learners), axis=0).tolist()
     shapes = []
     for learner, width in zip(learners, widths, strict=True):
         n_classes = len(learner.classes)

@@ -24,6 +24,7 @@ from consilience.fusion._from_blocks import all_columns, example_of, fit_on_all_
 from consilience.fusion._members import (
     best_method,
     block_shares,
+    check_known_classes,
     class_scores,
     use_default,
 )
@@ -166,6 +167,7 @@ class EarlyFusionClassifier(BlockwiseFitMixin, MultiViewClassifier):
         X = concatenate(data, self._fill, self._sparse)
         with Progress(self, n_tasks=0):
             self.estimator_ = fit_weighted(estimator, X, self.classes_[codes], weight, "all views")
+        check_known_classes(self.estimator_, self.classes_, "all views")
 
     def _check_blockwise_parameters(self) -> None:
         check_learns_from_blocks(self.estimator, type(self).__name__, "all views")

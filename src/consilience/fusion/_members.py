@@ -23,11 +23,13 @@ from consilience._model_types import model_type
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._pairwise import PAIRWISE, Reference, check_pairwise
+from consilience.views._storage import format_list
 
 __all__ = [
     "ViewMember",
     "best_method",
     "block_shares",
+    "check_known_classes",
     "class_scores",
     "fit_member",
     "use_default",
@@ -46,13 +48,24 @@ def class_scores(estimator: Any, X: Any, method: str, classes: np.ndarray) -> np
     if output.ndim == 1:
         output = np.column_stack([-output, output]) / 2
     known = np.searchsorted(classes, estimator.classes_)
-    if len(known) == len(classes):
+    if np.array_equal(known, np.arange(len(classes))):
         return output
     scores = np.zeros((len(output), len(classes)))
     if method == "decision_function":
         scores[:] = output.min(axis=1, keepdims=True)
     scores[:, known] = output
     return scores
+
+
+def check_known_classes(estimator: Any, classes: np.ndarray, where: str) -> None:
+    """Raise an error if a fitted classifier has other classes, as a frozen one may have."""
+    known, own = set(classes.tolist()), np.asarray(getattr(estimator, "classes_", classes))
+    unknown = [label for label in own.tolist() if label not in known]
+    if unknown:
+        raise ValueError(
+            f"{type(estimator).__name__} on {where} has classes that y does not have: "
+            f"{format_list(unknown)}"
+        )
 
 
 def best_method(estimator: Any) -> str:
@@ -121,6 +134,7 @@ def fit_member(
     reference = data.reference() if kind in PAIRWISE else None
     X = read_pairwise(data, name, reference) if reference else data[name]
     fitted = fit_weighted(estimator, X, classes[codes], weight, f"view {name!r}")
+    check_known_classes(fitted, classes, f"view {name!r}")
     return ViewMember(
         name=name,
         estimator=fitted,

@@ -24,6 +24,7 @@ from consilience._parameters import (
 from consilience.distributed._blocks import BlockTraining
 from consilience.distributed._mixin import BlockwiseFitMixin
 from consilience.fusion._block_learners import (
+    check_groups_of_blocks,
     check_members_learn_from_blocks,
     look_at_views,
     number_rows,
@@ -37,6 +38,7 @@ from consilience.fusion._members import (
     ViewMember,
     best_method,
     block_shares,
+    check_known_classes,
     class_scores,
     fit_member,
 )
@@ -232,6 +234,7 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         folds = folds_from_cv(self.cv, type(self).__name__)
         blocks = training.map_and_release(number_rows, each=starts)
         overview = look_at_views(blocks, names, len(self.classes_))
+        check_groups_of_blocks(overview, self.classes_)
         # with a hold-out set, its members are those that predict
         left_out = folds if is_test_size(self.cv) else [*folds, None]
         with Progress(self, n_tasks=0):
@@ -244,7 +247,12 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         n_left_out = n_rows * sum(end - start for start, end in folds)
         share = min(1.0, MAX_FINAL_ROWS / n_left_out)
         by_fold = list(zip(folds, fitted, strict=False))
-        self._fit_final(final, *collect_left_out(blocks, by_fold, share))
+        outputs, codes, weight = collect_left_out(blocks, by_fold, share)
+        if len(codes) == 0:
+            raise ValueError(
+                f"cv={self.cv!r} leaves out none of the {n_rows} rows; use a larger one"
+            )
+        self._fit_final(final, outputs, codes, weight)
 
     def _fit_final(
         self, final: Any, outputs: np.ndarray, codes: np.ndarray, weight: np.ndarray
@@ -252,14 +260,11 @@ class StackingFusionClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewPa
         """Fit the final classifier on outputs (V x n x K) for rows left out."""
         self._fills = missing_outputs(self._members, outputs, self.class_prior_, weight)
         X = stack_outputs(outputs, self._fills)
-        rows = np.flatnonzero(weight > 0)
+        rows, where = np.flatnonzero(weight > 0), "the outputs of the views (final_estimator)"
         self.final_estimator_ = fit_weighted(
-            final,
-            X[rows],
-            self.classes_[codes[rows]],
-            weight[rows],
-            "the outputs of the views (final_estimator)",
+            final, X[rows], self.classes_[codes[rows]], weight[rows], where
         )
+        check_known_classes(self.final_estimator_, self.classes_, where)
         self.estimators_ = {member.name: member.estimator for member in self._members}
 
     def _outputs(self, data: MultiViewData) -> np.ndarray:

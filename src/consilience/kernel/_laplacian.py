@@ -50,8 +50,8 @@ def mean_similarity(blocks: list[Block], shape: tuple[int, ...]) -> np.ndarray:
 
 def reachable(W: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Mask of the samples that a path of positive weights connects to a known one."""
-    n, part = connected_components(W > 0, directed=False)
-    return np.isin(part, np.unique(part[known])) if n > 1 else np.ones(len(W), dtype=bool)
+    _, part = connected_components(W > 0, directed=False)
+    return np.isin(part, np.unique(part[known]))
 
 
 def extension_weights(W: np.ndarray, missing: np.ndarray, known: np.ndarray) -> np.ndarray:

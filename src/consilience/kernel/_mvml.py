@@ -97,7 +97,7 @@ class MVMLClassifier(MultiViewClassifier):
     metric_ : ndarray of shape (d, d)
         A, between the features of all views side by side.
     coef_ : dict of view -> ndarray of shape (n_features_of_view, n_targets)
-        g, for one target (two classes) or one for each class.
+        g_v/V, for one target (two classes) or one for each class: coefficients of U_v.
     intercept_ : ndarray of shape (n_targets,)
         Intercepts.
     objective_curve_ : ndarray

@@ -22,6 +22,7 @@ from consilience._parameters import VIEWS, validate_parameters
 from consilience._warnings import warn_of_unseen_views
 from consilience.views import MultiViewData
 from consilience.views._input import read_input
+from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS, PairwiseView, number_ids
 
 __all__ = ["ViewKernels"]
@@ -117,7 +118,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):
         self
         """
         validate_parameters(self)
-        data = read_input(self, X, reset=True)
+        data = self._validate_input(X, reset=True)
         check_repeated_samples(data)
         self._ids_need_values = rows_of_an_id_differ(data)
         ids = self._row_ids(data)
@@ -152,7 +153,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):
             Kernel views; NaN in the columns of training samples that lack the view.
         """
         check_is_fitted(self)
-        data = read_input(self, X, reset=False)
+        data = self._validate_input(X, reset=False)
         present = data.present.copy()
         views = {}
         for v, name in enumerate(data.view_names):
@@ -172,6 +173,9 @@ class ViewKernels(TransformerMixin, BaseEstimator):
             data.groups,
             data._ids_are_labels and not self._ids_need_values,
         )
+
+    def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
+        return check_values(read_input(self, X, reset=reset), KINDS, type(self).__name__)
 
     def _row_ids(self, data: MultiViewData) -> np.ndarray:
         return ids_with_values(data) if self._ids_need_values else data.sample_ids

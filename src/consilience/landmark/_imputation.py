@@ -27,6 +27,8 @@ RIDGE = 1e-2
 EM_TOL, EM_MAX_ITER = 1e-3, 30
 # means and covariances are estimated from so many rows, or so many for each column if that is more
 MAX_ROWS, ROWS_PER_COLUMN = 5000, 5
+# all rows are used that have a view which fewer rows have than this share of that number
+RARE_SHARE = 0.1
 # a regression needs at least so many complete rows
 MIN_COMPLETE_ROWS = 10
 
@@ -226,11 +228,27 @@ def fit_imputer(
     rows = complete if method == "ridge" else np.arange(len(M))
     max_rows = max(MAX_ROWS, ROWS_PER_COLUMN * M.shape[1])
     if len(rows) > max_rows:
-        rows = np.sort(rng.choice(rows, max_rows, replace=False))
+        rows, factors = draw_rows(rows, present[rows], max_rows, rng)
+        weight = weight.copy()
+        weight[rows] *= factors
     mu, S = expectation_maximisation(
         M[rows].astype(np.float64), present[rows], slices, weight[rows]
     )
     return Imputer(slices, mu, covariance=S)
+
+
+def draw_rows(
+    rows: np.ndarray, present: np.ndarray, size: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw ``size`` of the rows, and all that have a rare view; return factors of their weights."""
+    is_rare = present.sum(axis=0) < RARE_SHARE * size
+    is_kept = present[:, is_rare].any(axis=1)
+    others = rows[~is_kept]
+    drawn = rng.choice(others, min(size, len(others)), replace=False)
+    chosen = np.concatenate([rows[is_kept], drawn])
+    factors = np.repeat([1.0, len(others) / max(len(drawn), 1)], [is_kept.sum(), len(drawn)])
+    order = np.argsort(chosen)
+    return chosen[order], factors[order]
 
 
 def fall_back(method: str, n_complete: int, other: str) -> str:

@@ -50,9 +50,9 @@ def kmeans_centres(
     if X.shape[0] > max_rows:
         rows = np.sort(rng.choice(X.shape[0], max_rows, replace=False))
         X, weight = X[rows], weight[rows]
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    weight = (weight / weight.mean()).astype(X.dtype)
+    # in float32, distances between rows far from the origin would be rounding errors
+    X = X.astype(np.float64, copy=False)
+    weight = weight / weight.mean()
     centres, _ = kmeans_plusplus(X, n_centres, sample_weight=weight, random_state=rng)
     centres = centres.toarray() if sp.issparse(centres) else centres
     previous = None
@@ -78,8 +78,7 @@ def cluster_means(
     """Weighted means of the rows of each cluster; the centre of an empty cluster stays."""
     n = X.shape[0]
     mass = np.bincount(labels, weights=weight, minlength=len(centres))
-    share = (weight / mass[labels]).astype(X.dtype)
-    members = sp.csr_array((share, (labels, np.arange(n))), shape=(len(centres), n))
+    members = sp.csr_array((weight / mass[labels], (labels, np.arange(n))), shape=(len(centres), n))
     out = members @ X
     out = out.toarray() if sp.issparse(out) else out
     return np.where(mass[:, None] > 0, out, centres)

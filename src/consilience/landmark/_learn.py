@@ -58,7 +58,9 @@ def learn(
     is_small = M.size * M.shape[1] <= INTERIOR_POINT_MAX_FLOPS
     if solver == "interior-point" or (solver == "auto" and is_small):
         solutions = progress.map(
-            lambda y: minimise_hinge(M, y, cost, intercept=intercept, tol=min(tol, 1e-9)),
+            lambda y: minimise_hinge(
+                M, y, cost, intercept=intercept, tol=min(tol, 1e-9), max_iter=max_iter
+            ),
             signs,
             "solve",
         )

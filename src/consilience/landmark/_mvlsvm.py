@@ -47,6 +47,8 @@ from consilience.landmark._imputation import IMPUTATIONS, Imputer, fit_imputer
 from consilience.landmark._learn import NEWTON_METHODS, SOLVERS, learn
 from consilience.landmark._projection import LANDMARK_PARAMETERS, find_landmarks
 from consilience.views import MultiViewData
+from consilience.views._index import check_series
+from consilience.views._input import sample_labels
 from consilience.views._pairwise import KINDS
 from consilience.views._storage import format_list
 
@@ -97,10 +99,10 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         of the rows, needs an intercept and is by far the fastest for a few thousand rows, but not
         as exact. LIBLINEAR regularizes the intercept slightly.
     tol : float, default=1e-6
-        Tolerance of the relative gradient (Newton), of gap and residuals (interior points), or
-        LIBLINEAR's.
+        Tolerance of the relative gradient (Newton), of gap and residuals (interior points, at most
+        1e-9), or those of LIBLINEAR and LIBSVM.
     max_iter : int, default=100
-        Maximum number of iterations of the solver; in thousands for LIBLINEAR.
+        Maximum number of iterations of the solver; in thousands for LIBLINEAR. "gram" has none.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -435,6 +437,7 @@ class MVLSVMClassifier(BlockwiseFitMixin, MultiViewClassifier):
         bound = stability_bound(risk, training["n"], self.C, self.coef_.shape[1], delta_of_each)
         error = interval = None
         if X is not None:
+            check_series(sample_labels(X), y=y)
             predicted, y = self.predict(X), column_or_1d(y)
             check_n_labels(y, len(predicted))
             wrong = predicted != y

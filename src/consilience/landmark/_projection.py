@@ -114,6 +114,8 @@ def find_landmarks(
     seed = rng.randint(np.iinfo(np.int32).max)
     is_seen = np.asarray(data.present.any(axis=0))
     seen = [name for v, name in enumerate(names) if is_seen[v]]
+    if not seen:
+        raise ValueError("no training row has any view, so there are no landmarks")
     # complete samples first, so that landmarks have all views where that is possible
     order = rng.permutation(len(data))
     is_complete = np.asarray(data.present[:, is_seen].all(axis=1))

@@ -224,7 +224,9 @@ class MarginClassifier(MultiViewClassifier):
             design = self._design(data[train], weight[train], len(signs))
             solved = self._solve_all(progress, design, signs[:, train], weight[train])
             machine, _, _ = design.machine(solved)
-            out[test] = machine.decisions(data[test], data.view_names)
+            decisions = machine.decisions(data[test], data.view_names)
+            decisions[:, ~data.present[train].any(axis=0)] = np.nan  # nothing was learned of them
+            out[test] = decisions
         return out
 
     def _folds(self, codes: np.ndarray, data: MultiViewData) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -330,11 +332,15 @@ class MarginClassifier(MultiViewClassifier):
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         decisions = self._machine.decisions(data, self.view_names_)
-        shares = self._shares(len(self.view_names_)) * self._learned
+        decisions[:, ~self._learned] = np.nan
+        shares = self._shares(len(self.view_names_))
         chosen = None if self.best_view_ is None else self.view_names_.index(self.best_view_)
         scores = one_vs_rest_scores(combine_views(decisions, shares, chosen))
+        is_used = shares > 0
+        if chosen is not None:
+            is_used[chosen] = True
         # rows that have only views of which nothing was learned
-        scores[~(data.present & (shares > 0)).any(axis=1)] = self.class_prior_
+        scores[np.isnan(decisions[:, is_used, 0]).all(axis=1)] = self.class_prior_
         return scores
 
     def view_decision_function(self, X: Any) -> np.ndarray:

@@ -14,14 +14,15 @@ def combine_views(
 ) -> np.ndarray:
     """Decisions n x P: of the chosen view where it is present, else the mean of those present.
 
-    Views of share 0 are left out; rows that have no other view get 0.
+    The mean leaves out views of share 0; rows that have no other view get 0.
     """
-    is_present = ~np.isnan(decisions[:, :, 0]) & (shares > 0)
+    has_decision = ~np.isnan(decisions[:, :, 0])
+    is_present = has_decision & (shares > 0)
     shares = shares * is_present
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
     out = np.einsum("iv,ivp->ip", shares, np.where(is_present[:, :, None], decisions, 0.0))
     if chosen is not None:
-        rows = is_present[:, chosen]
+        rows = has_decision[:, chosen]
         out[rows] = decisions[rows, chosen]
     return out
 

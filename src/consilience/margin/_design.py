@@ -15,10 +15,16 @@ __all__ = ["Design", "linear_machine", "zero_missing"]
 
 # views with more columns than rows are reduced by their Gram matrix up to this number of rows
 GRAM_MAX_ROWS = 3000
+# columns of one Gram matrix have at least this share of the sum of their squares: smaller ones
+# would be lost in its rounding errors
+MIN_SHARE_OF_SQUARES = 1e-10
+
+# the columns of a part of a view, and the matrix that turns its parameters into coefficients
+Lift = tuple[np.ndarray, np.ndarray]
 
 
 class Design:
-    """Training views, centred; those with more columns than rows reduced to their Gram factor.
+    """Training views, centred; those with more columns than rows reduced to their Gram factors.
 
     Columns of sparse views without any entry are left out: their coefficients are 0.
 
@@ -41,7 +47,7 @@ class Design:
         Xs, self.used = zip(*map(used_columns, Xs), strict=True)
         self.views = CentredViews(Xs, present, weight=weight)
         self.means = self.views.means
-        self.lifts: list[np.ndarray | None] = [None] * len(Xs)
+        self.lifts: list[list[Lift] | None] = [None] * len(Xs)
         wide = [v for v, d in enumerate(self.views.widths) if d > len(present)]
         if wide and len(present) <= GRAM_MAX_ROWS:
             self._factorise(wide, present)
@@ -49,7 +55,7 @@ class Design:
     def _factorise(self, wide: list[int], present: np.ndarray) -> None:
         Xs, means = list(self.views.Xs), list(self.means)
         for v in wide:
-            Xs[v], self.lifts[v] = gram_factor(Xs[v], means[v], present[:, v])
+            Xs[v], self.lifts[v] = reduce_columns(Xs[v], means[v], present[:, v])
             means[v] = np.zeros(Xs[v].shape[1])
         for v, X in enumerate(Xs):
             if v not in wide and not sp.issparse(X):
@@ -61,7 +67,7 @@ class Design:
         coefs: list[np.ndarray] = []
         intercepts = theta[self.views.d :].copy()
         for v, (where, lift) in enumerate(zip(self.views.slices, self.lifts, strict=True)):
-            w = theta[where] if lift is None else lift @ theta[where]
+            w = theta[where] if lift is None else lift_parameters(lift, theta[where])
             intercepts[v] -= self.means[v] @ w
             coefs.append(np.zeros(self.widths[v]))
             coefs[v][self.used[v]] = w
@@ -77,6 +83,52 @@ def linear_machine(solved: Sequence[Any]) -> Machine:
     coefs = [np.stack(vectors, axis=1) for vectors in zip(*(s.coefs for s in solved), strict=True)]
     intercepts = np.stack([s.intercepts for s in solved], axis=1)
     return Machine([LinearExpansion(coef) for coef in coefs], intercepts)
+
+
+def reduce_columns(X: Any, mean: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, list[Lift]]:
+    """A view with the same Gram matrix and fewer columns, each part of columns by itself."""
+    factors, lifts = [], []
+    for columns in columns_of_similar_size(square_sums(X, mean, present)):
+        Z = X if len(columns) == X.shape[1] else X[:, columns]
+        T = np.eye(len(columns)) if len(columns) <= len(present) else None
+        if T is None:
+            Z, T = gram_factor(Z, mean[columns], present)
+        elif sp.issparse(Z):
+            Z = (Z.toarray() - mean[columns]) * present[:, None]
+        factors.append(Z)
+        lifts.append((columns, T))
+    return np.hstack(factors), lifts
+
+
+def lift_parameters(lifts: list[Lift], theta: np.ndarray) -> np.ndarray:
+    """Coefficients of the columns of a view from those of ``reduce_columns``."""
+    w = np.zeros(sum(len(columns) for columns, _ in lifts))
+    ends = np.cumsum([T.shape[1] for _, T in lifts])
+    for (columns, T), part in zip(lifts, np.split(theta, ends[:-1]), strict=True):
+        w[columns] = T @ part
+    return w
+
+
+def columns_of_similar_size(squares: np.ndarray) -> list[np.ndarray]:
+    """Parts of the columns, in which each has MIN_SHARE_OF_SQUARES of the sum at least."""
+    squares = np.where(squares > 0, squares, squares.max())  # columns of zeros are lost anywhere
+    parts, left = [], np.arange(len(squares))
+    while len(left):
+        descending = left[np.argsort(-squares[left], kind="stable")]
+        size = squares[descending]
+        is_small = size < MIN_SHARE_OF_SQUARES * np.cumsum(size)
+        end = int(is_small.argmax()) if is_small.any() else len(left)
+        parts.append(np.sort(descending[:end]))
+        left = np.sort(descending[end:])
+    return parts
+
+
+def square_sums(X: Any, mean: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Σ (x − mean)² of every column; a dense view is centred already."""
+    if not sp.issparse(X):
+        return np.einsum("ij,ij->j", X, X)
+    sums = X.power(2).sum(axis=0) - 2 * mean * X.sum(axis=0) + present.sum() * mean**2
+    return np.maximum(np.asarray(sums), 0.0)
 
 
 def used_columns(X: Any) -> tuple[Any, Any]:

@@ -102,7 +102,7 @@ class SMVMEDClassifierCV(MarginClassifier):
     best_score_ : float
         Its mean accuracy over the folds.
     scores_ : ndarray of shape (n_folds, n_alphas, n_cs)
-        Accuracies, weighted like the samples.
+        Accuracies, weighted like the samples, in the order of ``alphas`` and ``cs``.
     {coefficients}
     {convergence}
     {view_attributes}
@@ -181,7 +181,8 @@ class SMVMEDClassifierCV(MarginClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._check_views(data)
-        cs, alphas = np.sort(np.asarray(self.cs, float)), np.sort(np.asarray(self.alphas, float))
+        cs, c_order = np.unique(np.asarray(self.cs, float), return_inverse=True)
+        alphas, alpha_order = np.unique(np.asarray(self.alphas, float), return_inverse=True)
         folds = split_rows(self.cv, codes, data, self.classes_, weight)
         signs = one_vs_rest_signs(codes, len(self.classes_))
 
@@ -198,8 +199,9 @@ class SMVMEDClassifierCV(MarginClassifier):
                 tasks += [((train, test), design, alpha) for alpha in alphas]
             sequential = any(design.sequential for _, design, _ in tasks)
             scores = run_tasks(progress, evaluate, tasks, "cross-validate", sequential)
-        self.scores_ = np.reshape(scores, (len(folds), len(alphas), len(cs)))
-        mean = self.scores_.mean(axis=0)
+        ascending = np.reshape(scores, (len(folds), len(alphas), len(cs)))
+        self.scores_ = ascending[:, alpha_order][:, :, c_order]
+        mean = ascending.mean(axis=0)
         # transposed: among ties the smallest c comes first
         best_c, best_alpha = np.unravel_index(mean.T.argmax(), mean.T.shape)
         self.best_score_ = mean[best_alpha, best_c]
@@ -223,16 +225,15 @@ class SMVMEDClassifierCV(MarginClassifier):
         limits = self._limits(isinstance(design, KernelDesign))
         paths = [warm_path(design, y[train], weight[train], cs, alpha, **limits) for y in signs]
         held_out, names = data[test], data.view_names
-        shares = data.present[train].any(axis=0).astype(np.float64)
+        learned = data.present[train].any(axis=0)
         chosen = names.index(self.combine) if self.combine in names else None
-        return [
-            accuracy(
-                combine_views(design.machine(solved)[0].decisions(held_out, names), shares, chosen),
-                codes[test],
-                weight[test],
-            )
-            for solved in zip(*paths, strict=True)
-        ]
+        scores = []
+        for solved in zip(*paths, strict=True):
+            decisions = design.machine(solved)[0].decisions(held_out, names)
+            decisions[:, ~learned] = np.nan
+            combined = combine_views(decisions, self._shares(len(names)), chosen)
+            scores.append(accuracy(combined, codes[test], weight[test]))
+        return scores
 
     def _solve_columns(
         self, design: Design, y: np.ndarray, weight: np.ndarray, tol: float, max_iter: int

@@ -47,7 +47,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
     best_score_ : float
         Its mean balanced accuracy over the folds.
     scores_ : ndarray of shape (n_folds, n_keeps, max_components)
-        Balanced accuracies, weighted like the samples.
+        Balanced accuracies, weighted like the samples, in the order of ``keeps``.
     {block_attributes}
     {fitted_input}
 
@@ -116,7 +116,7 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         folds = split_rows(self.cv, codes, data, self.classes_, weight)
         H = self.max_components or len(self.classes_)
-        keeps = sorted({int(keep) for keep in self.keeps})
+        keeps, order = np.unique(np.asarray(self.keeps, dtype=np.intp), return_inverse=True)
 
         def evaluate(task: Any) -> list[float]:
             (train, test), keep = task
@@ -129,13 +129,14 @@ class BlockSPLSDAClassifierCV(BlockSPLSDABase):
                 for h in range(H)
             ]
 
-        tasks = [(fold, keep) for fold in folds for keep in keeps]
+        tasks = [(fold, keep) for fold in folds for keep in keeps.tolist()]
         with Progress(self, n_tasks=len(tasks)) as progress:
             scores = progress.map(evaluate, tasks, "cross-validate")
-        self.scores_ = np.reshape(scores, (len(folds), len(keeps), H))
-        mean = self.scores_.mean(axis=0)
+        ascending = np.reshape(scores, (len(folds), len(keeps), H))
+        self.scores_ = ascending[:, order]
+        mean = ascending.mean(axis=0)
         best, h = np.unravel_index(mean.argmax(), mean.shape)
-        self.best_score_, self.keep_ = float(mean[best, h]), keeps[best]
+        self.best_score_, self.keep_ = float(mean[best, h]), int(keeps[best])
         kept = np.flatnonzero(weight)
         part = data[kept]
         keep = keep_matrix(self.keep_, part, int(h) + 1)

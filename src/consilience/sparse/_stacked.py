@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
@@ -28,7 +29,7 @@ from consilience._solvers.view_weights import (
     solve_view_weights,
 )
 from consilience._training import check_magnitudes
-from consilience._warnings import warn_of_unseen_views
+from consilience._warnings import warn_of_unseen_views, warn_user
 from consilience.sparse._cross_validation import choose_penalty
 from consilience.sparse._entries import ENTRIES
 from consilience.sparse._penalised import log_losses, two_scores
@@ -45,6 +46,7 @@ class LinearPoint:
 
     coef: np.ndarray
     intercept: np.ndarray
+    converged: bool = True
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Probabilities n x K."""
@@ -84,11 +86,12 @@ class ViewPath:
         """Solution for raw columns."""
         if self._ridge is not None:
             coef, intercept = self._ridge.solve(lam)
+            converged = self._ridge.converged
         else:
             point = self._solver.solve(lam)
-            coef, intercept = point.coef, point.intercept
+            coef, intercept, converged = point.coef, point.intercept, point.converged
         coefs, offsets = self.views.raw_coefficients(coef)
-        return LinearPoint(coefs[0], intercept + offsets[0])
+        return LinearPoint(coefs[0], intercept + offsets[0], converged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +155,8 @@ class StackedPenalisedClassifier(MultiViewClassifier):
         ``final_coef_`` divided by their sum; equal if all are 0.
     final_scores_ : ndarray of shape (n_folds, 1, 15)
         Log loss of the second regression on left-out rows, for descending penalties.
+    duality_gap_ : float
+        Upper bound of what is left to minimise in the second regression.
     {fitted_input}
 
     See Also
@@ -229,12 +234,12 @@ class StackedPenalisedClassifier(MultiViewClassifier):
         if not any(fitted):
             raise ValueError("no view has training rows of at least two classes")
         K = len(self.classes_)
-        self._points = [None if f is None else f.point for f in fitted]
         left_out = np.stack(
             [np.full((len(data), K), np.nan) if f is None else f.left_out for f in fitted], axis=1
         )
-        self._fit_weights(left_out, codes, weight, folds)
-        self._set_fitted_attributes(names, fitted, data)
+        converged = self._fit_weights(left_out, codes, weight, folds)
+        self._set_fitted_attributes(names, fitted)
+        self._warn_if_not_converged(names, fitted, converged)
 
     def _fit_view(
         self,
@@ -276,8 +281,11 @@ class StackedPenalisedClassifier(MultiViewClassifier):
 
     def _fit_weights(
         self, left_out: np.ndarray, codes: np.ndarray, weight: np.ndarray, folds: Sequence[Any]
-    ) -> None:
-        """Weights of the views, with the penalty of least log loss on left-out rows."""
+    ) -> bool:
+        """Weights of the views, with the penalty of least log loss on left-out rows.
+
+        Returns whether they are as exact as was asked for.
+        """
         rows = np.flatnonzero(~np.isnan(left_out).all(axis=(1, 2)) & (weight > 0))
         mass = weight[:, None, None] * ~np.isnan(left_out)
         self._means = np.nansum(mass * np.nan_to_num(left_out), axis=0) / np.maximum(
@@ -304,10 +312,27 @@ class StackedPenalisedClassifier(MultiViewClassifier):
         path = weight_path(Z[rows], codes[rows], weight[rows], lams[: best + 1], self.tol)
         self.final_coef_, self.final_intercept_ = path[-1].weights, path[-1].intercept
         self.duality_gap_ = float(max(path[-1].gap, 0.0))
+        return path[-1].converged
+
+    def _warn_if_not_converged(
+        self, names: Sequence[str], fitted: Sequence[FittedView | None], weights_converged: bool
+    ) -> None:
+        pairs = zip(names, fitted, strict=True)
+        inexact = [f"view {n!r}" for n, f in pairs if f is not None and not f.point.converged]
+        inexact += [] if weights_converged else ["the weights of the views"]
+        if inexact:
+            warn_user(
+                f"{type(self).__name__} stopped before tol={self.tol:.1e} was reached for "
+                f"{', '.join(inexact)}: raise tol or min_penalty, or scale the columns, e.g. by "
+                "ViewTransformer(StandardScaler())",
+                ConvergenceWarning,
+            )
 
     def _set_fitted_attributes(
-        self, names: Sequence[str], fitted: Sequence[FittedView | None], data: MultiViewData
+        self, names: Sequence[str], fitted: Sequence[FittedView | None]
     ) -> None:
+        # plain arrays for model files
+        self._points = [None if f is None else (f.point.coef, f.point.intercept) for f in fitted]
         one = len(self.classes_) == 2
         total = self.final_coef_.sum()
         V = len(names)
@@ -323,9 +348,6 @@ class StackedPenalisedClassifier(MultiViewClassifier):
             used = coef.any(axis=1) & (self.final_coef_[v] > 0)
             self.selected_[name] = np.flatnonzero(used)
             self.view_penalties_[name] = view.penalty
-        self._points = [
-            None if p is None else (p.coef, p.intercept) for p in self._points
-        ]  # plain arrays for model files
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         out = np.tile(self.final_intercept_, (len(data), 1))
