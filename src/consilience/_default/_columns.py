@@ -18,12 +18,13 @@ from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._model_types import model_type
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._maps import fit_view_map
+from consilience.views._maps import ViewMap, fit_view_map
 
 __all__ = ["Columns", "Mapped", "fit_columns"]
 
 # cells above which mapped views are kept in single precision
 FLOAT64_MAX_CELLS = 20_000_000
+CHUNK_CELLS = 4_000_000  # cells mapped in double precision at once where they are
 # characters of truth values, integers, and floats in single and double precision
 COMMON_DTYPES = "?bBhHiIlLqQfd"
 # columns up to which a view keeps them beside its components: rules on single columns get lost in
@@ -61,7 +62,7 @@ class Columns:
                 raw.append(None)
                 continue
             view = _only_present(_as_common_dtype(data[name]), data.present[:, v])
-            block = self.maps[name].apply(view, self.dtype)
+            block = _apply_map(self.maps[name], view, self.dtype)
             raw.append(block if self.maps[name].width else None)
             filled[name] = self.maps[name].fill(block)
         return Mapped(raw, filled)
@@ -107,6 +108,18 @@ def _fit_components_of(view: ReferenceView) -> Components | None:
 
 def _base_kernel(view: ReferenceView, D: np.ndarray) -> np.ndarray:
     return 1.0 - D if view.kind == "kernel" else np.exp(-D)
+
+
+def _apply_map(view_map: ViewMap, X: Any, dtype: type) -> Any:
+    """Mapped rows; in single precision after the map, since columns far from 0 need more digits."""
+    if dtype == np.float64 or view_map.sparse:
+        return view_map.apply(X, dtype)
+    out = np.empty((X.shape[0], view_map.width), dtype=dtype)
+    n_rows = max(1, CHUNK_CELLS // max(X.shape[1], 1))
+    for start in range(0, len(out), n_rows):
+        rows = slice(start, start + n_rows)
+        out[rows] = view_map.apply(X[rows])
+    return out
 
 
 def _as_common_dtype(view: Any) -> Any:
