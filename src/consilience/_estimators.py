@@ -84,7 +84,8 @@ class LabelEncodedClassifier:
         """Class codes of the rows."""
         if self.sparse != sp.issparse(X):
             X = sp.csr_array(X) if self.sparse else X.toarray()
-        return np.searchsorted(self.classes, self.estimator.predict(X))
+        # some classifiers predict a column
+        return np.searchsorted(self.classes, np.ravel(self.estimator.predict(X)))
 
 
 @model_type("estimators.ConstantClassifier")

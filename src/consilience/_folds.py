@@ -154,7 +154,9 @@ def _row_numbers(rows: Any, n: int) -> np.ndarray:
         return np.empty(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "biu":
         raise ValueError(f"cv must consist of arrays of row numbers, got {rows!r}")
-    if rows.dtype == bool and len(rows) == n:
+    if rows.dtype == bool:
+        if len(rows) != n:
+            raise ValueError(f"cv has a mask of {len(rows)} rows, but there are {n}")
         return np.flatnonzero(rows)
     outside = rows[(rows >= n) | (rows < -n)]
     if outside.size:

@@ -16,6 +16,8 @@ __all__ = [
     "check_n_labels",
     "check_weights",
     "class_factors",
+    "is_nan",
+    "keep_label_types",
     "one_vs_rest_scores",
     "one_vs_rest_signs",
     "tie_break",
@@ -27,7 +29,7 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
     if y is None:
         raise ValueError(f"{method} requires y to be passed, but the target y is None")
     try:
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(keep_label_types(y), warn=True)
     except ValueError as error:
         if re.search(r"\by\b", str(error)):
             raise
@@ -43,11 +45,37 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
                     f"{method} does not support rows without a label, but y is None in row {row}; "
                     "leave them out, or use ConsilienceClassifier"
                 )
-            if label != label:
+            if is_nan(label):
                 raise ValueError(f"Input y contains NaN in row {row}")
+        check_label_types(y)
     check_classification_targets(y)
     check_n_labels(y, n_samples)
     return y
+
+
+def keep_label_types(y: Any) -> Any:
+    """Labels as given; a list of texts and numbers, of which NumPy would make texts, as objects."""
+    if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
+        return np.array(y, dtype=object)
+    return y
+
+
+def check_label_types(y: np.ndarray) -> None:
+    """Raise an error for texts among other labels: such classes have no order."""
+    is_text = np.array([isinstance(label, str) for label in y], dtype=bool)
+    if is_text.any() and not is_text.all():
+        text, other = y[is_text.argmax()], y[is_text.argmin()]
+        raise TypeError(
+            f"y has texts and other labels, such as {text!r} and {other!r}; use labels of one type"
+        )
+
+
+def is_nan(label: Any) -> bool:
+    """Whether a label is NaN, or pandas' NA, which is neither equal to itself nor different."""
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
 
 
 def check_n_labels(y: np.ndarray, n_samples: int) -> None:

@@ -123,6 +123,8 @@ def test_warm_start_continues(kind):
         parts.fit(data[:100], y[:100])
     with pytest.raises(ValueError, match="continues a fit on different labels"):
         parts.fit(data, y[::-1])
+    with pytest.raises(ValueError, match="continues a fit on different labels"):
+        parts.fit(data, y + 1)
     with pytest.raises(ValueError, match="continues a fit on different weights"):
         parts.fit(data, y, sample_weight=np.arange(1, 151))
     with pytest.raises(ValueError, match="continues a fit on different views"):
@@ -393,3 +395,19 @@ def test_views_that_no_learner_uses_have_equal_shares():
     model = MVWABClassifier()
     model._rounds, model.n_views_in_ = [], 4
     assert model._view_shares().tolist() == [0.25] * 4
+
+
+class ColumnPredictions(GaussianNB):
+    """Predicts a column, as CatBoost does for several classes."""
+
+    def predict(self, X):
+        return super().predict(X)[:, None]
+
+
+def test_weak_learners_that_predict_a_column():
+    data, y = make_multiview_classification(40, n_views=2, n_classes=3, random_state=0)
+    outputs = [
+        ShareBoostClassifier(learner, n_estimators=3).fit(data, y).decision_function(data)
+        for learner in (GaussianNB(), ColumnPredictions())
+    ]
+    np.testing.assert_array_equal(*outputs)

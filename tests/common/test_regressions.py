@@ -299,6 +299,9 @@ def test_cross_validation_settings():
         StackingFusionClassifier(cv=[]).fit(DATA, Y)
     with pytest.raises(ValueError, match="cv has row 60, but there are 60 rows"):
         StackingFusionClassifier(cv=[([0], [60])]).fit(DATA, Y)
+    mask = np.arange(59) < 30
+    with pytest.raises(ValueError, match="cv has a mask of 59 rows, but there are 60"):
+        StackingFusionClassifier(cv=[(mask, ~mask)]).fit(DATA, Y)
 
 
 def test_stacked_decision_values_are_filled_on_their_own_scale():
@@ -316,6 +319,11 @@ def test_errors_of_labels_rows_and_kinds():
         LateFusionClassifier().fit(DATA, np.array(["a", None] * 30, dtype=object))
     with pytest.raises(ValueError, match="Input y contains NaN in row 1"):
         LateFusionClassifier().fit(DATA, np.array(["a", np.nan] * 30, dtype=object))
+    with pytest.raises(ValueError, match="Input y contains NaN in row 1"):
+        LateFusionClassifier().fit(DATA, pd.Series(["a", pd.NA] * 30, dtype="string"))
+    for y in (["a", 1] * 30, np.array(["a", 1] * 30, dtype=object)):
+        with pytest.raises(TypeError, match="y has texts and other labels, such as 'a' and 1"):
+            LateFusionClassifier().fit(DATA, y)
     with pytest.raises(TypeError, match="only be indexed by rows"):
         DATA[0:3, np.array([0, 1])]
     with pytest.raises(IndexError, match="row 60 is out of range for 60 samples"):

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._copies import row_keys
-from consilience._default import _kernel, _linear
+from consilience._default import _columns, _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
 from consilience._default._components import fit_components, fit_kernel_components
 from consilience._default._kernel import choose_landmarks, fit_kernel_member
@@ -30,6 +30,18 @@ from consilience._solvers.kernel_ridge import exact_ridge, kernel_ridge, solve_k
 from consilience._solvers.nystrom import nystrom_ridge
 from reference import default as slow
 from reference.failing_eigh import fail_first
+
+
+@pytest.mark.parametrize("chunk_cells", [7, 10_000])
+def test_columns_far_from_zero_in_single_precision(monkeypatch, chunk_cells):
+    X = np.random.RandomState(0).standard_normal((50, 3)) ** 3 + [0.0, 1e7, 1e40]
+    data = MultiViewData({"a": X, "b": sp.csr_array(X)})
+    monkeypatch.setattr(_columns, "CHUNK_CELLS", chunk_cells)
+    expected = _columns.fit_columns(data, np.ones(50))[1].raw
+    monkeypatch.setattr(_columns, "FLOAT64_MAX_CELLS", 0)
+    for block, exact in zip(_columns.fit_columns(data, np.ones(50))[1].raw, expected, strict=True):
+        assert block.dtype == np.float32
+        np.testing.assert_allclose(block, exact, atol=1e-6)
 
 
 @given(seed=st.integers(0, 10_000))

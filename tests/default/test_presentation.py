@@ -76,6 +76,22 @@ def test_equal_probabilities(problem, change):
     assert [view["view"] for view in other.explain().views] == other.view_names_
 
 
+@pytest.mark.parametrize(
+    ("dtype", "least"), [("bool", 0), ("u1", 3), ("f2", 0), ("longdouble", 0), (">f8", 0)]
+)
+def test_dtypes_agree(dtype, least):
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=40)
+    X = (rng.poisson(0.5, size=(40, 5)) + 2 * y[:, None] * (np.arange(5) < 2)) + least
+    views = {"a": X.astype(dtype), "b": X[:, ::-1].astype(dtype)}
+    as_floats = {name: view.astype(np.float64) for name, view in views.items()}
+    outputs = [
+        ConsilienceClassifier(10, random_state=0).fit(given, y).predict_proba(given)
+        for given in (views, as_floats)
+    ]
+    np.testing.assert_array_equal(*outputs)
+
+
 def test_columns_in_other_units():
     views, y = synthetic()
     np.testing.assert_allclose(

@@ -59,6 +59,24 @@ def test_a_mark_is_one_label():
         model(unlabelled=[1, 2]).fit(data, y)
 
 
+@pytest.mark.parametrize(
+    ("y", "marker", "message"),
+    [
+        (["a", "-1", "b"], -1, "unlabelled=-1 is no text, but y has the label '-1'"),
+        ([0, -1, 1], "-1", "unlabelled='-1' is a text, but y has the label -1"),
+        (np.array(["a", np.nan, "b"]), np.nan, "y has the label 'nan'; use unlabelled='nan'"),
+    ],
+)
+def test_a_mark_that_is_spelled_like_a_label_of_another_type(y, marker, message):
+    with pytest.raises(ValueError, match=message):
+        model(unlabelled=marker).fit(np.eye(3), y)
+
+
+def test_texts_and_numbers_beside_unlabelled_rows():
+    with pytest.raises(TypeError, match="y has texts and other labels, such as 'a' and 1"):
+        model().fit(np.eye(4), ["a", 1, None, "a"])
+
+
 def test_guesses_weigh_what_they_are_worth():
     codes, weight = pseudo_label_weights(np.array([[0.2, 0.8], [0.5, 0.5]]))
     assert codes.tolist() == [1, 0]

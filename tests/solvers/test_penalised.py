@@ -108,6 +108,22 @@ def test_sparse_columns_are_standardised_in_products():
     np.testing.assert_allclose(sparse.rmatvec(A), dense.X.T @ A, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_absent", [0, 5])
+def test_sparse_columns_far_from_zero(n_absent):
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + codes[:, None]
+    X[:, 0] += 1e8
+    X[rng.random(60) < 0.7, 2] = 0.0
+    present = (np.arange(60) >= n_absent)[:, None]
+    penalty = Penalty(np.array([0, 3]), np.ones(3), np.zeros(1), np.zeros(1))
+    problem = present, rng.random(60) + 0.1, codes, 2, penalty, 0.0
+    points = [solve(([given], *problem), 0.1)[2] for given in (X, sp.csr_array(X))]
+    assert points[0].coef[0, 0] > 0.1
+    np.testing.assert_allclose(points[1].coef, points[0].coef, atol=1e-6)
+    np.testing.assert_allclose(points[1].intercept, points[0].intercept, atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(MANY))
 def test_sparse_group_problems(seed):
     check_against_conic(draw_problem(seed, sparse=seed % 7 == 3), [0.5, 0.1, 0.02][seed % 3])

@@ -76,10 +76,24 @@ def test_view_step_is_optimal(problem, seed):
     rng = np.random.RandomState(seed)
     A = np.column_stack([M @ rng.randn(M.shape[1]) for M in Ms])
     start = np.full(len(Ms), 1 / len(Ms))
-    rho = best_view_weights(VoteRows(list(A.T[:, :, None]), weight), start, [np.ones(1)] * len(Ms))
+    rows = VoteRows(list(A.T[:, :, None]), weight)
+    rho = best_view_weights(rows, start, [np.ones(1)] * len(Ms), 1.0)
     gradient = -A.T @ (weight / (1 + np.exp(np.clip(A @ rho, -700, 700))))
     value = logistic_loss(A @ rho, weight)
     assert gradient @ rho - gradient.min() <= 1e-8 * (1 + value)
+
+
+def test_view_step_does_not_depend_on_the_unit_of_the_weights():
+    rng = np.random.RandomState(0)
+    Ms = [rng.choice([-1, 1], p=[1 - p, p], size=(50, 3)) for p in (0.5, 0.8)]
+    rho = [
+        learn_weights(
+            VoteRows(Ms, np.full(50, unit)), n_iter=3, view_weights="loss", scale=True
+        ).rho
+        for unit in (1.0, 1e-12)
+    ]
+    assert rho[0][1] > 0.9
+    np.testing.assert_allclose(*rho, atol=1e-6)
 
 
 def test_perfect_useless_and_silent_voters():

@@ -38,6 +38,7 @@ from consilience._default._kernel import fit_kernel_member
 from consilience._default._linear import fit_linear_member
 from consilience._default._pseudo_labels import (
     add_pseudo_labels,
+    check_marker,
     is_unlabelled,
     match_confidence,
     read_partial_labels,
@@ -493,6 +494,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     def _read_labels(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
         bare = is_unlabelled(y, self.unlabelled)
         if y is None or not bare.any():
+            check_marker(y, self.unlabelled)
             return super()._read_labels(y, n_samples)
         return read_partial_labels(y, bare, n_samples, type(self).__name__), ~bare
 

@@ -18,12 +18,15 @@ from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._model_types import model_type
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._maps import fit_view_map
+from consilience.views._maps import ViewMap, fit_view_map
 
 __all__ = ["Columns", "Mapped", "fit_columns"]
 
 # cells above which mapped views are kept in single precision
 FLOAT64_MAX_CELLS = 20_000_000
+CHUNK_CELLS = 4_000_000  # cells mapped in double precision at once where they are
+# characters of truth values, integers, and floats in single and double precision
+COMMON_DTYPES = "?bBhHiIlLqQfd"
 # columns up to which a view keeps them beside its components: rules on single columns get lost in
 # rotations, see docs/results/default-log.md
 NARROW_VIEW_COLUMNS = 40
@@ -58,8 +61,8 @@ class Columns:
             if name not in self.maps:
                 raw.append(None)
                 continue
-            view = _only_present(data[name], data.present[:, v])
-            block = self.maps[name].apply(view, self.dtype)
+            view = _only_present(_as_common_dtype(data[name]), data.present[:, v])
+            block = _apply_map(self.maps[name], view, self.dtype)
             raw.append(block if self.maps[name].width else None)
             filled[name] = self.maps[name].fill(block)
         return Mapped(raw, filled)
@@ -107,6 +110,27 @@ def _base_kernel(view: ReferenceView, D: np.ndarray) -> np.ndarray:
     return 1.0 - D if view.kind == "kernel" else np.exp(-D)
 
 
+def _apply_map(view_map: ViewMap, X: Any, dtype: type) -> Any:
+    """Mapped rows; in single precision after the map, since columns far from 0 need more digits."""
+    if dtype == np.float64 or view_map.sparse:
+        return view_map.apply(X, dtype)
+    out = np.empty((X.shape[0], view_map.width), dtype=dtype)
+    n_rows = max(1, CHUNK_CELLS // max(X.shape[1], 1))
+    for start in range(0, len(out), n_rows):
+        rows = slice(start, start + n_rows)
+        out[rows] = view_map.apply(X[rows])
+    return out
+
+
+def _as_common_dtype(view: Any) -> Any:
+    """The view, as float64 if SciPy has no sparse matrices or sums of its dtype.
+
+    Those are half and extended precision, and floats in another byte order.
+    """
+    is_common = view.dtype.isnative and view.dtype.char in COMMON_DTYPES
+    return view if is_common else view.astype(np.float64)
+
+
 def _only_present(view: Any, is_present: np.ndarray) -> Any:
     """The view with zeros in the rows that lack it, whatever is stored there."""
     if is_present.all():
@@ -126,7 +150,7 @@ def fit_columns(
     for v, (name, kind) in enumerate(data.kinds.items()):
         if kind == "features":
             rows = np.flatnonzero(data.present[:, v])
-            view = data[name]
+            view = _as_common_dtype(data[name])
             view = sp.csr_array(view) if sp.issparse(view) else view
             may_be_histogram = name not in mixed
             maps[name] = fit_view_map(view[rows], weight[rows], may_be_histogram=may_be_histogram)

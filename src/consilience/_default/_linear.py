@@ -3,7 +3,7 @@
 Where views are wide and rows few, a weighted sum of a view's columns is often all that can be
 learned from it. Each view has its own penalty, of least error on rows left out, and a factor that
 turns its scores into log-probabilities of least log loss. Views that a row lacks contribute
-nothing, so that its probabilities are closer to the class prior.
+nothing, so that its probabilities are closer to each other.
 """
 
 from __future__ import annotations

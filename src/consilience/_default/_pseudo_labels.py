@@ -15,10 +15,11 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
-from consilience._targets import check_labels, check_n_labels
+from consilience._targets import check_labels, check_n_labels, is_nan, keep_label_types
 
 __all__ = [
     "add_pseudo_labels",
+    "check_marker",
     "is_unlabelled",
     "match_confidence",
     "pseudo_label_weights",
@@ -33,9 +34,7 @@ MAX_LOG_FACTOR = 5.0  # bound of the logarithm of the factor
 def as_label_array(y: Any) -> np.ndarray:
     """Labels as an array; a list of texts and numbers, such as a marker, keeps its objects."""
     try:
-        if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
-            return np.array(y, dtype=object)
-        return np.asarray(y)
+        return np.asarray(keep_label_types(y))
     except ValueError as error:
         raise ValueError(f"y must be one label for each sample: {error}") from error
 
@@ -43,24 +42,33 @@ def as_label_array(y: Any) -> np.ndarray:
 def is_unlabelled(y: Any, marker: Any) -> np.ndarray:
     """Mask of the labels that are None or equal to the marker."""
     y = as_label_array(y)  # the base class validates the labels
-    nan = _is_nan(marker)
+    nan = is_nan(marker)
     if y.dtype.kind != "O":
         marked = y != y if nan else (y == marker) & (marker is not None)
         return np.asarray(marked, dtype=bool).ravel()
     bare = np.array([label is None for label in y.ravel()], dtype=bool)
     if nan:
-        bare |= np.array([_is_nan(label) for label in y.ravel()], dtype=bool)
+        bare |= np.array([is_nan(label) for label in y.ravel()], dtype=bool)
     elif marker is not None:
-        marked = [not _is_nan(label) and label == marker for label in y.ravel()]
+        marked = [not is_nan(label) and label == marker for label in y.ravel()]
         bare |= np.array(marked, dtype=bool)
     return bare
 
 
-def _is_nan(label: Any) -> bool:
-    try:
-        return bool(label != label)
-    except TypeError:  # pandas' NA is neither equal nor different
-        return True
+def check_marker(y: Any, marker: Any) -> None:
+    """Raise an error if no label equals the marker, but one is spelled like it.
+
+    Such as "-1" in a column that was read as text, or "nan" in texts that NumPy made of NaN.
+    """
+    labels = as_label_array(y)
+    if marker is None or labels.dtype.kind not in ("biuf" if isinstance(marker, str) else "OU"):
+        return
+    for label in labels.ravel().tolist():
+        if isinstance(label, str) != isinstance(marker, str) and str(label) == str(marker):
+            raise ValueError(
+                f"unlabelled={marker!r} is {'a' if isinstance(marker, str) else 'no'} text, but y "
+                f"has the label {label!r}; use unlabelled={label!r}"
+            )
 
 
 def read_partial_labels(y: Any, bare: np.ndarray, n_samples: int, method: str) -> np.ndarray:
@@ -70,7 +78,8 @@ def read_partial_labels(y: Any, bare: np.ndarray, n_samples: int, method: str) -
     if bare.all():
         raise ValueError(f"{method} needs labels, but no training row has one")
     # None turns all labels into objects; without it they have a type of their own
-    labels = check_labels(np.array(y[~bare].tolist()), int(np.count_nonzero(~bare)), method)
+    labels = as_label_array(y[~bare].tolist())
+    labels = check_labels(labels, int(np.count_nonzero(~bare)), method)
     out = np.full(n_samples, labels[0])
     out[~bare] = labels
     return out

@@ -82,8 +82,9 @@ def _project(X: Any, direction: np.ndarray) -> np.ndarray:
         values = values / largest[X.indices].clip(TINY) * direction[X.indices]
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         return np.bincount(rows, weights=values, minlength=X.shape[0])
-    largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0)).astype(np.float64)
-    largest = np.fmax(largest, TINY)
+    # as floats: unsigned integers and truth values have no negatives
+    high, low = (f.reduce(X, axis=0).astype(np.float64) for f in (np.fmax, np.fmin))
+    largest = np.fmax(np.fmax(high, -low), TINY)
     out = np.empty(X.shape[0])
     for start in range(0, X.shape[0], CHUNK_ROWS):
         block = slice(start, start + CHUNK_ROWS)

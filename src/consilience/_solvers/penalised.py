@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 MAX_PASSES = 500
+# columns whose variance is at most so many times the square of their mean are constant
+CONSTANT_BELOW = 1e-24
 # λ so large that all penalised coefficients are 0
 ALL_ZERO = 1e100
 # an elastic net without l1 part has no finite λ_max: its path starts as if it had this share
@@ -100,7 +102,7 @@ def _standardise(
     out -= mean
     out[~is_present] = 0.0
     variance = np.einsum("i,ij,ij->j", mass, out, out)
-    constant = variance <= 1e-24 * (variance + mean**2)
+    constant = variance <= CONSTANT_BELOW * (variance + mean**2)
     out[:, constant] = 0.0
     scales = np.where(constant, 1.0, np.sqrt(variance)) if scale else np.ones(len(mean))
     out /= scales
@@ -114,20 +116,21 @@ def _standardise_sparse(
     X.sum_duplicates()
     X.eliminate_zeros()
     mean = np.asarray(X.T @ mass)
-    # deviations of the stored values, for E[x²] − mean² would be rounding for columns far from 0
-    n_stored = np.diff(X.indptr)
-    stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
-    deviations = sp.csc_array((X.data - np.repeat(mean, n_stored), X.indices, X.indptr), X.shape)
-    empty = np.maximum(mass.sum() - stored.T @ mass, 0.0)
-    empty[n_stored == is_present.sum()] = 0.0
-    variance = np.asarray(deviations.power(2).T @ mass) + empty * mean**2
-    constant = variance <= 1e-24 * (variance + mean**2)
-    scales = np.where(constant, 1.0, np.sqrt(np.maximum(variance, 0))) if scale else None
-    scales = np.ones(len(mean)) if scales is None else scales
-    keep = ~constant  # a constant column is 0 after centring
-    data = X.data * np.repeat(keep / scales, n_stored)
+    columns = np.repeat(np.arange(len(mean)), np.diff(X.indptr))
+    # full columns, which may be far from 0, are stored as deviations from the mean: sums over
+    # values less sums over means would cancel
+    is_full = np.diff(X.indptr) == is_present.sum()
+    shift = np.where(is_full, 0.0, mean)
+    deviation = X.data - mean[columns]
+    data = np.where(is_full[columns], deviation, X.data)
+    variance = np.bincount(columns, mass[X.indices] * deviation**2, minlength=len(mean))
+    zeros = 1.0 - np.bincount(columns, mass[X.indices], minlength=len(mean))
+    variance = variance + np.maximum(zeros, 0.0) * shift**2
+    constant = variance <= CONSTANT_BELOW * (variance + mean**2)
+    scales = np.where(constant, 1.0, np.sqrt(variance)) if scale else np.ones(len(mean))
+    factor = np.where(constant, 0.0, 1.0 / scales)  # a constant column is 0 after centring
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int64)
-    return (data, indices, indptr, np.where(keep, mean / scales, 0.0)), mean, scales
+    return (data * factor[columns], indices, indptr, shift * factor), mean, scales
 
 
 def _norms(parts: tuple[np.ndarray, ...], n_present: int) -> np.ndarray:
@@ -136,8 +139,8 @@ def _norms(parts: tuple[np.ndarray, ...], n_present: int) -> np.ndarray:
         return np.sqrt(np.einsum("ij,ij->j", parts[0], parts[0]))
     data, _, indptr, mean = parts
     columns = np.repeat(np.arange(len(mean)), np.diff(indptr))
-    stored = np.bincount(columns, data * (data - 2 * mean[columns]), minlength=len(mean))
-    return np.sqrt(np.maximum(stored + n_present * mean**2, 0.0))
+    stored = np.bincount(columns, (data - mean[columns]) ** 2, minlength=len(mean))
+    return np.sqrt(stored + (n_present - np.diff(indptr)) * mean**2)
 
 
 class StandardisedColumns:

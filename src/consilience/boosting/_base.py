@@ -103,7 +103,7 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
             self._rounds: list[Round] = []
             self._state, self._row_state, self._stopped = None, None, False
             keys = row_keys(data) if self.warm_start else np.empty(0, dtype=np.uint64)
-            self._training_data = (self._layout, codes, weight, keys)
+            self._training_data = (self._layout, self.classes_, codes, weight, keys)
             self._random = self._make_random()
         train, validation = self._split(codes, data)
         early_stopping = None
@@ -208,11 +208,14 @@ class BoostingClassifier(BlockwiseFitMixin, MultiViewClassifier, PerViewParams):
                 f"warm_start=True continues a fit of {len(self._rounds)} rounds, but "
                 f"n_estimators={self.n_estimators}"
             )
-        layout, old_codes, old_weight, keys = self._training_data
+        layout, classes, old_codes, old_weight, keys = self._training_data
         for difference, same in (
             (f"{len(old_codes)} rows", len(codes) == len(old_codes)),
             ("different views", layout == self._layout),
-            ("different labels", np.array_equal(codes, old_codes)),
+            (
+                "different labels",
+                np.array_equal(self.classes_, classes) and np.array_equal(codes, old_codes),
+            ),
             ("different weights", np.array_equal(weight, old_weight)),
             ("different values", len(data) == len(keys) and np.array_equal(row_keys(data), keys)),
         ):

@@ -143,13 +143,16 @@ def paper_gain(right: np.ndarray, wrong: np.ndarray) -> float:
     return ((np.sqrt(right) - np.sqrt(wrong)) ** 2).sum()
 
 
-def best_view_weights(rows: Any, rho: np.ndarray, pi: list[np.ndarray]) -> np.ndarray:
-    """argmin over the simplex of the logistic loss, given the weights of the voters."""
+def best_view_weights(rows: Any, rho: np.ndarray, pi: list[np.ndarray], unit: float) -> np.ndarray:
+    """argmin over the simplex of the logistic loss, given the weights of the voters.
+
+    The loss is in units of this weight, so that small weights are not taken for convergence.
+    """
     V = len(rho)
     upper = np.triu_indices(V)
 
     def oracle(rho: np.ndarray) -> Any:
-        loss, *sums = rows.sum(view_sums, rho, pi)
+        loss, *sums = np.array(rows.sum(view_sums, rho, pi)) / unit
         hessian = np.zeros((V, V))
         hessian[upper] = sums[V:]
         hessian = np.triu(hessian) + np.triu(hessian, 1).T
@@ -198,7 +201,7 @@ def learn_weights(
         bounds.append(sum(r * step_bound(*s, d) for r, s, d in zip(rho, sums, deltas, strict=True)))
         pi = [p + d for p, d in zip(pi, deltas, strict=True)]
         if view_weights == "loss":
-            rho = best_view_weights(rows, rho, vote_weights())
+            rho = best_view_weights(rows, rho, vote_weights(), total / n)
         elif view_weights == "paper":
             gains = [paper_gain(right, wrong) for right, wrong in sums]
             rho = np.eye(len(sizes))[int(np.argmax(gains))]
