@@ -1,7 +1,7 @@
 """Values, rows and types of workbooks and of Arrow, h5ad and npz files are those meant."""
 
 import warnings
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import nan
 
 import anndata
@@ -101,6 +101,13 @@ def test_decimal_mark_of_training_holds_for_workbooks(tmp_path):
     assert read_file(path, options=ReadOptions(decimal=","))["t"].decimal == ","
     assert numbers_of(path, default_decimal=",").tolist() == [1500, 950]
     assert numbers_of(path, default_decimal=",", decimal=".").tolist() == [1.5, 950]
+
+
+def test_days_and_times_of_a_workbook(tmp_path):
+    cells = [datetime(2024, 12, 31), None, datetime(2024, 12, 31, 18)]
+    path = save_book(tmp_path / "t.xlsx", t=[["when", "x"], *([cell, 1] for cell in cells)])
+    days = to_days(read_file(path)["t"].frame["when"])
+    np.testing.assert_array_equal(days, [20088, nan, 20088.75])
 
 
 # -- empty rows ----------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def _to_column(cells: list[Any], missing: set[str], is_text: bool, decimal: str)
         if kinds == {bool}:
             return pa.array(values, pa.bool_())
         if kinds <= {date, datetime}:
-            return pa.array(values, pa.timestamp("us"))
+            return pa.array(list(map(_to_datetime, values)), pa.timestamp("us"))
         # numbers beside text are written as those within the text
         texts = [
             str(v).replace(".", decimal) if type(v) is float and not v.is_integer() else _to_text(v)
@@ -197,6 +197,13 @@ def _to_column(cells: list[Any], missing: set[str], is_text: bool, decimal: str)
         ]
         return pa.array(texts, pa.string())
     return pa.array([_to_text(v) for v in values], pa.string())
+
+
+def _to_datetime(cell: date | None) -> datetime | None:
+    """The start of a day; Arrow takes no mixture of days and times."""
+    if cell is None or isinstance(cell, datetime):
+        return cell
+    return datetime(cell.year, cell.month, cell.day)
 
 
 def _to_text(cell: Any) -> str | None:
