@@ -23,6 +23,7 @@ from consilience.tables import (
     TableError,
     TableModel,
     TableView,
+    _text_files,
     join_tables,
     read_file,
 )
@@ -154,10 +155,20 @@ def test_empty_rows_in_the_same_places_or_one_file(read_rows):
         ('a,b\n1,"x\n\ny"\n', 1, ()),
     ],
 )
-def test_blank_lines(tmp_path, text, n_rows, blank):
+@pytest.mark.parametrize("min_wide_columns", [2, 1000])
+def test_blank_lines(tmp_path, monkeypatch, text, n_rows, blank, min_wide_columns):
+    monkeypatch.setattr(_text_files, "MIN_WIDE_COLUMNS", min_wide_columns)
     (tmp_path / "t.csv").write_text(text)
     table = read_file(tmp_path / "t.csv")["t"]
     assert (table.n_rows, table.blank_rows) == (n_rows, blank)
+
+
+@pytest.mark.parametrize("min_wide_columns", [2, 1000])
+def test_blank_lines_only(tmp_path, monkeypatch, min_wide_columns):
+    monkeypatch.setattr(_text_files, "MIN_WIDE_COLUMNS", min_wide_columns)
+    (tmp_path / "t.csv").write_text("a,b\n\n\n")
+    with pytest.raises(TableError, match="has no rows"):
+        read_file(tmp_path / "t.csv")
 
 
 def test_empty_rows_of_stacked_and_transposed_tables():

@@ -65,7 +65,9 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
     with _open_rows(path, text_format) as (content, header):
         is_wide = len(header) >= MIN_WIDE_COLUMNS
         if is_wide:
-            frame = read_wide(path, content, header, text_format, missing, options.text_columns)
+            frame, blank_rows = read_wide(
+                path, content, header, text_format, missing, options.text_columns
+            )
         else:
             frame = _read_narrow(content, header, text_format, missing, keeps_blank=True)
     if not is_wide:
