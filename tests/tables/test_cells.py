@@ -198,7 +198,7 @@ def test_only_missing_labels_are_counted(tmp_path, monkeypatch):
     reads = []
     read = _text_files._read_narrow
     monkeypatch.setattr(
-        _text_files, "_read_narrow", lambda *args: reads.append(args[4:]) or read(*args)
+        _text_files, "_read_narrow", lambda *args, **kw: reads.append(args[4:]) or read(*args, **kw)
     )
     options = ReadOptions(text_columns=frozenset({"colour", "ill"}), labels="ill")
     assert read_file(tmp_path / "t.csv", options=options)["t"].missing_words == {}

@@ -7,7 +7,17 @@ from sklearn.pipeline import make_pipeline
 from consilience.comparison.inputs import read_files
 from consilience.comparison.prediction import read_samples
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import FileArgument, TableError, TableModel, read_tables
+from consilience.tables import (
+    FileArgument,
+    ReadOptions,
+    TableError,
+    TableModel,
+    TableView,
+    read_file,
+    read_tables,
+)
+from consilience.tables._arguments import table_of
+from consilience.tables._table import number_column
 from consilience.views import ViewPreparer
 
 N = 12
@@ -97,3 +107,36 @@ def test_views_without_recorded_points(tmp_path):
         del model.views["v"].__dict__[name]
     new = write(tmp_path / "new.csv", ["1.125"], ill=False)
     assert x_of(read_samples(model, [new])) == [1125]
+
+
+# -- transposed files -----------------------------------------------------------------------------
+
+
+def turned(path, *rows):
+    path.write_text("\n".join(["gene;s1;s2", *rows]) + "\n")
+    return path.stem, read_file(path)[path.stem]
+
+
+def test_points_of_a_transposed_file(tmp_path):
+    notes = []
+    file = turned(tmp_path / "a.csv", "A;1.500;2.250", "B;7;2,5", "C;1;n.d.")
+    table = table_of("v", [file], notes, "sample")
+    assert {name: points.meaning for name, points in table.points.items()} == {"A": "thousands"}
+    assert number_column(table, "A").tolist() == [1500, 2250]
+    assert notes[0].endswith("decimal comma, points taken as separators of thousands in 'A'")
+    view = TableView(["A", "B"], [], 2, points=(("A", "decimals"),))
+    with pytest.raises(TableError, match="'A' are decimals in the training files, but thousands"):
+        view.values(table)
+
+
+def test_points_of_transposed_files_mean_the_same(tmp_path):
+    mixed = turned(tmp_path / "a.csv", "A;1.500;2.250", "B;0.25;2,5", "C;1;2,5")
+    with pytest.raises(TableError, match="thousands in column 's2', but are decimal points in 's1"):
+        table_of("v", [mixed], [], "sample")
+    thousands = turned(tmp_path / "b.csv", "A;1.500;2.250", "B;7;8", "C;1,5;2,5")
+    decimals = turned(tmp_path / "c.csv", "A;0.5;2.25", "B;7;8")
+    options = ReadOptions(decimal=",")
+    decimals = ("c", read_file(tmp_path / "c.csv", options=options)["c"])
+    table = table_of("v", [thousands, decimals], [], "sample")
+    assert number_column(table, "A").tolist() == [1.5, 2.25, 0.5, 2.25]
+    assert number_column(table, "C")[:2].tolist() == [1.5, 2.5]

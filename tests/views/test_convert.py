@@ -83,6 +83,14 @@ def test_mudata_aligns_by_name():
         )
 
 
+def test_rows_of_nan_in_mudata_are_missing():
+    names, columns = pd.DataFrame(index=["c0", "c1"]), pd.DataFrame(index=["g0", "g1"])
+    rna = anndata.AnnData(np.array([[np.nan, np.nan], [1.0, 2.0]]), obs=names, var=columns)
+    with settled_mudata():
+        data = as_multiview(mudata.MuData({"rna": rna}))
+    assert data.present.ravel().tolist() == [False, True]
+
+
 def test_xarray():
     cube = xr.DataArray(
         np.arange(24.0).reshape(2, 3, 4),
@@ -92,6 +100,8 @@ def test_xarray():
     assert as_multiview(cube).view_names == ("x", "y", "z")
     assert as_multiview(cube.drop_vars("sensor")).view_names == ("view0", "view1", "view2")
     assert as_multiview(cube[:, 0]).widths == {"view0": 4}
+    named = cube[:, 0].assign_coords(sample=["p2", "p1"])
+    assert as_multiview(named).sample_ids.tolist() == ["p2", "p1"]
     table = xr.Dataset({"a": (("sample", "p"), A), "b": (("q", "sample"), B.T)})
     data = as_multiview(table)
     np.testing.assert_array_equal(data["b"], B)

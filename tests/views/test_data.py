@@ -284,3 +284,22 @@ def test_rows_of_numbers_without_any_value_are_missing():
     assert missing_rows(sp.csr_array(X)).tolist() == expected
     assert missing_rows(np.stack([X, X], axis=2)).tolist() == expected
     assert missing_rows(X[:, :0]).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize("rows", [slice(None, None, -1), slice(1, 6, 2), slice(-2, -5, -1)])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_slices_with_a_step(frame, rows):
+    data = MultiViewData({"v": frame({"p": np.arange(N), "q": np.arange(N) / 2})})
+    np.testing.assert_array_equal(data[rows].to_array(), FRAME.to_numpy()[rows])
+
+
+def test_duplicate_column_names_of_arrow():
+    table = pa.table([[1.0], [True], [2.0]], names=["x", "x", "y"])
+    with pytest.raises(ValueError, match="view 'a' has duplicate column names: 'x'"):
+        MultiViewData({"a": table})
+
+
+def test_na_of_pandas_in_an_array_is_named():
+    data = MultiViewData({"a": np.array([[1, 2], [pd.NA, 3]], dtype=object)})
+    with pytest.raises(ValueError, match="view 'a' has dtype object and cannot be converted"):
+        data.to_array()

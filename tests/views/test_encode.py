@@ -1,6 +1,7 @@
 """Tables with categories as numbers."""
 
-from datetime import date
+from datetime import date, time, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -76,3 +77,22 @@ def test_texts_beside_numbers():
     assert out.tolist() == [[0, 1], [0, 0]]
     both = fit_table_codes(MultiViewData({"f": pd.DataFrame({"c": ["u", 1, "u"]})}))["f"]
     assert both.encode(pd.DataFrame({"c": [1, 1]}), "f").tolist() == [[0, 1], [0, 1]]
+
+
+NA_CELLS = [None, np.nan, pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("empty", NA_CELLS)
+@pytest.mark.parametrize("number", [float, Decimal])
+def test_numbers_in_columns_of_objects_are_no_categories(number, empty):
+    column = pd.Series([number(1), number(3), empty], dtype=object)
+    data = MultiViewData({"f": pd.DataFrame({"x": column, "z": [1.0, 2.0, 3.0]})})
+    assert fit_table_codes(data) == {}
+    np.testing.assert_array_equal(data.to_array(), [[1, 1], [3, 2], [np.nan, 3]])
+
+
+@pytest.mark.parametrize("value", [date(2020, 1, 1), pd.Timestamp("2020"), timedelta(1), time(1)])
+def test_dates_in_columns_of_objects_are_no_categories(value):
+    frame = pd.DataFrame({"d": pd.Series([value, None], dtype=object)})
+    with pytest.raises(ValueError, match="values of column 'd' are no numbers, texts or"):
+        fit_table_codes(MultiViewData({"f": frame}))

@@ -251,3 +251,24 @@ def test_permuted_rows_are_an_error_and_can_be_aligned(ids, random):
             check_aligned(data, y=y)
         with pytest.raises(ValueError, match="different order"):
             MultiViewData({"a": frame(ids).loc[shuffled], "b": frame(ids)})
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "bool[pyarrow]"])
+def test_mask_of_other_rows(dtype):
+    data = MultiViewData({"a": frame(IDS)})
+    mask = pd.Series([True, False, False], index=IDS, dtype=dtype)
+    assert data[mask].sample_ids.tolist() == ["p3"]
+    assert data[mask.reset_index(drop=True)].sample_ids.tolist() == ["p3"]
+    assert data[mask.to_numpy(bool)].sample_ids.tolist() == ["p3"]
+    with pytest.raises(ValueError, match="mask has the labels of the samples in a different order"):
+        data[mask.iloc[::-1]]
+    with pytest.raises(ValueError, match="'p9' is only in mask"):
+        data[mask.rename({"p1": "p9"})]
+
+
+def test_series_of_positions_needs_no_labels_of_samples():
+    data = MultiViewData({"a": frame(IDS)})
+    assert data[pd.Series([2, 0], index=["p9", "p8"])].sample_ids.tolist() == ["p2", "p3"]

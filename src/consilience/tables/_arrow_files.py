@@ -54,12 +54,28 @@ def _text_bytes(column: Any) -> int:
     return sum(pc.sum(part).as_py() or 0 for part in sizes)
 
 
+def _to_seconds(column: Any) -> Any:
+    """Durations as numbers, as those of workbooks are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nanoseconds = column.cast(pa.duration("ns"), safe=False).cast(pa.int64()).cast(pa.float64())
+    return pc.divide(nanoseconds, 1e9)
+
+
 def _to_table(path: Path, frame: Any) -> Table:
     """Check the columns, and name the index of pandas if it identifies the rows."""
     pa = import_pyarrow()
-    for name, kind in zip(frame.column_names, frame.schema.types, strict=True):
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-            raise TableError(f"{path}: column {name!r} contains {kind}, neither numbers nor text")
+    for i, field in enumerate(frame.schema):
+        kind = field.type
+        if pa.types.is_nested(kind) or "binary" in str(kind):
+            raise TableError(
+                f"{path}: column {field.name!r} contains {kind}, neither numbers nor text"
+            )
+        if str(kind) in ("string_view", "null"):  # polars' texts, and a column without a cell
+            frame = frame.set_column(i, field.name, frame.column(i).cast(pa.string()))
+        elif pa.types.is_duration(kind):
+            frame = frame.set_column(i, field.name, _to_seconds(frame.column(i)))
     names = [str(name).strip() for name in frame.column_names]
     if len(set(names)) < len(names):
         raise TableError(f"{path} has several columns of the same name")

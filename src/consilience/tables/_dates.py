@@ -24,6 +24,7 @@ __all__ = [
 MICROSECONDS_PER_DAY = 86_400e6
 DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?.*")
+HALF_DAY = re.compile(r"([aApP])\.?[mM]\.?$")
 MONTH_FIRST = ("%m/%d/%Y", "%m/%d/%y")
 DATE_FORMATS = (
     "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y",
@@ -48,6 +49,8 @@ def date_column(table: Table, name: str, month_first: bool = False) -> np.ndarra
 
 def to_days(column: Any, month_first: bool = False) -> np.ndarray | None:
     """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others."""
+    if column is not None and import_pyarrow().types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     timestamps = None if column is None else to_timestamps(column)
     if timestamps is not None:
         microseconds = timestamps.cast(import_pyarrow().int64()).to_pylist()
@@ -68,6 +71,9 @@ def _days(cell: str | None, pattern: str) -> float:
     parsed = datetime.strptime(day, pattern)
     hours = CLOCK.fullmatch(clock)
     parts = [int(part or 0) for part in hours.groups()] if hours else [0, 0, 0]
+    half = HALF_DAY.search(clock)
+    if half:  # 12 AM is midnight
+        parts[0] = parts[0] % 12 + (12 if half[1] in "pP" else 0)
     seconds = 3600 * parts[0] + 60 * parts[1] + parts[2]
     return (parsed - datetime(1970, 1, 1)).days + seconds / 86_400
 
@@ -105,6 +111,8 @@ def is_month_first(column: Any) -> bool | None:
 
     None if they may have either.
     """
+    if import_pyarrow().types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if to_timestamps(column) is not None or str(column.type) not in ("string", "large_string"):
         return False
     formats = date_formats([cell.strip() for cell in column.to_pylist() if cell and cell.strip()])

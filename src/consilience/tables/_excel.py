@@ -128,9 +128,11 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         n_titles += 1
     header = [_to_text(cell) or "" for cell in rows[n_titles]]
     is_single = max(widths) == 1  # an empty row is an empty cell
-    body = [row for row in rows[n_titles + 1 :] if is_single or any(cell != "" for cell in row)]
-    while body and not any(cell != "" for cell in body[-1]):
+    body = rows[n_titles + 1 :]
+    while body and _is_blank(body[-1]):
         body.pop()
+    blank_rows = tuple(i for i, row in enumerate(body) if not is_single and _is_blank(row))
+    body = [row for row in body if is_single or not _is_blank(row)]
     columns = [list(column) for column in zip_longest(*body, fillvalue="")] if body else []
     columns += [[""] * len(body)] * (len(header) - len(columns))
     used = [j for j, column in enumerate(columns) if header[j] or any(c != "" for c in column)]
@@ -144,16 +146,15 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     if repeated:
         raise TableError(f"{label} has several columns named {format_list(repeated)}")
     missing = {*MISSING_VALUES, *options.na}
+    decimal = options.decimal or options.default_decimal or "."
     frame = pa.table(
         [
-            _to_column(columns[j], missing, name in options.text_columns)
+            _to_column(columns[j], missing, name in options.text_columns, decimal)
             for j, name in zip(used, names, strict=True)
         ],
         names=names,
     )
-    frame, points = clean_numbers(
-        label, frame, options.decimal or ".", options.text_columns, dict(options.points)
-    )
+    frame, points = clean_numbers(label, frame, decimal, options.text_columns, dict(options.points))
     titles = f"{n_titles} lines above the header skipped" if n_titles else ""
     notes = ", ".join(filter(None, [titles, describe_points(points)]))
     words = {
@@ -162,10 +163,22 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         if name == options.labels
     }
     note = f"{label}: {notes}" if notes else ""
-    return Table(label, frame, note=note, missing_words=words, points=points)
+    return Table(
+        label,
+        frame,
+        note=note,
+        missing_words=words,
+        decimal=options.decimal or "",
+        points=points,
+        blank_rows=blank_rows,
+    )
 
 
-def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:
+def _is_blank(row: list[Any]) -> bool:
+    return all(cell == "" for cell in row)
+
+
+def _to_column(cells: list[Any], missing: set[str], is_text: bool, decimal: str) -> Any:
     """Numbers, times or truth values if all cells are such, else text."""
     pa = import_pyarrow()
     values = [None if isinstance(c, str) and c.strip() in missing else c for c in cells]
@@ -176,8 +189,21 @@ def _to_column(cells: list[Any], missing: set[str], is_text: bool) -> Any:
         if kinds == {bool}:
             return pa.array(values, pa.bool_())
         if kinds <= {date, datetime}:
-            return pa.array(values, pa.timestamp("us"))
+            return pa.array(list(map(_to_datetime, values)), pa.timestamp("us"))
+        # numbers beside text are written as those within the text
+        texts = [
+            str(v).replace(".", decimal) if type(v) is float and not v.is_integer() else _to_text(v)
+            for v in values
+        ]
+        return pa.array(texts, pa.string())
     return pa.array([_to_text(v) for v in values], pa.string())
+
+
+def _to_datetime(cell: date | None) -> datetime | None:
+    """The start of a day; Arrow takes no mixture of days and times."""
+    if cell is None or isinstance(cell, datetime):
+        return cell
+    return datetime(cell.year, cell.month, cell.day)
 
 
 def _to_text(cell: Any) -> str | None:

@@ -14,6 +14,7 @@ from consilience.tables._arrow_files import read_feather, read_parquet
 from consilience.tables._content import COMPRESSIONS, file_kind, file_stem
 from consilience.tables._excel import read_excel
 from consilience.tables._matrix_files import read_npz, read_svmlight
+from consilience.tables._missing import empty_cells
 from consilience.tables._omics import read_h5ad, read_h5mu
 from consilience.tables._table import Table, TableError
 from consilience.tables._text_files import read_text
@@ -123,7 +124,11 @@ def read_file(
         if path.stat().st_size == 0:
             raise TableError(f"{path} is empty")
         content = readers[kind]()
-    tables = content if isinstance(content, dict) else {file_stem(path): content}
+        tables = content if isinstance(content, dict) else {file_stem(path): content}
+        tables = {
+            name: empty_cells(table, options.na, options.text_columns)
+            for name, table in tables.items()
+        }
     _check_names(path, "a table", tables)
     for table in tables.values():
         if table.n_rows == 0:

@@ -295,10 +295,23 @@ def sample_rows(
             raise TableError(
                 f"the files have different numbers of rows ({message}); join them with --on"
             )
+        _check_blank_rows(tables)
         n = next(iter(counts.values()))
         return [str(i) for i in range(n)], dict.fromkeys(tables, np.arange(n))
     _check_not_transposed(tables, on)
     return outer_join({name: _keys(table, on) for name, table in tables.items()})
+
+
+def _check_blank_rows(tables: Mapping[str, Table]) -> None:
+    """Check that files lack the same rows, if those without a cell were left out of several."""
+    with_blank = [table for table in tables.values() if table.blank_rows]
+    for one, other in combinations(with_blank, 2):
+        if one.blank_rows != other.blank_rows:
+            raise TableError(
+                f"{one.path} and {other.path} have empty rows in different places, such as row "
+                f"{one.blank_rows[0] + 1} and row {other.blank_rows[0] + 1}, so their rows cannot "
+                "be matched by their order; join them with --on, or fill or remove empty rows"
+            )
 
 
 def _check_not_transposed(tables: Mapping[str, Table], on: str) -> None:

@@ -83,7 +83,7 @@ def _to_tables(path: Path, arrays: dict[str, np.ndarray]) -> Table | dict[str, T
         raise TableError(f"{path} contains no arrays")
     if len({len(array) for array in arrays.values()}) > 1:
         raise TableError(f"the arrays of {path} have different numbers of rows")
-    frame = pa.table({name: pa.array(array.tolist()) for name, array in columns.items()})
+    frame = pa.table({name: pa.array(_to_list(path, a, name)) for name, a in columns.items()})
     if not matrices:
         return Table(str(path), frame)
     tables = {}
@@ -92,6 +92,14 @@ def _to_tables(path: Path, arrays: dict[str, np.ndarray]) -> Table | dict[str, T
             raise TableError(f"{path}: array {name!r} contains {array.dtype}, not numbers")
         tables[name] = Table(str(path), frame, array.astype(np.float64))
     return tables if len(tables) > 1 else next(iter(tables.values()))
+
+
+def _to_list(path: Path, array: np.ndarray, name: str) -> list[Any]:
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8").tolist()
+    if array.dtype.kind not in "biufUM":
+        raise TableError(f"{path}: array {name!r} contains {array.dtype}, neither numbers nor text")
+    return array.tolist()
 
 
 def check_sparse(path: Path, matrix: Any) -> sp.csr_array:

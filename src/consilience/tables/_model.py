@@ -380,7 +380,8 @@ class TableModel:
 def _to_table(name: str, value: Any) -> Table:
     pa = import_pyarrow()
     if storage.is_dataframe(value):
-        frame = nw.from_native(value, eager_only=True).to_arrow()
-        return Table(f"view {name!r}", frame)
+        frame = nw.from_native(value, eager_only=True)
+        # the index of pandas is no column
+        return Table(f"view {name!r}", frame.to_arrow().select(list(map(str, frame.columns))))
     matrix = sp.csr_array(value) if sp.issparse(value) else np.asarray(value, dtype=np.float64)
     return Table(f"view {name!r}", pa.table({}), matrix)

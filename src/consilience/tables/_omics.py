@@ -65,12 +65,13 @@ def read_h5mu(path: Path, part: str | None) -> dict[str, Table]:
 def _read_annotated(path: Path, group: Any, part: str | None, shared: Any = None) -> Table:
     pa = import_pyarrow()
     obs = read_frame(path, group, "obs")
-    matrix = _read_matrix(path, group, part)
+    matrix, names = _read_matrix(path, group, part)
     if matrix.shape[0] != len(obs):
         raise TableError(f"{path}: X has {matrix.shape[0]} rows, but obs has {len(obs)}")
     if shared is not None:
         known = shared.reindex(obs.index)
-        obs = obs.join(known[[c for c in known.columns if c not in obs.columns]])
+        # by position, since a join would repeat the rows of names that occur twice
+        obs = obs.assign(**{c: known[c].array for c in known.columns if c not in obs.columns})
     key = str(obs.index.name or "index")
     key = key if key not in obs.columns else "obs_names"
     columns = {key: pa.array([str(name) for name in obs.index], pa.string())}
@@ -78,7 +79,7 @@ def _read_annotated(path: Path, group: Any, part: str | None, shared: Any = None
         column = _to_arrow(obs[name])
         if column is not None:
             columns[str(name)] = column
-    names = _column_names(path, group, part, matrix.shape[1])
+    names = names or _column_names(path, group, part, matrix.shape[1])
     return Table(str(path), pa.table(columns), matrix, matrix_columns=names, key=key)
 
 
@@ -122,11 +123,13 @@ def _location(path: Path, group: Any, part: str | None) -> str:
     )
 
 
-def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
+def _read_matrix(path: Path, group: Any, part: str | None) -> tuple[Any, list[str] | None]:
+    """The matrix, and the names of its columns if it has its own."""
     _, read_elem = import_readers()
     location = _location(path, group, part)
     _check_element(path, group, location)
     matrix = read_elem(group[location])
+    names = [str(name) for name in matrix.columns] if hasattr(matrix, "columns") else None
     matrix = matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
     if not hasattr(matrix, "shape") or len(matrix.shape) != MATRIX_DIMENSIONS:
         raise TableError(f"{path}: {location} is no matrix")
@@ -135,8 +138,8 @@ def _read_matrix(path: Path, group: Any, part: str | None) -> Any:
     if matrix.dtype.kind not in "biuf":
         raise TableError(f"{path}: {location} contains {matrix.dtype}, not numbers")
     if not sp.issparse(matrix):
-        return np.asarray(matrix, dtype=np.float64)
-    return check_sparse(path, matrix).astype(np.float64)
+        return np.asarray(matrix, dtype=np.float64), names
+    return check_sparse(path, matrix).astype(np.float64), names
 
 
 def _check_element(path: Path, group: Any, name: str) -> None:

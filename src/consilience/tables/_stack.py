@@ -36,14 +36,20 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
             f"the files of view {view!r} have no column in common: {first.path} has "
             f"{format_list(first.columns)}, {tables[1].path} has {format_list(tables[1].columns)}"
         )
-    frame = pa.table({c: _stack_column(view, tables, c) for c in columns})
+    cells = {c: _stack_column(view, tables, c) for c in columns}
+    annotations: dict[str, str] = {}
     if BATCH not in columns:
         batches = np.repeat(np.array(names, dtype=str), [table.n_rows for table in tables])
-        frame = frame.append_column(BATCH, pa.array(batches.tolist(), pa.string()))
+        cells[BATCH] = pa.array(batches.tolist(), pa.string())
+        annotations[BATCH] = "the file of each row"
+    frame = pa.table(cells)
     note = f"view {view!r}: {len(tables)} files stacked, {frame.num_rows} rows"
     partial = [c for c in columns if c not in shared]
     if partial:
         note += f"; columns that not all of them have: {format_list(partial)}"
+    unused = {c for table in tables for c in table.matrix_columns or ()} - {*(matrix_columns or ())}
+    if unused:
+        note += f"; left out, because {first.path} lacks them: {format_list(sorted(unused))}"
     words: dict[str, dict[str, int]] = {}
     for table in tables:
         for column, counts in table.missing_words.items():
@@ -52,12 +58,20 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     marks = {table.decimal for table in tables} - {""}
     stacked = replace(
         stacked,
-        annotations={BATCH: "the file of each row"},
+        annotations=annotations,
         missing_words=words,
         decimal=marks.pop() if len(marks) == 1 else "",
         points={name: points for table in tables for name, points in table.points.items()},
+        blank_rows=_stack_blank_rows(tables),
     )
     return stacked, note
+
+
+def _stack_blank_rows(tables: Sequence[Table]) -> tuple[int, ...]:
+    """Numbers of the rows that were left out, with those of the tables above."""
+    sizes = [table.n_rows + len(table.blank_rows) for table in tables]
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    return tuple(s + row for s, t in zip(starts, tables, strict=True) for row in t.blank_rows)
 
 
 def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:
@@ -92,6 +106,8 @@ def _stack_matrices(view: str, tables: Sequence[Table]) -> tuple[Any, list[str] 
     if len(matrices) < len(tables):
         raise TableError(f"view {view!r}: some of its files are matrices, others are tables")
     names = tables[0].matrix_columns
+    if len({table.matrix_columns is None for table in tables}) > 1:
+        raise TableError(f"view {view!r}: only some of its files have names of columns")
     if names is not None:
         matrices = [_reorder(view, table, names) for table in tables]
     elif len({matrix.shape[1] for matrix in matrices}) > 1:

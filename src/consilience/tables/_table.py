@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+COMMA_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")  # or a decimal comma
 LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its features
 
 
@@ -67,6 +68,7 @@ class Table:
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
     decimal: str = ""  # mark of a text file; empty if nothing tells it
     points: dict[str, Points] = field(default_factory=dict)  # by column
+    blank_rows: tuple[int, ...] = ()  # above the last row, left out
 
     @property
     def n_rows(self) -> int:
@@ -192,6 +194,12 @@ def _check_not_mixed(table: Table, name: str, cells: list[str | None], required:
                 f"{table.path}: column {name!r} has numbers with a comma, such as {texts[0][1]!r} "
                 f"in row {texts[0][0]}, and with a point, such as {points[0][1]!r} in row "
                 f"{points[0][0]}; write them all in one way"
+            )
+        if all(COMMA_THOUSANDS.fullmatch(cell) for _, cell in texts):
+            raise TableError(
+                f"{table.path}: column {name!r} has numbers with a comma, such as {texts[0][1]!r} "
+                f"in row {texts[0][0]}; remove commas that separate thousands, or add --decimal , "
+                "if they are decimal commas"
             )
         raise TableError(
             f"{table.path}: column {name!r} has numbers with a decimal comma, such as "

@@ -11,9 +11,12 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 from consilience.tables._content import file_kind, open_utf8, single_byte_encoding
 from consilience.tables._numbers import clean_numbers, describe_points
@@ -57,14 +60,19 @@ def read_text(path: Path, options: ReadOptions) -> Table:
 
 
 def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -> Table:
-    with open_utf8(path, text_format.encoding) as file:
-        content = _plain_lines(file, text_format)
-        header = _read_header(path, content, text_format)
-        missing = [*MISSING_VALUES, *options.na]
-        if len(header) >= MIN_WIDE_COLUMNS:
-            frame = read_wide(path, content, header, text_format, missing, options.text_columns)
+    missing = [*MISSING_VALUES, *options.na]
+    blank_rows: tuple[int, ...] = ()
+    with _open_rows(path, text_format) as (content, header):
+        is_wide = len(header) >= MIN_WIDE_COLUMNS
+        if is_wide:
+            frame, blank_rows = read_wide(
+                path, content, header, text_format, missing, options.text_columns
+            )
         else:
-            frame = _read_narrow(content, header, text_format, missing)
+            frame = _read_narrow(content, header, text_format, missing, keeps_blank=True)
+    if not is_wide:
+        _check_quotes(path, text_format, frame)
+        frame, blank_rows = _drop_blank_rows(path, text_format, missing, frame)
     frame = _trim_cells(frame, missing)
     words: dict[str, dict[str, int]] = {}
     if options.labels in header and frame[options.labels].null_count:
@@ -74,7 +82,70 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
         str(path), frame, decimal, options.text_columns, dict(options.points)
     )
     known = decimal if text_format.is_decimal_known else ""
-    return Table(str(path), frame, missing_words=words, decimal=known, points=points)
+    return Table(
+        str(path),
+        frame,
+        missing_words=words,
+        decimal=known,
+        points=points,
+        blank_rows=blank_rows,
+    )
+
+
+@contextmanager
+def _open_rows(path: Path, text_format: TextFormat) -> Iterator[tuple[IO[bytes], list[str]]]:
+    """The rows of a file below its header, and the names of the columns."""
+    with open_utf8(path, text_format.encoding) as file:
+        content = _plain_lines(file, text_format)
+        yield content, _read_header(path, content, text_format)
+
+
+def _check_quotes(path: Path, text_format: TextFormat, frame: Any) -> None:
+    """Check that the last row is not the rest of the file behind a quotation mark."""
+    last_row = frame.slice(max(0, frame.num_rows - 1)).to_pylist()
+    if not any("\n" in (cell or "") for row in last_row for cell in row.values()):
+        return
+    with _open_rows(path, text_format) as (content, _):
+        lines = content.read().decode().splitlines(keepends=True)
+    try:
+        for _ in csv.reader(lines, delimiter=text_format.delimiter, strict=True):
+            pass
+    except csv.Error:
+        raise TableError(
+            f"{path} cannot be read: a quotation mark in row {frame.num_rows} is never closed"
+        ) from None
+
+
+def _drop_blank_rows(
+    path: Path, text_format: TextFormat, missing: list[str], frame: Any
+) -> tuple[Any, tuple[int, ...]]:
+    """The frame without blank lines, and the numbers of those above its last row.
+
+    A line of delimiters stays: such a row is that of a sample without values.
+    """
+    is_empty = _empty_rows(frame)
+    if frame.num_columns == 1 or not is_empty.any():
+        return frame, ()
+    with _open_rows(path, text_format) as (content, header):
+        frame = _read_narrow(content, header, text_format, missing)
+    kept = iter([*_empty_rows(frame), False])
+    next_is_empty, blank, last = next(kept), [], -1
+    for row, empty in enumerate(is_empty):
+        if empty and not next_is_empty:
+            blank.append(row)
+        else:
+            next_is_empty, last = next(kept), row
+    return frame, tuple(row for row in blank if row < last)
+
+
+def _empty_rows(frame: Any) -> np.ndarray:
+    """Mask of the rows without a value."""
+    is_empty = np.ones(frame.num_rows, dtype=bool)
+    for column in frame.columns:
+        if not is_empty.any():
+            break
+        is_empty &= column.is_null().to_numpy(zero_copy_only=False).astype(bool)
+    return is_empty
 
 
 def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
@@ -158,9 +229,7 @@ def _count_missing_words(
     path: Path, header: list[str], text_format: TextFormat, column: str
 ) -> dict[str, int]:
     """How often words such as "None" occur in a column in which they were read as missing."""
-    with open_utf8(path, text_format.encoding) as file:
-        content = _plain_lines(file, text_format)
-        _read_header(path, content, text_format)
+    with _open_rows(path, text_format) as (content, _):
         frame = _read_narrow(content, header, text_format, [""], [column])
     return count_missing_words(frame[column].drop_null().to_pylist())
 
@@ -182,8 +251,9 @@ def _read_narrow(
     text_format: TextFormat,
     missing: list[str],
     columns: list[str] | None = None,
+    keeps_blank: bool = False,
 ) -> Any:
-    """Read all columns, or those named, as text."""
+    """Read all columns, or those named, as text; blank lines, if they are kept, as empty cells."""
     pa = import_pyarrow()
     from pyarrow import csv as pacsv
 
@@ -203,7 +273,7 @@ def _read_narrow(
         parse_options=pacsv.ParseOptions(
             delimiter=text_format.delimiter,
             newlines_in_values=True,
-            ignore_empty_lines=not is_single,
+            ignore_empty_lines=not is_single and not keeps_blank,
         ),
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(column_ids, pa.string()),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from consilience.tables._content import file_kind, read_sample
-from consilience.tables._table import DECIMAL_COMMA, TableError
+from consilience.tables._table import COMMA_THOUSANDS, DECIMAL_COMMA, TableError
 
 __all__ = ["DELIMITERS", "ReadOptions", "TextFormat", "sniff_format"]
 
@@ -23,7 +23,6 @@ NAMES = {"\t": "tab", ";": "semicolon", " ": "blank", "|": "|", ",": "comma"}
 DELIMITER_NAMES = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
 SAMPLE_LINES = 60
 MAX_TITLE_LINES = 20
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")  # or a decimal comma: who knows
 POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # or a decimal point
 COMMA_AFTER_THOUSANDS = re.compile(POINT_THOUSANDS.pattern + r",\d+")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
@@ -216,7 +215,7 @@ def _sniff_decimal(rows: list[list[str]]) -> str:
     """The mark of most numbers; empty if none has one that cannot separate thousands."""
     cells = [cell.strip() for row in rows for cell in row]
     with_comma = [cell for cell in cells if _has_decimal_comma(cell)]
-    n_commas = 0 if all(map(THOUSANDS.fullmatch, with_comma)) else len(with_comma)
+    n_commas = 0 if all(map(COMMA_THOUSANDS.fullmatch, with_comma)) else len(with_comma)
     n_points = sum(
         1 for cell in cells if DECIMAL_POINT.fullmatch(cell) and not POINT_THOUSANDS.fullmatch(cell)
     )

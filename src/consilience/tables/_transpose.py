@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from consilience.tables._table import Table, TableError, import_pyarrow, text_column
+from consilience.tables._numbers import describe_points
+from consilience.tables._table import (
+    Points,
+    Table,
+    TableError,
+    import_pyarrow,
+    text_column,
+)
 from consilience.views._storage import format_list
 
 __all__ = ["transpose_table"]
+
+POINT = re.compile(r"\.\d")  # but not that of "n.d."
 
 
 def transpose_table(table: Table, key: str) -> Table:
@@ -35,7 +45,37 @@ def transpose_table(table: Table, key: str) -> Table:
     pa = import_pyarrow()
     samples = pa.array(table.columns[1:], pa.string())
     frame = pa.table([samples, *_rows_as_columns(table)], names=[key, *names])
-    return replace(table, frame=frame, key=key, points={})
+    points = _points_of_rows(table, names)
+    note = table.note.removesuffix(describe_points(table.points)) + describe_points(points)
+    return replace(table, frame=frame, key=key, note=note, points=points, blank_rows=())
+
+
+def _points_of_rows(table: Table, names: list[str]) -> dict[str, Points]:
+    """What points mean in the rows that have some; it must be the same in all columns."""
+    columns = {points.meaning: name for name, points in table.points.items()}
+    if len(columns) > 1:
+        raise TableError(
+            f"--transpose: the points of {table.path} separate thousands in column "
+            f"{columns['thousands']!r}, but are decimal points in {columns['decimals']!r}; write "
+            "them all in one way"
+        )
+    if not columns:
+        return {}
+    pa = import_pyarrow()
+    cells = [_cells_as_written(table, name) for name in table.columns[1:]]
+    rows = zip(names, zip(*cells, strict=True), strict=True)
+    return {
+        name: Points(next(iter(columns)), pa.chunked_array([pa.array(row, pa.string())]))
+        for name, row in rows
+        if any(POINT.search(cell or "") for cell in row)
+    }
+
+
+def _cells_as_written(table: Table, name: str) -> list[str | None]:
+    """Cells of a column of a file with decimal commas."""
+    if name in table.points:
+        return table.points[name].cells.to_pylist()
+    return [None if c is None else c.replace(".", ",") for c in text_column(table, name)]
 
 
 def _rows_as_columns(table: Table) -> list[Any]:

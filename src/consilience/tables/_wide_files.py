@@ -50,11 +50,28 @@ def read_wide(
     text_format: TextFormat,
     missing: Sequence[str],
     text_columns: Collection[str] = (),
+) -> tuple[Any, tuple[int, ...]]:
+    """Read a table; columns of numbers as floats, NaN where missing, others as text.
+
+    Returns the table and the numbers of the blank lines above its last row, which are left out.
+    """
+    blank: list[int] = []
+    blocks = _read_blocks(path, file, len(header), text_format, blank)
+    n_rows = sum(block.n_rows for block in blocks)
+    # the i-th blank line is below blank[i] - i rows
+    inner = tuple(line for i, line in enumerate(blank) if line - i < n_rows)
+    return _read_columns(blocks, header, text_format.decimal, missing, text_columns), inner
+
+
+def _read_columns(
+    blocks: Sequence[_Block],
+    header: Sequence[str],
+    decimal: str,
+    missing: Sequence[str],
+    text_columns: Collection[str],
 ) -> Any:
-    """Read a table; columns of numbers as floats, NaN where missing, others as text."""
     pa = import_pyarrow()
-    n_columns, decimal = len(header), text_format.decimal
-    blocks = _read_blocks(path, file, n_columns, text_format)
+    n_columns = len(header)
     new_text = {i for i, name in enumerate(header) if name in text_columns}
     if blocks:
         new_text |= _text_columns(blocks[0].cells, n_columns, decimal, missing, with_codes=True)
@@ -74,11 +91,14 @@ def read_wide(
 
 
 def _read_blocks(
-    path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat
+    path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat, blank: list[int]
 ) -> list[_Block]:
-    """Blocks of rows in one piece of memory, which is given back as a whole."""
+    """Blocks of rows in one piece of memory, which is given back as a whole.
+
+    The numbers of blank lines are added to ``blank``.
+    """
     content, ends = bytearray(), []
-    for n_rows, cells in _split_rows(path, file, n_columns, text_format):
+    for n_rows, cells in _split_rows(path, file, n_columns, text_format, blank):
         content += cells
         ends.append((n_rows, len(content)))
     view = memoryview(content)
@@ -87,7 +107,7 @@ def _read_blocks(
 
 
 def _split_rows(
-    path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat
+    path: Path, file: IO[bytes], n_columns: int, text_format: TextFormat, blank: list[int]
 ) -> Iterator[tuple[int, bytes]]:
     """Number of rows and cells, one a line, of each block of rows."""
     delimiter, n_read = text_format.delimiter.encode(), 0
@@ -95,8 +115,12 @@ def _split_rows(
         if any(b'"' in line for line in lines):
             rows = _unquote(file, lines, text_format.delimiter)
         else:
-            rows = [line.rstrip(b"\r\n") for line in lines]
-            rows = [row.replace(delimiter, b"\n") for row in rows if row]
+            rows = [line.rstrip(b"\r\n").replace(delimiter, b"\n") for line in lines]
+        first_line = n_read + len(blank)
+        blank += [line for line, row in enumerate(rows, start=first_line) if not row]
+        rows = [row for row in rows if row]
+        if not rows:
+            continue
         for number, row in enumerate(rows, start=n_read + 1):
             n_cells = row.count(b"\n") + 1
             if n_cells != n_columns:
@@ -114,7 +138,7 @@ def _unquote(file: IO[bytes], lines: list[bytes], delimiter: str) -> list[bytes]
         lines.append(more)
     rows = csv.reader((line.decode() for line in lines), delimiter=delimiter)
     clean = (["".join(" " if c in "\r\n" else c for c in cell) for cell in row] for row in rows)
-    return ["\n".join(row).encode() for row in clean if row]
+    return ["\n".join(row).encode() for row in clean]
 
 
 def _take_text(

@@ -16,6 +16,7 @@ import numpy as np
 
 from consilience.views import _storage as storage
 from consilience.views._checks import check_rows
+from consilience.views._index import check_mask
 from consilience.views._pairwise import PairwiseView, Reference
 from consilience.views._show import as_html, as_text
 
@@ -181,6 +182,7 @@ class ViewContainer:
                     "view, data['name'][rows, columns], or data.select([names])"
                 )
             key = key[0]
+        check_mask(key, self._sample_ids if self._ids_are_labels else None)
         rows = check_rows(key, self._n)
         return self._from_parts(
             {

@@ -166,8 +166,8 @@ def _read_mudata(X: Any) -> MultiViewData | None:
     views, present = {}, np.zeros((len(ids), len(X.mod)), dtype=bool)
     for v, (name, part) in enumerate(X.mod.items()):
         rows = part.obs_names.get_indexer(ids)
-        present[:, v] = rows >= 0
         views[name] = storage.take_rows(storage.validate_view(part.X, name), np.maximum(rows, 0))
+        present[:, v] = (rows >= 0) & ~storage.missing_rows(views[name])
     return MultiViewData(views, present=present, sample_ids=ids)
 
 
@@ -185,13 +185,16 @@ def _observation_names(X: Any) -> np.ndarray:
 
 def _read_xarray(X: Any) -> MultiViewData | None:
     if _is_instance(X, "xarray", "DataArray"):
-        if X.ndim != 3:
-            return as_multiview(X.values) if X.ndim == 2 else None
+        if X.ndim not in (2, 3):
+            return None
+        labels = _coordinate_labels(X, X.dims[0])
+        if X.ndim == 2:
+            return MultiViewData({"view0": X.values}, sample_ids=labels)
         view_dim = X.dims[1]
         names = _as_strings(X[view_dim].values.tolist()) if view_dim in X.coords else None
         names = names or default_names(X.shape[1])
         views = {name: X.values[:, v] for v, name in enumerate(names)}
-        return MultiViewData(views, sample_ids=_coordinate_labels(X, X.dims[0]))
+        return MultiViewData(views, sample_ids=labels)
     if _is_instance(X, "xarray", "Dataset"):
         sample_dim = next(iter(X.data_vars.values())).dims[0]
         parts = {str(k): v for k, v in X.data_vars.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -144,8 +145,8 @@ def _categories(column: nw.Series, name: str) -> tuple[Any, ...] | None:
 
 
 def _can_be_category(value: Any) -> bool:
-    """Return False for complex values and those that cannot be hashed or compared."""
+    """Return False for dates, complex values and those that cannot be hashed or compared."""
     kind = type(value)
     if kind.__hash__ is None or kind.__eq__ is object.__eq__:
         return False
-    return not isinstance(value, (complex, np.complexfloating))
+    return not isinstance(value, (complex, np.complexfloating, date, time, timedelta))

@@ -23,6 +23,7 @@ __all__ = [
     "align_rows",
     "check_aligned",
     "check_given_ids",
+    "check_mask",
     "check_series",
     "empty_labels",
     "find_labels",
@@ -32,6 +33,8 @@ __all__ = [
     "row_labels",
     "unique_labels",
 ]
+
+BOOLEAN = ("bool", "boolean", "bool[pyarrow]")
 
 
 def has_index(values: Any) -> bool:
@@ -131,6 +134,13 @@ def check_aligned(data: MultiViewData, **values: Any) -> None:
     """
     if data._ids_are_labels and not is_lazy(data.sample_ids):
         check_series(data.sample_ids, **values)
+
+
+def check_mask(key: Any, ids: Any) -> None:
+    """Check the labels of a series that selects rows by truth values; others hold positions."""
+    is_mask = has_index(key) and str(getattr(key, "dtype", "")) in BOOLEAN
+    if is_mask and not is_lazy(ids):
+        check_series(ids, mask=key)
 
 
 def check_series(ids: np.ndarray | None, **values: Any) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import numbers
 import sys
+from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -119,11 +121,11 @@ def validate_view(value: Any, name: str) -> Any:
 
 
 def _check_unique_columns(frame: Any, name: str) -> None:
-    columns: Any = getattr(frame, "columns", None)
-    if getattr(columns, "is_unique", True):
-        return
-    duplicates = columns[columns.duplicated()]
-    raise ValueError(f"view {name!r} has duplicate column names: {format_list(set(duplicates))}")
+    # pyarrow has its names elsewhere
+    names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
+    duplicates = [column for column, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise ValueError(f"view {name!r} has duplicate column names: {format_list(duplicates)}")
 
 
 def _holds_documents(array: np.ndarray) -> bool:
@@ -135,7 +137,8 @@ def _holds_documents(array: np.ndarray) -> bool:
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+    # others, such as pandas' NA, may not be compared
+    return value is None or (isinstance(value, numbers.Number) and value != value)
 
 
 def n_rows(view: Any) -> int:
@@ -173,6 +176,8 @@ def take_rows(view: Any, rows: Rows) -> Any:
     """Select rows of the view; a slice of an ndarray is not copied."""
     if is_dataframe(view):
         frame = nw.from_native(view, eager_only=True)
+        if isinstance(rows, slice) and rows.step not in (None, 1):
+            rows = np.arange(len(frame))[rows]  # Arrow has no slices with a step
         return frame[rows if isinstance(rows, slice) else rows.tolist()].to_native()
     return view[rows]
 
@@ -217,7 +222,7 @@ def missing_rows(view: Any) -> np.ndarray:
         suspects = np.flatnonzero(absent)
         absent[suspects] = np.isnan(view[suspects]).all(axis=tuple(range(1, view.ndim)))
     elif view.dtype.kind == "O" and view.ndim == 2:
-        absent[:] = [all(v is None or v != v for v in row) for row in view]
+        absent[:] = [all(_is_null(v) for v in row) for row in view]
     return absent
 
 
@@ -297,11 +302,13 @@ def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     if dtype == nw.String() or dtype.is_temporal():
         return None
     values = column.to_numpy()  # may be numbers in a categorical, object or sparse column
-    if values.dtype.kind == "O" and not all(
-        isinstance(v, numbers.Real) or v is None for v in values
-    ):
-        return None
-    return values.astype(np.float64) if values.dtype.kind in "biufO" else None
+    if values.dtype.kind == "O":
+        # empty cells may be None, NaN, NaT or pandas' NA; databases return Decimal
+        is_known = ~column.is_null().to_numpy().astype(bool)
+        if not all(isinstance(v, (numbers.Real, Decimal)) for v in values[is_known]):
+            return None
+        values = np.where(is_known, values, np.nan).astype(np.float64)
+    return values.astype(np.float64) if values.dtype.kind in "biuf" else None
 
 
 def first_non_finite(
