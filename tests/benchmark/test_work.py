@@ -14,7 +14,7 @@ from consilience.benchmark.memory import limit_memory, measure_peak
 from consilience.benchmark.metrics import COST_METRICS
 from consilience.benchmark.predictions import Predictions
 from consilience.benchmark.problems import ProblemCache, make_disturbed_views
-from consilience.benchmark.protocol import Folds, Holdout, Official
+from consilience.benchmark.protocol import Folds, Holdout, Official, with_presence
 from consilience.benchmark.suite import parse_suite
 from consilience.benchmark.tasks import (
     Condition,
@@ -353,28 +353,55 @@ def two_views():
 
 def test_what_single_views_say():
     X, y = two_views()
-    found = DIAGNOSTICS["single_views"](ByOneView(), X, y, work.TestMetric("accuracy", "pos"))
+    found = DIAGNOSTICS["single_views"](
+        ByOneView(), work.TestRows(X, y, None), work.TestMetric("accuracy", "pos")
+    )
     assert found["alone"] == {"a": 0.75, "b": 0.0}
     assert found["pairs"] == {'["a", "b"]': 0.75}
     assert found["agreement"] == {'["a", "b"]': pytest.approx(1 / 3)}
     rows, truth, scores = found["scores"]["a"]
-    order = work._importance_rows(y)
+    order = work._importance_rows(work.TestRows(X, y, None))
     assert rows == [0, 1, 2, 3]
-    assert truth == (y[order] == "pos").astype(int).tolist()
-    assert scores == X["a"][order, 0].tolist()
+    assert truth == (order.y_true == "pos").astype(int).tolist()
+    assert scores == order.X["a"][:, 0].tolist()
     assert len(found["scores"]["b"][0]) == 3
-    missing = DIAGNOSTICS["missing_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    missing = DIAGNOSTICS["missing_views"](
+        ByOneView(), work.TestRows(X, y, None), work.TestMetric("accuracy")
+    )
     assert missing == {"a": 0.0, "b": 0.75}
+
+
+def test_diagnostics_are_weighted_as_the_scores_are():
+    X, y = two_views()
+    rows, measure = work.TestRows(X, y, np.array([5.0, 1.0, 1.0, 1.0])), work.TestMetric("accuracy")
+    found = DIAGNOSTICS["single_views"](ByOneView(), rows, measure)
+    assert found["alone"] == {"a": 7 / 8, "b": 0.0}
+    assert DIAGNOSTICS["missing_views"](ByOneView(), rows, measure)["b"] == 7 / 8
+    shapley = DIAGNOSTICS["shapley"](ByOneView(), rows, measure)
+    without_views = measure.value(ByOneView(), with_presence(X, np.zeros((4, 2), bool)), *rows[1:])
+    assert sum(shapley.values()) == pytest.approx(7 / 8 - without_views)
+    weighted = DIAGNOSTICS["permutation"](ByOneView(), rows, measure)["a"]
+    repeated = rows.take(np.array([0, 0, 0, 0, 0, 1, 2, 3]))
+    for part, expected in ((rows, 7 / 8), (repeated._replace(weight=None), 7 / 8)):
+        assert measure(ByOneView(), *part) == expected
+    assert (
+        weighted
+        != DIAGNOSTICS["permutation"](ByOneView(), rows._replace(weight=None), measure)["a"]
+    )
 
 
 def test_a_view_that_no_row_has_says_nothing():
     X, y = two_views()
     X = MultiViewData({"a": X["a"], "b": X["b"]}, present=np.tile([True, False], (4, 1)))
-    found = DIAGNOSTICS["single_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    found = DIAGNOSTICS["single_views"](
+        ByOneView(), work.TestRows(X, y, None), work.TestMetric("accuracy")
+    )
     assert np.isnan(found["alone"]["b"])
     assert np.isnan(found["agreement"]['["a", "b"]'])
     assert list(found["scores"]) == ["a"]
-    missing = DIAGNOSTICS["missing_views"](ByOneView(), X, y, work.TestMetric("accuracy"))
+    missing = DIAGNOSTICS["missing_views"](
+        ByOneView(), work.TestRows(X, y, None), work.TestMetric("accuracy")
+    )
     assert np.isnan(missing["a"])
 
 
@@ -382,11 +409,11 @@ def test_importance_is_computed_on_some_rows(monkeypatch):
     monkeypatch.setattr(work, "MAX_IMPORTANCE_ROWS", 30)
     X, y = DATA[:60], NAMES[:60]
     model = RECIPES["Late fusion"].make_estimator(0).fit(X, y)
-    assert len(work._importance_rows(y)) == 30
+    assert len(work._importance_rows(work.TestRows(X, y, None)).X) == 30
     for name in ("permutation", "shapley"):
-        found = DIAGNOSTICS[name](model, X, y, work.TestMetric("accuracy"))
+        found = DIAGNOSTICS[name](model, work.TestRows(X, y, None), work.TestMetric("accuracy"))
         assert list(found) == list(X.view_names)
-        losses = DIAGNOSTICS[name](model, X, y, work.TestMetric("log_loss"))
+        losses = DIAGNOSTICS[name](model, work.TestRows(X, y, None), work.TestMetric("log_loss"))
         assert sum(found.values()) > 0
         assert sum(losses.values()) > 0  # a smaller loss is better
     assert work.TestMetric("log_loss")(model, X, y) == -work.TestMetric("log_loss").value(

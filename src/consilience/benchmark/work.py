@@ -14,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -154,7 +155,8 @@ def _evaluate(task: Task, problem: Problem, methods: Mapping[str, Method]) -> Ou
         metrics[PANEL_SIZE] = float(n_selected)
     measure = TestMetric(task.metric, positive)
     diagnostics = {
-        name: _diagnose(name, model, X_test, y_true, measure) for name in task.diagnostics
+        name: _diagnose(name, model, TestRows(X_test, y_true, weight), measure)
+        for name in task.diagnostics
     }
     outcome = Outcome(
         status="done", metrics=metrics, best_params=best_params, diagnostics=diagnostics
@@ -330,12 +332,28 @@ class TestMetric:
         return find_metric(self.name).sign * self.value(model, X, y_true, weight)
 
 
-def _diagnose(
-    name: str, model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, Any]:
+class TestRows(NamedTuple):
+    """Samples, labels and weights that diagnostics are computed on."""
+
+    X: MultiViewData
+    y_true: np.ndarray
+    weight: np.ndarray | None
+
+    def take(self, rows: np.ndarray) -> TestRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TestRows(self.X[rows], self.y_true[rows], weight)
+
+    def with_views(self, present: np.ndarray) -> TestRows:
+        """Return the rows with other views missing, those that have any."""
+        rows = np.flatnonzero(present.any(axis=1))
+        return self._replace(X=with_presence(self.X, present)).take(rows)
+
+
+def _diagnose(name: str, model: Any, rows: TestRows, measure: TestMetric) -> dict[str, Any]:
     """Compute a diagnostic; a method of the user may not support it, and has its scores anyway."""
     try:
-        return DIAGNOSTICS[name](model, X, y_true, measure)
+        return DIAGNOSTICS[name](model, rows, measure)
     except Exception as error:
         message = str(error).splitlines()[0] if str(error) else ""
         warnings.warn(
@@ -344,70 +362,60 @@ def _diagnose(
         return {}
 
 
-def _missing_views(
-    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+def _missing_views(model: Any, rows: TestRows, measure: TestMetric) -> dict[str, float]:
     """Metric by view when it is missing at prediction; NaN if all rows have only that view."""
     values = {}
-    for v, name in enumerate(X.view_names):
-        present = X.present.copy()
+    for v, name in enumerate(rows.X.view_names):
+        present = rows.X.present.copy()
         present[:, v] = False
-        rows = np.flatnonzero(present.any(axis=1))
-        values[name] = (
-            measure.value(model, with_presence(X, present)[rows], y_true[rows])
-            if len(rows)
-            else np.nan
-        )
+        values[name] = _value(model, rows.with_views(present), measure)
     return values
 
 
-def _permutation(
-    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+def _value(model: Any, rows: TestRows, measure: TestMetric) -> float:
+    """The metric on these rows; NaN if there are none."""
+    return measure.value(model, *rows) if len(rows.y_true) else np.nan
+
+
+def _permutation(model: Any, rows: TestRows, measure: TestMetric) -> dict[str, float]:
     """What shuffling each view among the test rows costs, in units of the metric."""
-    rows = _importance_rows(y_true)
+    X, y_true, weight = _importance_rows(rows)
     importance = view_permutation_importance(
-        model, X[rows], y_true[rows], scoring=measure, random_state=0
+        model, X, y_true, scoring=partial(measure, weight=weight), random_state=0
     )
     return dict(zip(importance.view_names, importance.importances_mean.tolist(), strict=True))
 
 
-def _shapley(
-    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+def _shapley(model: Any, rows: TestRows, measure: TestMetric) -> dict[str, float]:
     """Shapley values of the views with respect to the metric on the test rows."""
-    rows = _importance_rows(y_true)
-    importance = view_shapley(
-        model, X[rows], y_true[rows], scoring=measure, n_orders=20, random_state=0
-    )
+    X, y_true, weight = _importance_rows(rows)
+    scoring = partial(measure, weight=weight)
+    importance = view_shapley(model, X, y_true, scoring=scoring, n_orders=20, random_state=0)
     return dict(zip(importance.view_names, importance.shapley_values.tolist(), strict=True))
 
 
-def _single_views(
-    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, Any]:
+def _single_views(model: Any, rows: TestRows, measure: TestMetric) -> dict[str, Any]:
     """What the model predicts from one view or two, where all other views are missing.
 
     The metric of every view ("alone") and pair ("pairs", names in JSON), the share of rows
     for which two views alone lead to the same class ("agreement"), and for two classes the rows,
     labels and scores of every view.
     """
-    rows = _importance_rows(y_true)
-    X, y_true, names = X[rows], y_true[rows], X.view_names
+    rows = _importance_rows(rows)
+    names = rows.X.view_names
     alone, scores, labels = {}, {}, {}
     for v, name in enumerate(names):
-        kept, part = _only_views(X, [v])
-        alone[name] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
-        labels[name] = np.full(len(y_true), -1)
-        if len(kept):
-            y_pred = model.predict(part)
-            labels[name][kept] = np.searchsorted(model.classes_, y_pred)
-            scores[name] = _positive_scores(model, part, y_pred, y_true[kept], measure.positive)
+        part = _only_views(rows, [v])
+        alone[name] = _value(model, part, measure)
+        labels[name] = np.full(len(rows.y_true), -1)
+        if len(part.y_true):
+            y_pred = model.predict(part.X)
+            labels[name][rows.X.present[:, v]] = np.searchsorted(model.classes_, y_pred)
+            scores[name] = _positive_scores(model, part.X, y_pred, part.y_true, measure.positive)
     pairs, agreement = {}, {}
     for u, v in list(combinations(range(len(names)), 2))[:MAX_VIEW_PAIRS]:
         key = json.dumps([names[u], names[v]])
-        kept, part = _only_views(X, [u, v])
-        pairs[key] = measure.value(model, part, y_true[kept]) if len(kept) else np.nan
+        pairs[key] = _value(model, _only_views(rows, [u, v]), measure)
         first, second = labels[names[u]], labels[names[v]]
         both = (first >= 0) & (second >= 0)
         agreement[key] = float((first == second)[both].mean()) if both.any() else np.nan
@@ -415,12 +423,11 @@ def _single_views(
     return {"alone": alone, "pairs": pairs, "agreement": agreement, "scores": known}
 
 
-def _only_views(X: MultiViewData, views: list[int]) -> tuple[np.ndarray, MultiViewData]:
-    """Rows that have any of these views, and the data of these rows without the others."""
-    present = np.zeros_like(X.present)
-    present[:, views] = X.present[:, views]
-    rows = np.flatnonzero(present.any(axis=1))
-    return rows, with_presence(X, present)[rows]
+def _only_views(rows: TestRows, views: list[int]) -> TestRows:
+    """Rows that have any of these views, without the others."""
+    present = np.zeros_like(rows.X.present)
+    present[:, views] = rows.X.present[:, views]
+    return rows.with_views(present)
 
 
 def _positive_scores(
@@ -435,21 +442,21 @@ def _positive_scores(
     return [list(range(len(values))), (y_true == label).astype(int).tolist(), values.tolist()]
 
 
-def _importance_rows(y_true: np.ndarray) -> np.ndarray:
-    return np.random.default_rng(0).permutation(len(y_true))[:MAX_IMPORTANCE_ROWS]
+def _importance_rows(rows: TestRows) -> TestRows:
+    return rows.take(np.random.default_rng(0).permutation(len(rows.y_true))[:MAX_IMPORTANCE_ROWS])
 
 
-def _staged(
-    model: Any, X: MultiViewData, y_true: np.ndarray, measure: TestMetric
-) -> dict[str, float]:
+def _staged(model: Any, rows: TestRows, measure: TestMetric) -> dict[str, float]:
     """Accuracy after each round of boosting, by the number of rounds."""
     preparation, booster = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
-    X = X if preparation is None else preparation.transform(X)
-    stages = enumerate(booster.staged_predict(X), start=1)
-    return {str(n_rounds): float(np.mean(y_pred == y_true)) for n_rounds, y_pred in stages}
+    X = rows.X if preparation is None else preparation.transform(rows.X)
+    return {
+        str(n_rounds): float(np.average(y_pred == rows.y_true, weights=rows.weight))
+        for n_rounds, y_pred in enumerate(booster.staged_predict(X), start=1)
+    }
 
 
-DIAGNOSTICS: dict[str, Callable[[Any, MultiViewData, np.ndarray, TestMetric], Any]] = {
+DIAGNOSTICS: dict[str, Callable[[Any, TestRows, TestMetric], Any]] = {
     "missing_views": _missing_views,
     "permutation": _permutation,
     "shapley": _shapley,
