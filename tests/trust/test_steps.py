@@ -61,7 +61,9 @@ def test_p_values(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_aps_scores(seed):
-    probabilities = np.random.RandomState(seed).dirichlet(np.ones(4), size=3)
+    rng = np.random.RandomState(seed)
+    ties = rng.randint(1, 4, size=(3, 4))
+    probabilities = np.vstack([rng.dirichlet(np.ones(4), size=3), ties / ties.sum(axis=1)[:, None]])
     fast = aps_scores(probabilities)
     for row, p in zip(fast, probabilities, strict=True):
         np.testing.assert_allclose(row, [slow.aps_score(p, k) for k in range(4)])

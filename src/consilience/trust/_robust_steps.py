@@ -258,8 +258,8 @@ def fit_detector(examples: Examples) -> Detector:
     """Fit the conditional logistic regression to the examples."""
     features = examples.features
     n_views, n_features = features.shape[1:]
-    mean = np.nanmean(features, axis=(0, 1))
-    scale = np.maximum(np.nanstd(features, axis=(0, 1)), TINY)
+    mean, spread = np.nanmean(features, axis=(0, 1)), np.nanstd(features, axis=(0, 1))
+    scale = np.where(spread > TINY, spread, 1.0)
     start = np.zeros(N_FAULTS * (n_features * (n_views + 1) + n_views))
     Z, options = (features - mean) / scale, {"maxiter": MAX_ITERATIONS}
     near = minimize(
@@ -267,4 +267,8 @@ def fit_detector(examples: Examples) -> Detector:
     )
     solution = refine_detector(near.x, Z, examples)
     shared, own, intercept = _unpack(solution, n_views, n_features)
-    return Detector(mean, scale, shared[:, None] + own, intercept)
+    # nothing is known of views that were never altered
+    is_unknown = ~np.isin(np.arange(n_views), examples.view[examples.fault > 0])
+    intercept[:, is_unknown] = -MAX_LOG_ODDS
+    coef = np.where(is_unknown[:, None], 0.0, shared[:, None] + own)
+    return Detector(mean, scale, coef, intercept)
