@@ -78,9 +78,12 @@ def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
         log_matched = np.log(2.0) + _log_t(low, middle, tau)
         log_odds = np.log(share / (1 - share)) + log_normal - log_matched
         p = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50, 50)))
+        before = share, tau
         share = float(np.clip(p.mean(), 1e-6, 2 * MAX_SHARE))
         weight = (1 - p) * (nu + 1) / (nu + ((low - middle) / tau) ** 2)
         tau = max(float(np.sqrt(weight @ (low - middle) ** 2 / (1 - p).sum())), 0.1)
+        if (share, tau) == before:
+            break
     out = np.zeros(len(z))
     out[is_low] = p
     return out, float(out.mean())
