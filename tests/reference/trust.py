@@ -6,22 +6,17 @@ from scipy.stats import binom, multivariate_t
 
 def p_value(scores_by_fold, own, weight, fold):
     """P-value of one class of one row; ``scores_by_fold`` are its scores without each fold."""
-    total = 1.0
+    new = sum(weight**2) / sum(weight) if len(weight) else 1.0
+    total = new
     for s_i, w_i, f_i in zip(own, weight, fold, strict=True):
         if s_i >= scores_by_fold[f_i]:
             total += w_i
-    return total / (1.0 + sum(weight))
+    return total / (new + sum(weight))
 
 
 def aps_score(probabilities, k):
-    """Total probability of the classes up to k, the most probable first."""
-    order = sorted(range(len(probabilities)), key=lambda j: (-probabilities[j], j))
-    total = 0.0
-    for j in order:
-        total += probabilities[j]
-        if j == k:
-            return total
-    raise AssertionError
+    """Total probability of the classes that are at least as likely as k."""
+    return sum(p for p in probabilities if p >= probabilities[k])
 
 
 def safe_threshold(thresholds, confidence, is_wrong, max_error, delta):

@@ -22,6 +22,7 @@ from consilience.trust import (
     view_opinions,
 )
 from consilience.trust._mismatch import evidence_of_view
+from consilience.trust._next_view import read_costs
 from consilience.trust._reference import ReferenceTable, patterns_to_predict
 from consilience.views import ViewPreparer
 
@@ -223,3 +224,110 @@ def test_all_of_many_rows_are_looked_at(monkeypatch):
     result = find_label_errors(SMALL, DATA[:120], labels, cv=2)
     assert (result.probability > 0).all()
     assert {0, 1, 2} <= set(result.suspects.tolist())
+
+
+def test_few_rows_of_large_weight_are_few_rows():
+    """The weights of other rows do not matter, nor does a single row of large weight."""
+    rows = np.r_[np.flatnonzero(Y == 0)[:12], np.flatnonzero(Y > 0)[:100]]
+    y, weight = Y[rows], np.where(Y[rows] == 0, 50.0, 0.1)
+    model = ConformalClassifier(
+        LateFusionClassifier(), method="split", conditional="class", calibration_size=0.5
+    )
+    p = model.fit(DATA[rows], y, sample_weight=weight).predict_p(DATA)
+    assert p[:, 0].min() == pytest.approx(1 / (1 + (model._left_out.codes == 0).sum()))
+    weight = np.ones(len(y))
+    weight[model.set_params(random_state=0).fit(DATA[rows], y)._left_out.rows[0]] = 1e6
+    model.set_params(conditional=None).fit(DATA[rows], y, sample_weight=weight)
+    assert model.predict_p(DATA).min() == pytest.approx(0.5, abs=0.01)
+
+
+def test_totals_of_all_probabilities_are_ties():
+    """The less likely of two classes has all probability, not a rounding error less or more."""
+    y = (Y > 0).astype(int)
+    noise = np.random.RandomState(0).rand(400) < 0.3
+    model = ConformalClassifier(
+        LateFusionClassifier(), method="split", conditional=None, conformity_score="aps"
+    )
+    p = model.fit(DATA, np.where(noise, 1 - y, y)).predict_p(DATA).min(axis=1)
+    assert len(np.unique(p)) == 1
+
+
+def test_pipelines_with_rows_without_a_label_are_a_type_error():
+    y = np.where(np.arange(100) % 4 == 0, -1, Y[:100])
+    semi = make_pipeline(ViewPreparer(scale="standard"), ConsilienceClassifier(10, unlabelled=-1))
+    with pytest.raises(TypeError, match="needs a label for every row"):
+        ConformalClassifier(semi, method="split").fit(DATA[:100], y)
+
+
+def test_views_of_which_no_calibration_row_tells_anything_are_not_suspected():
+    robust = RobustPoolingClassifier(LateFusionClassifier(), random_state=0).fit(DATA, Y)
+    present = np.ones((400, 3), dtype=bool)
+    present[robust._left_out.rows, 2] = False
+    model = robust.fit(MultiViewData(dict(DATA.items()), present=present), Y)
+    assert (model.predict_off(DATA)[:, 2] < 1e-20).all()
+    assert (model.predict_off(DATA)[:, :2] > 1e-6).any()
+
+
+def test_conflicts_are_compared_with_those_of_the_same_views():
+    """Four views contradict each other more strongly than two."""
+    shares = []
+    for seed in range(4):
+        data, y = make_multiview_classification(1600, n_views=4, strength=1.5, random_state=seed)
+        present = np.ones((800, 4), dtype=bool)
+        present[np.random.RandomState(seed).rand(800) < 0.8, 2:] = False
+        some = MultiViewData(dict(data[:800].items()), present=present)
+        model = ConformalClassifier(
+            LateFusionClassifier(), method="split", calibration_size=0.6, random_state=0
+        )
+        model.fit(some, y[:800])
+        for new in (data[800:], data[800:].select(["view0", "view1"])):
+            p = view_opinions(model, new).p_values
+            shares.append([(p[:, 0] < 0.1).mean(), (p[:, 1] < 0.1).mean()])
+    np.testing.assert_allclose(np.mean(np.reshape(shares, (4, 2, 2)), axis=0), 0.1, atol=0.03)
+
+
+def test_samples_without_any_view_are_like_all_reference_rows():
+    """Whatever their order, which often is that of the classes."""
+    model = LateFusionClassifier().fit(DATA[:100], Y[:100])
+    lacking = MultiViewData(dict(DATA[:2].items()), present=np.zeros((2, 3), dtype=bool))
+    order = 100 + np.argsort(Y[100:], kind="stable")
+    p = model.predict_proba(DATA[100:].select(["view0"]))
+    accuracy = (p.argmax(axis=1) == Y[100:]).mean()
+    prior = (Y[100:] == model.class_prior_.argmax()).mean()
+    for rows in (np.arange(100, 400), order):
+        gains = next_view(model, lacking, reference=(DATA[rows], Y[rows])).gains
+        np.testing.assert_allclose(gains[:, 0], accuracy - prior)
+
+
+def test_rows_of_like_evidence_are_not_chosen_by_their_order():
+    """A view that says the same of all rows: fifty of them, of all classes."""
+    views = {"a": np.ones((400, 1)), "b": DATA["view0"]}
+    model = LateFusionClassifier().fit(MultiViewData(views), Y)
+    rows = np.argsort(Y, kind="stable")
+    reference = MultiViewData({name: view[rows] for name, view in views.items()}), Y[rows]
+    gain = next_view(model, {"a": views["a"][:1]}, reference=reference).gains[0, 1]
+    whole = model.score(*reference) - (model.class_prior_.argmax() == Y).mean()
+    assert gain == pytest.approx(whole, abs=0.15)
+
+
+def test_a_series_of_costs_names_its_views():
+    assert read_costs(pd.Series({"b": 5.0, "a": 1.0}), ["a", "b"]).tolist() == [1, 5]
+    assert read_costs(pd.Series([1.0, 5.0]), ["a", "b"]).tolist() == [1, 5]
+    with pytest.raises(ValueError, match="costs must name the views"):
+        read_costs(pd.Series({"b": 5.0, "c": 1.0}), ["a", "b"])
+
+
+@pytest.mark.parametrize("utility", [lambda p, y: p[:, 0].mean(), lambda p, y: np.log(p[:, 0] * 0)])
+def test_utilities_are_finite_numbers_of_rows(utility):
+    model = LateFusionClassifier().fit(DATA[:100], Y[:100])
+    some = DATA[:2].select(["view0"])
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="finite number for each of"):
+        next_view(model, some, utility=utility, reference=(DATA[100:], Y[100:]))
+
+
+def test_of_two_views_in_conflict_none_is_distrusted():
+    model = ConformalClassifier(LateFusionClassifier(), cv=2).fit(DATA[:200], Y[:200])
+    two = view_opinions(model, DATA[200:].select(["view0", "view1"]))
+    assert (np.nanmin(two.p_values, axis=1) < 0.05).any()
+    assert two.distrust == [None] * 200
+    assert set(view_opinions(model, DATA[200:]).distrust) > {None}

@@ -16,12 +16,12 @@ from consilience.trust._left_out import (
     LEFT_OUT_PARAMETERS,
     LeftOutClassifier,
     class_probabilities,
+    comparable_rows,
 )
 from consilience.views import MultiViewData
 
 __all__ = ["LEFT_OUT_ENTRIES", "ConformalClassifier"]
 
-MIN_PATTERN_ROWS = 50  # with fewer calibration rows of a pattern, rows with more views join them
 SCORES = {"lac": lac_scores, "aps": aps_scores}
 
 LEFT_OUT_ENTRIES = {
@@ -102,7 +102,7 @@ class ConformalClassifier(LeftOutClassifier):
     A class is in every set as long as fewer than 1 / alpha − 1 rows can be compared with. A set may
     be empty if no class looks like those seen; it counts as a miss. Rows of a group are not
     exchangeable one by one: with groups, the probability is one over new groups of similar size.
-    With unequal weights it is approximate.
+    With unequal weights it is approximate; m rows then count like (Σw)² / Σw² rows.
 
     Examples
     --------
@@ -219,8 +219,10 @@ class ConformalClassifier(LeftOutClassifier):
         left_out = self._left_out
         if pattern is None:
             return np.arange(len(left_out)), left_out.probabilities
-        same = np.flatnonzero((left_out.present == pattern).all(axis=1))
-        if len(same) >= MIN_PATTERN_ROWS or not left_out.can_mask:
-            return same, left_out.probabilities[same]
-        rows = left_out.rows_with(pattern)
+        if not left_out.can_mask:
+            rows = np.flatnonzero((left_out.present == pattern).all(axis=1))
+            return rows, left_out.probabilities[rows]
+        rows = comparable_rows(left_out.present, pattern)
+        if (left_out.present[rows] == pattern).all():
+            return rows, left_out.probabilities[rows]
         return rows, left_out.predict(rows, pattern, self.classes_)

@@ -3,8 +3,9 @@
 The score s(x, k) of a class is large if the classifier does not expect it. With scores s_i of
 calibration rows and their own classes, the p-value of class k for a new row is
 
-    p(x, k) = (1 + Σ_i w_i 1[s_i >= s(x, k)]) / (1 + Σ_i w_i),
+    p(x, k) = (w + Σ_i w_i 1[s_i >= s(x, k)]) / (w + Σ_i w_i),    w = Σ_i w_i² / Σ_i w_i,
 
+where w is the expected weight of a row that is drawn like the weighted ones (1 without weights),
 and the set of all classes with p > α contains the right one with probability 1 − α or more if the
 rows are exchangeable (V. Vovk, A. Gammerman and G. Shafer, "Algorithmic learning in a random
 world", 2005). If calibration row i was predicted without fold f(i), s(x, k) is that of the
@@ -19,6 +20,8 @@ import numpy as np
 
 __all__ = ["aps_scores", "lac_scores", "p_values", "weight_at_least"]
 
+APS_DECIMALS = 12
+
 
 def lac_scores(probabilities: np.ndarray) -> np.ndarray:
     """1 − p_k, which gives the smallest sets on average.
@@ -30,11 +33,17 @@ def lac_scores(probabilities: np.ndarray) -> np.ndarray:
 
 
 def aps_scores(probabilities: np.ndarray) -> np.ndarray:
-    """Total probability of the classes that are at least as likely as k (Romano et al. 2020)."""
+    """Total probability of the classes that are at least as likely as k (Romano et al. 2020).
+
+    It is rounded: the total of all classes is 1 for every row, whatever the order of the sum.
+    """
     order = np.argsort(-probabilities, axis=1, kind="stable")
-    totals = np.cumsum(np.take_along_axis(probabilities, order, axis=1), axis=1)
+    ranked = np.take_along_axis(probabilities, order, axis=1)
+    totals = np.cumsum(ranked, axis=1)
+    totals[:, :-1][ranked[:, :-1] == ranked[:, 1:]] = np.inf  # more classes are as likely
+    totals = np.minimum.accumulate(totals[:, ::-1], axis=1)[:, ::-1]
     out = np.empty_like(totals)
-    np.put_along_axis(out, order, totals, axis=1)
+    np.put_along_axis(out, order, totals.round(APS_DECIMALS), axis=1)
     return out
 
 
@@ -59,6 +68,9 @@ def p_values(
     fold : array of shape (m,)
         Fold in which each calibration row was left out.
     """
+    if len(own) == 0:
+        return np.ones(scores.shape[1:])
+    weight = weight / (weight @ weight / weight.sum())
     total = np.ones(scores.shape[1:])
     for f, part in enumerate(scores):
         rows = fold == f

@@ -37,6 +37,7 @@ from consilience.views._pairwise import PAIRWISE
 __all__ = [
     "CrossViewModel",
     "Prediction",
+    "RidgeBasis",
     "ViewComponents",
     "check_feature_views",
     "evidence",
@@ -44,6 +45,7 @@ __all__ = [
     "fit_cross_views",
     "fit_prediction",
     "pair_evidence",
+    "ridge_basis",
 ]
 
 N_COMPONENTS = 40
@@ -189,21 +191,39 @@ def _right_singular_vectors(Z: Any, n_components: int) -> np.ndarray:
     return np.linalg.svd(Z, full_matrices=False)[2][:n_components]
 
 
-def fit_prediction(F: np.ndarray, C: np.ndarray) -> tuple[Prediction, np.ndarray]:
-    """Ridge regression of C on F, with the penalty of least error in rows left out one by one.
+@dataclass(eq=False)
+class RidgeBasis:
+    """Eigenvalues and eigenvectors of FᵀF for centred features F, and what F is in their basis."""
 
-    Returns the regression, and what it predicts for the rows when they are left out.
-    """
-    feature_mean, mean = F.mean(axis=0), C.mean(axis=0)
-    F, Y = F - feature_mean, C - mean
+    feature_mean: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    scores: np.ndarray
+    squares: np.ndarray
+
+
+def ridge_basis(F: np.ndarray) -> RidgeBasis:
+    """What all regressions on the same features have in common."""
+    feature_mean = F.mean(axis=0)
+    F = F - feature_mean
     values, vectors = np.linalg.eigh(F.T @ F)
-    values = np.maximum(values, 0.0)
     scores = F @ vectors
-    squares, products = scores**2, scores.T @ Y
+    return RidgeBasis(feature_mean, np.maximum(values, 0.0), vectors, scores, scores**2)
+
+
+def fit_prediction(basis: RidgeBasis, C: np.ndarray) -> tuple[Prediction, np.ndarray]:
+    """Ridge regression of C on features, with the penalty of least error in rows left out.
+
+    Rows are left out one by one. Returns the regression, and what it predicts for them then.
+    """
+    feature_mean, mean = basis.feature_mean, C.mean(axis=0)
+    values, vectors, scores, n = basis.values, basis.vectors, basis.scores, len(C)
+    Y = C - mean
+    products = scores.T @ Y
     best = np.inf
-    for penalty in PENALTIES * max(values.sum() / len(F), TINY):
+    for penalty in PENALTIES * max(values.sum() / n, TINY):
         shrunk = 1.0 / (values + penalty)
-        leverage = squares @ shrunk + 1.0 / len(F)
+        leverage = basis.squares @ shrunk + 1.0 / n
         residuals = Y - scores @ (shrunk[:, None] * products)
         residuals /= 1.0 - np.minimum(leverage, MAX_LEVERAGE)[:, None]
         loss = float((residuals**2).sum())
@@ -288,12 +308,15 @@ def fit_cross_views(data: MultiViewData) -> CrossViewModel:
             Cs[v][rows] = C
     for u in range(len(names)):
         row: list[Prediction | None] = []
+        bases: dict[bytes, RidgeBasis] = {}
         for v in range(len(names)):
             both = present[:, u] & present[:, v]
             if u == v or both.sum() < 3:
                 row.append(None)
                 continue
-            F = model.components[u].features(Cs[u][both])
-            row.append(fit_prediction(F, Cs[v][both])[0])
+            key = both.tobytes()
+            if key not in bases:
+                bases[key] = ridge_basis(model.components[u].features(Cs[u][both]))
+            row.append(fit_prediction(bases[key], Cs[v][both])[0])
         model.predictions.append(row)
     return model

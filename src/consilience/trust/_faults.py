@@ -25,7 +25,7 @@ class AlteredRows:
     """Rows of ``data`` and copies with one view altered, and what a classifier says of them.
 
     ``rows`` are the numbers of the rows in ``data`` and ``codes`` their classes, ``fault`` and
-    ``view`` what was altered.
+    ``view`` what was altered. All rows of ``data`` as they are come first.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class AlteredRows:
     ) -> None:
         self.codes, self.rows, self.donors = codes, rows, donors
         self.fault, self.view = fault, view
-        self._source = data
         views = {}
         for v, name in enumerate(data.view_names):
             is_own = view == v
@@ -58,23 +57,22 @@ class AlteredRows:
         Those from all views are computed for noisy rows only; others are NaN. What is the same as
         for the row itself is not computed again.
         """
-        rows, fault, view = self.rows, self.fault, self.view
-        alone = opinions_of(estimator, self._source, classes)
-        without = without_each_view(estimator, self._source, classes)[rows]
-        exchanged, noisy = np.flatnonzero(fault == EXCHANGED), np.flatnonzero(fault == NOISY)
-        opinions = alone[rows]
-        opinions[exchanged, view[exchanged]] = alone[self.donors[exchanged], view[exchanged]]
-        full = np.full((len(rows), len(classes)), np.nan)
-        if len(noisy):
-            full[noisy] = class_probabilities(estimator, self.data[noisy], classes)
-        for v in range(self.data.n_views):
-            own = noisy[view[noisy] == v]
-            if len(own):
-                opinions[own, v] = opinions_of(estimator, self.data[own], classes, [v])[:, v]
-            others = np.flatnonzero((fault > 0) & (view != v) & self.data.present[:, v])
-            if len(others):
-                part = self.data[others]
-                without[others, v] = without_each_view(estimator, part, classes, [v])[:, v]
+        n_views, shape = self.data.n_views, (len(self.rows), self.data.n_views, len(classes))
+        opinions, without = np.full(shape, np.nan), np.full(shape, np.nan)
+        is_whole, is_noisy = self.fault == 0, self.fault == NOISY
+        full = np.full((len(self.rows), len(classes)), np.nan)
+        if is_noisy.any():
+            full[is_noisy] = class_probabilities(estimator, self.data[is_noisy], classes)
+        # one call for all rows with the same views: a classifier may prepare itself for these
+        for v in range(n_views):
+            is_own = ~is_whole & (self.view == v)
+            alone = is_whole | (is_own & is_noisy)
+            opinions[alone, v] = opinions_of(estimator, self.data[alone], classes, [v])[:, v]
+            source = np.where(is_own & (self.fault == EXCHANGED), self.donors, self.rows)
+            opinions[~alone, v] = opinions[source[~alone], v]
+            part = self.data[~is_own]
+            without[~is_own, v] = without_each_view(estimator, part, classes, [v])[:, v]
+            without[is_own, v] = without[self.rows[is_own], v]
         return full, opinions, without
 
 

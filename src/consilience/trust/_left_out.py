@@ -49,8 +49,11 @@ __all__ = [
     "LeftOutRows",
     "check_in_memory",
     "class_probabilities",
+    "comparable_rows",
     "with_presence",
 ]
+
+MIN_PATTERN_ROWS = 50  # with fewer rows of a pattern of views, rows with more views join them
 
 LEFT_OUT_PARAMETERS: dict[str, list[Any]] = {
     "estimator": [None, HasMethods(["fit", "predict"])],
@@ -74,6 +77,14 @@ def check_in_memory(X: Any, name: str) -> None:
 def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
     """Return the same samples, of which only these views are present."""
     return data._replace(data._views, present=np.array(present & data.present))
+
+
+def comparable_rows(present: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+    """Numbers of the rows with just the views of a pattern; if they are few, or more views."""
+    same = np.flatnonzero((present == pattern).all(axis=1))
+    if len(same) >= MIN_PATTERN_ROWS:
+        return same
+    return np.flatnonzero(present[:, pattern].all(axis=1))
 
 
 def class_probabilities(estimator: Any, data: MultiViewData, classes: np.ndarray) -> np.ndarray:
@@ -117,10 +128,6 @@ class LeftOutRows:
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    def rows_with(self, pattern: np.ndarray) -> np.ndarray:
-        """Numbers of the rows that have all views of a pattern, and perhaps others."""
-        return np.flatnonzero(self.present[:, pattern].all(axis=1))
 
     def data(self, rows: np.ndarray, pattern: np.ndarray) -> MultiViewData:
         """Rows with the views of a pattern."""
@@ -169,7 +176,8 @@ class LeftOutClassifier(MultiViewClassifier):
         return with_seed(estimator, int(self.random_state))
 
     def _fit_input(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        if getattr(self.estimator, "unlabelled", None) is not None:
+        last = getattr(self.estimator, "steps", [(None, self.estimator)])[-1][1]
+        if getattr(last, "unlabelled", None) is not None:
             raise TypeError(
                 f"{type(self).__name__} needs a label for every row; set the estimator's "
                 "unlabelled to None and drop the rows without a label"
@@ -286,7 +294,7 @@ def left_out_rows(
     return LeftOutRows(
         rows=rows,
         codes=codes[rows],
-        weight=weight[rows] / weight[rows].mean(),
+        weight=weight[rows],
         present=np.array(kept.present),
         probabilities=np.concatenate(probabilities),
         fold=np.repeat(np.arange(len(tests)), [len(test) for test in tests]),
@@ -309,7 +317,7 @@ def own_left_out_rows(
     return LeftOutRows(
         rows=rows,
         codes=codes[rows],
-        weight=weight[rows] / weight[rows].mean(),
+        weight=weight[rows],
         present=np.array(data.present[rows]),
         probabilities=probabilities[rows],
         fold=np.zeros(len(rows), dtype=np.intp),

@@ -13,10 +13,13 @@ from consilience._core.blas_threads import one_blas_thread
 from consilience._parameters import FRACTION
 from consilience._targets import check_labels
 from consilience.trust._cross_view import (
+    RidgeBasis,
+    ViewComponents,
     check_feature_views,
     fit_components,
     fit_prediction,
     pair_evidence,
+    ridge_basis,
 )
 from consilience.trust._fdr import q_values_of_probabilities
 from consilience.trust._left_out import check_in_memory
@@ -138,6 +141,15 @@ def all_evidence(
         for v, name in enumerate(names)
     ]
     out = {}
+    latest: dict[int, tuple[np.ndarray, RidgeBasis]] = {}  # of each view: rows are mostly the same
+
+    def basis(v: int, part: ViewComponents, C: np.ndarray, rows: np.ndarray) -> RidgeBasis:
+        if v not in latest or not np.array_equal(latest[v][0], rows):
+            F = part.features(C)
+            F = F if targets is None else np.hstack([F, targets[rows]])
+            latest[v] = rows, ridge_basis(F)
+        return latest[v][1]
+
     for u in range(len(names)):
         for v in range(u + 1, len(names)):
             rows = np.flatnonzero(present[:, u] & present[:, v])
@@ -146,11 +158,8 @@ def all_evidence(
                 continue
             own = data[rows]
             Cu, Cv = part_u.transform(own[names[u]]), part_v.transform(own[names[v]])
-            Fu, Fv = part_u.features(Cu), part_v.features(Cv)
-            if targets is not None:
-                Fu, Fv = np.hstack([Fu, targets[rows]]), np.hstack([Fv, targets[rows]])
-            forward, predicted_v = fit_prediction(Fu, Cv)
-            backward, predicted_u = fit_prediction(Fv, Cu)
+            forward, predicted_v = fit_prediction(basis(u, part_u, Cu, rows), Cv)
+            backward, predicted_u = fit_prediction(basis(v, part_v, Cv, rows), Cu)
             S = pair_evidence(forward, predicted_v, Cv) + pair_evidence(backward, predicted_u, Cu).T
             out[u, v] = rows, S
     return out

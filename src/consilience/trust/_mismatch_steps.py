@@ -34,6 +34,11 @@ N_RANDOM_PAIRS = 200_000
 MIN_KAPPA = 0.1
 QUARTILE = 0.674  # of the normal distribution
 TINY = 1e-12
+LOG_T_NORM = float(
+    gammaln((DEGREES_OF_FREEDOM + 1) / 2)
+    - gammaln(DEGREES_OF_FREEDOM / 2)
+    - 0.5 * np.log(DEGREES_OF_FREEDOM * np.pi)
+)
 
 
 def standard_scores(S: np.ndarray) -> np.ndarray:
@@ -59,8 +64,7 @@ def own_scores(Z: np.ndarray) -> np.ndarray:
 
 def _log_t(z: np.ndarray, mu: float, tau: float) -> np.ndarray:
     nu = DEGREES_OF_FREEDOM
-    norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(tau)
-    return norm - (nu + 1) / 2 * np.log1p(((z - mu) / tau) ** 2 / nu)
+    return LOG_T_NORM - np.log(tau) - (nu + 1) / 2 * np.log1p(((z - mu) / tau) ** 2 / nu)
 
 
 def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
@@ -74,9 +78,12 @@ def fit_mixture(z: np.ndarray) -> tuple[np.ndarray, float]:
         log_matched = np.log(2.0) + _log_t(low, middle, tau)
         log_odds = np.log(share / (1 - share)) + log_normal - log_matched
         p = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50, 50)))
+        before = share, tau
         share = float(np.clip(p.mean(), 1e-6, 2 * MAX_SHARE))
         weight = (1 - p) * (nu + 1) / (nu + ((low - middle) / tau) ** 2)
         tau = max(float(np.sqrt(weight @ (low - middle) ** 2 / (1 - p).sum())), 0.1)
+        if (share, tau) == before:
+            break
     out = np.zeros(len(z))
     out[is_low] = p
     return out, float(out.mean())

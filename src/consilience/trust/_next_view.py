@@ -15,9 +15,8 @@ from sklearn.utils import Bunch
 
 from consilience._default._rows import group_by_pattern
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities, with_presence
-from consilience.trust._opinions import read_fitted
+from consilience.trust._opinions import read_codes, read_fitted
 from consilience.views import MultiViewData
-from consilience.views._index import check_aligned
 
 __all__ = ["ReferenceRows", "next_view", "read_costs", "read_reference", "read_utility"]
 
@@ -44,20 +43,32 @@ def read_utility(utility: Any) -> Utility:
     if isinstance(utility, str) and utility in UTILITIES:
         return UTILITIES[utility]
     if callable(utility):
-        return utility
+        return lambda probabilities, codes: _check_utilities(utility(probabilities, codes), codes)
     raise ValueError(
         f"utility must be {', '.join(map(repr, UTILITIES))} or a function of probabilities and "
         f"class codes, got {utility!r}"
     )
 
 
+def _check_utilities(values: Any, codes: np.ndarray) -> np.ndarray:
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != codes.shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"utility must return a finite number for each of {len(codes)} rows, got an array of "
+            f"shape {values.shape} with {np.sum(~np.isfinite(values))} values that are not finite"
+        )
+    return values
+
+
 def read_costs(costs: Any, names: list[str]) -> np.ndarray:
     """One positive cost for each view; None means equal costs."""
     if costs is None:
         return np.ones(len(names))
+    if hasattr(costs, "to_dict") and set(costs.index) != set(range(len(names))):
+        costs = costs.to_dict()  # a Series that names the views, in any order
     if isinstance(costs, Mapping):
         if set(costs) != set(names):
-            raise ValueError(f"costs must name the views {names}, got {sorted(costs)}")
+            raise ValueError(f"costs must name the views {names}, got {list(costs)}")
         costs = [costs[name] for name in names]
     values = np.asarray(costs, dtype=np.float64)
     if values.shape != (len(names),) or not (np.isfinite(values) & (values > 0)).all():
@@ -93,14 +104,16 @@ class ReferenceRows:
     def gain(self, p: np.ndarray, pattern: np.ndarray, v: int, utility: Utility) -> np.ndarray:
         """Expected gain of view v for rows with probabilities ``p`` from the views of a pattern."""
         gains = self.neighbour_gains(p, pattern, [v], utility)
-        return gains.mean(axis=1)[:, 0] if gains.shape[1] else np.full(len(p), np.nan)
+        mean = gains.mean(axis=1)[:, 0] if gains.shape[1] else np.array([np.nan])
+        return np.broadcast_to(mean, len(p))
 
     def neighbour_gains(
         self, p: np.ndarray, pattern: np.ndarray, views: Sequence[int], utility: Utility
     ) -> np.ndarray:
         """Gains (n x k x len(views)) of views for the k reference rows with the closest evidence.
 
-        They are rows that have all these views; k is 0 if there is none.
+        They are rows that have all these views; k is 0 if there is none. With a pattern of no view
+        all samples are alike, and so are the rows: n is 1, and k their number.
         """
         afters = np.stack(
             [self.probabilities(pattern | (np.arange(len(pattern)) == v)) for v in views]
@@ -113,6 +126,11 @@ class ReferenceRows:
         before, codes = before[rows], self.codes[rows]
         start = utility(before, codes)
         gains = np.column_stack([utility(after[rows], codes) - start for after in afters])
+        if not pattern.any():
+            return gains[None]
+        # rows as close as each other are taken in a random order, not that of their classes
+        shuffled = np.random.RandomState(0).permutation(len(rows))
+        before, gains = before[shuffled], gains[shuffled]
         k = min(N_NEIGHBOURS, len(rows))
         closeness = np.sqrt(p) @ np.sqrt(before).T
         return gains[np.argpartition(-closeness, k - 1, axis=1)[:, :k]]
@@ -123,18 +141,12 @@ def read_reference(model: Any, reference: Any, function: str) -> ReferenceRows:
     if reference is not None:
         X, y = reference
         data = read_fitted(model, X, function)[1]
-        check_aligned(data, y=y)
-        y = np.asarray(y)
-        if y.shape != (len(data),) or not np.isin(y, model.classes_).all():
-            raise ValueError(
-                f"the labels of reference must be {len(data)} of the classes seen in fit"
-            )
+        codes = read_codes(model, y, data, f"reference of {function}")
 
         def predict(rows: np.ndarray, pattern: np.ndarray) -> np.ndarray:
             part = with_presence(data[rows], np.tile(pattern, (len(rows), 1)))
             return class_probabilities(model, part, model.classes_)
 
-        codes = np.searchsorted(model.classes_, y)
         return ReferenceRows(np.array(data.present), codes, model.class_prior_, predict)
     if not (isinstance(model, LeftOutClassifier) and model._left_out.can_mask):
         raise ValueError(
@@ -173,7 +185,7 @@ def next_view(
         "cv+") no ``reference`` is needed.
     X : MultiViewData, or any input of several views
         Samples that lack views.
-    costs : dict of view -> float, array of shape (n_views,) or None, default=None
+    costs : dict or Series of view -> float, array of shape (n_views,) or None, default=None
         Cost of measuring each view; None means equal costs.
     utility : {"accuracy", "log_loss"} or callable, default="accuracy"
         What is to be gained; a function of probabilities (n x K) and class codes (n) that returns

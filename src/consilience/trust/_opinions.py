@@ -11,7 +11,7 @@ its own than if they belong to one sample, when views are independent given the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from consilience._base import MultiViewClassifier
+from consilience._default._rows import group_by_pattern
 from consilience._targets import check_labels
 from consilience.trust._left_out import (
     LeftOutClassifier,
     check_in_memory,
     class_probabilities,
+    comparable_rows,
     with_presence,
 )
 from consilience.views import MultiViewData
@@ -34,6 +36,7 @@ __all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "wit
 
 TINY = 1e-12
 DISTRUST_BELOW = 0.05  # p-value of the conflict
+MIN_VIEWS_DISTRUST = 3  # two views that contradict each other do not tell which is wrong
 
 
 def conflict(alone: np.ndarray, others: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -70,14 +73,21 @@ def without_each_view(
     return out
 
 
-def conflict_p_values(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Share of reference rows (m x V) with at least this conflict (n x V); NaN is kept."""
+def conflict_p_values(
+    values: np.ndarray, reference: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Share of reference rows with at least this conflict (n x V); NaN is kept.
+
+    ``reference`` returns the conflicts (m x V) of the rows to compare a pattern of views with: more
+    views contradict each other more strongly.
+    """
     out = np.full(values.shape, np.nan)
-    for v in range(values.shape[1]):
-        seen = np.sort(reference[~np.isnan(reference[:, v]), v])
-        known = ~np.isnan(values[:, v])
-        above = len(seen) - np.searchsorted(seen, values[known, v], side="left")
-        out[known, v] = (1 + above) / (1 + len(seen))
+    for pattern, own in group_by_pattern(~np.isnan(values)):
+        known = reference(pattern) if pattern.any() else np.empty((0, len(pattern)))
+        for v in np.flatnonzero(pattern):
+            seen = np.sort(known[~np.isnan(known[:, v]), v])
+            above = len(seen) - np.searchsorted(seen, values[own, v], side="left")
+            out[own, v] = (1 + above) / (1 + len(seen))
     return out
 
 
@@ -102,14 +112,16 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         divergence); ``conflict`` (n_samples, n_views) of each view with all others, positive if
         they contradict each other, and ``agreement``, its negative; ``p_values`` (n_samples,
         n_views), the share of reference samples with at least this conflict, or None without
-        them; ``distrust``, for each sample the view with the least p-value if that is below
-        0.05, else None; ``view_names`` and ``classes``. Values are NaN where a sample lacks the
-        view or has no other one.
+        them; ``distrust``, for each sample with three or more views the view with the least
+        p-value if that is below 0.05, else None; ``view_names`` and ``classes``. Values are NaN
+        where a sample lacks the view or has no other one.
 
     Notes
     -----
-    If two views contradict each other, nothing tells which of them is wrong; ``distrust`` is only
-    meaningful with three or more.
+    If two views contradict each other, nothing tells which of them is wrong: ``distrust`` is None.
+
+    A sample is compared with reference samples that have the same views. Where fewer than 50 have
+    just these, samples with more views are taken as if they lacked the others.
 
     Examples
     --------
@@ -130,10 +142,15 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
     p_values = None
     if reference is not None:
         known = _read_for_opinions(model, reference)[1]
-        seen = _conflicts(estimator, known, prior, classes)[0]
+
+        def seen(pattern: np.ndarray) -> np.ndarray:
+            rows = comparable_rows(known.present, pattern)
+            part = with_presence(known[rows], np.tile(pattern, (len(rows), 1)))
+            return _conflicts(estimator, part, prior, classes)[0]
+
         p_values = conflict_p_values(values, seen)
     elif isinstance(model, LeftOutClassifier) and model._left_out.can_mask:
-        p_values = conflict_p_values(values, left_out_conflicts(model))
+        p_values = conflict_p_values(values, lambda pattern: left_out_conflicts(model, pattern))
     names = list(model.view_names_)
     return Bunch(
         probabilities=alone,
@@ -181,16 +198,16 @@ def read_codes(model: Any, y: Any, data: MultiViewData, function: str) -> np.nda
     return np.searchsorted(model.classes_, labels)
 
 
-def left_out_conflicts(model: LeftOutClassifier) -> np.ndarray:
-    """Conflicts (m x V) of the calibration rows, by classifiers that have not seen them."""
+def left_out_conflicts(model: LeftOutClassifier, pattern: np.ndarray) -> np.ndarray:
+    """Conflicts (m x V) of calibration rows with the views of a pattern, when left out."""
     left_out = model._left_out
-    out = np.full(left_out.present.shape, np.nan)
-    everything = np.ones(left_out.present.shape[1], dtype=bool)
+    rows = comparable_rows(left_out.present, pattern)
+    out = np.full((len(rows), len(pattern)), np.nan)
     for k, estimator in enumerate(left_out.estimators):
-        rows = np.flatnonzero(left_out.fold == k)
-        if len(rows):
-            part = left_out.data(rows, everything)
-            out[rows] = _conflicts(estimator, part, model.class_prior_, model.classes_)[0]
+        own = np.flatnonzero(left_out.fold[rows] == k)
+        if len(own):
+            part = left_out.data(rows[own], pattern)
+            out[own] = _conflicts(estimator, part, model.class_prior_, model.classes_)[0]
     return out
 
 
@@ -210,7 +227,9 @@ def _conflicts(
 
 
 def _distrusted(p_values: np.ndarray, names: list[str]) -> list[str | None]:
-    filled = np.where(np.isnan(p_values), 1.0, p_values)
+    is_known = ~np.isnan(p_values)
+    filled = np.where(is_known, p_values, 1.0)
+    filled[is_known.sum(axis=1) < MIN_VIEWS_DISTRUST] = 1.0
     worst = filled.argmin(axis=1)
     least = filled.min(axis=1)
     return [names[v] if p < DISTRUST_BELOW else None for v, p in zip(worst, least, strict=True)]

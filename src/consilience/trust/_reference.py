@@ -16,9 +16,8 @@ import numpy as np
 from consilience._default._rows import group_by_pattern
 from consilience._folds import Split, split_holdout
 from consilience._model_types import model_type
-from consilience.trust._conformal import MIN_PATTERN_ROWS
 from consilience.trust._conformal_steps import lac_scores, p_values
-from consilience.trust._left_out import class_probabilities, with_presence
+from consilience.trust._left_out import class_probabilities, comparable_rows, with_presence
 from consilience.trust._next_view import ReferenceRows, accuracy
 from consilience.trust._opinions import conflict, conflict_p_values
 from consilience.views import MultiViewData
@@ -92,29 +91,37 @@ class ReferenceTable:
         return out
 
     def _calibration_rows(self, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        same = np.flatnonzero((self.present == pattern).all(axis=1))
         number = self.find(pattern)
-        if len(same) >= MIN_PATTERN_ROWS or number is None:
-            return same, self.own_probabilities()[same]
-        rows = np.flatnonzero(self.present[:, pattern].all(axis=1))
+        if number is None:  # no row has just these views
+            return np.empty(0, dtype=np.intp), np.empty((0, len(self.prior)))
+        rows = comparable_rows(self.present, pattern)
         return rows, self.probabilities[number, rows]
 
     def conflicts(self) -> np.ndarray:
         """Conflict (m x V) of each view with all others; NaN without the view or another one."""
-        n_views = self.present.shape[1]
         out = np.full(self.present.shape, np.nan)
         for pattern, own in group_by_pattern(self.present):
-            for v in np.flatnonzero(pattern):
-                is_view = np.arange(n_views) == v
-                alone, others = self.find(is_view), self.find(pattern & ~is_view)
-                if alone is not None and others is not None:
-                    p, q = self.probabilities[alone, own], self.probabilities[others, own]
-                    out[own, v] = conflict(p, q, self.prior)
+            out[own] = self._conflicts(own, pattern)
+        return out
+
+    def _conflicts(self, rows: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+        """Conflicts (len(rows) x V) of rows of which only the views of a pattern count."""
+        out = np.full((len(rows), len(pattern)), np.nan)
+        for v in np.flatnonzero(pattern):
+            is_view = np.arange(len(pattern)) == v
+            alone, others = self.find(is_view), self.find(pattern & ~is_view)
+            if alone is not None and others is not None:
+                p, q = self.probabilities[alone, rows], self.probabilities[others, rows]
+                out[:, v] = conflict(p, q, self.prior)
         return out
 
     def conflict_p_values(self, conflicts: np.ndarray) -> np.ndarray:
-        """Share of the rows with at least these conflicts (n x V)."""
-        return conflict_p_values(conflicts, self.conflicts())
+        """Share of the rows with at least these conflicts (n x V), from the same views."""
+
+        def known(pattern: np.ndarray) -> np.ndarray:
+            return self._conflicts(comparable_rows(self.present, pattern), pattern)
+
+        return conflict_p_values(conflicts, known)
 
     def reliability(self) -> list[tuple[np.ndarray, int, float, float]]:
         """Each pattern of the rows, their number, mean confidence and accuracy."""

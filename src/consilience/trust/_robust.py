@@ -137,7 +137,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         check_feature_views(data, type(self).__name__)
-        if isinstance(self.cv, float):
+        if isinstance(self.cv, (float, np.floating)):
             return [split_holdout(codes, data, self.classes_, self.cv, self.random_state, "cv")]
         return split_rows(self.cv, codes, data, self.classes_)
 

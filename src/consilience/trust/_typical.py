@@ -31,7 +31,12 @@ def drop_rounding(difference: np.ndarray, squares: np.ndarray) -> np.ndarray:
 def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Squared Euclidean distances (n x m)."""
     squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)
-    return drop_rounding(squares - 2.0 * (A @ B.T), squares)
+    out = A @ B.T
+    out *= -2.0
+    out += squares
+    squares *= ROUNDING
+    out[out <= squares] = 0.0  # as drop_rounding does, in place
+    return out
 
 
 @model_type("trust.TypicalView")
