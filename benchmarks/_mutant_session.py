@@ -16,6 +16,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,7 +36,7 @@ def processor_seconds() -> tuple[float, float]:
 
 
 class MutantSession:
-    """A plugin that calls ``report(site, change, outcome)`` for each mutant.
+    """A plugin that calls ``report`` with a line for each mutant.
 
     ``source`` is the copy of the package in use, ``seconds`` the processor time for a mutant and
     for a single test, and ``called`` the set in which functions note their calls.
@@ -43,7 +44,7 @@ class MutantSession:
 
     def __init__(
         self, source: Path, sites: list[Site], seconds: float, seed: int, called: set[str],
-        report: Callable[[Site, str, str], None],
+        report: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.package, self.sites, self.seconds, self.seed = (
             source / PACKAGE.name,
@@ -55,34 +56,41 @@ class MutantSession:
         self.known: dict[str, dict[str, Any]] = {}  # tests that have passed
         self.unfit: set[str] = set()  # tests that fail without a mutation, are skipped or slow
         self.alone: dict[str, float] = {}  # seconds of tests without a mutation
-        self.outcome = ""
+        self.outcome, self.reason = "", ""
+        self.words: dict[str, tuple[set[str], set[str]]] = {}  # in tests, and in their files
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try all mutants."""
         self.items = {item.nodeid: item for item in session.items}
-        self.texts = {test: _source_of(item) for test, item in self.items.items()}
+        words = {}
+        for test, item in self.items.items():
+            name = test.partition("[")[0]
+            words[name] = words.get(name) or _words_of(item)
+            self.words[test] = words[name]
         self.functions = functions_by_file()
         for item in session.items:
             _do_not_shrink(item)
         for site in self.sites:
             mutated, change = mutate(site, self.seed)
-            self.report(site, change, self._try(site, mutated))
+            outcome = self._try(site, mutated)
+            self.report(f"{site.package}\t{site.place}\t{change}\t{outcome}")
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note failures and skipped tests (in a fork)."""
         if report.failed or (report.skipped and not self.outcome):
-            self.outcome = report.outcome
+            self.outcome, self.reason = report.outcome, str(report.longrepr)[-500:]
 
     def _try(self, site: Site, mutated: str) -> str:
         copied = self.package / site.path.relative_to(PACKAGE)
         written = copied.read_text()
         code = noting_calls(mutated, copied, self.package)
+        tests = self._choose(site)
         try:
             while True:
                 copied.write_text(mutated)  # for the processes that tests start
-                last = self._run(self._choose(site), lambda: self._exchange(copied, code))
+                last = self._run(tests, lambda: self._exchange(copied, code))
                 copied.write_text(written)
                 if last["outcome"] == "passed":
                     return SURVIVED
@@ -94,6 +102,7 @@ class MutantSession:
                 if last["outcome"] == "slow" and SLOWER * self.alone[test] < self.seconds:
                     return f"killed by the time limit in {test}"
                 self.unfit.add(test)
+                tests = tests[tests.index(test) + 1 :]
         finally:
             copied.write_text(written)
 
@@ -102,25 +111,28 @@ class MutantSession:
 
     def _seconds_alone(self, test: str) -> float:
         last = self._run([test], lambda: None)
-        return last["seconds"] if last["outcome"] == "passed" else float("inf")
+        if last["outcome"] == "passed":
+            return last["seconds"]
+        self.report(
+            f"left out\t{test}\t{last['outcome']} without a mutation {last.get('reason')!r}"
+        )
+        return float("inf")
 
     def _choose(self, site: Site) -> list[str]:
         """Tests that call the function of a site, those that may, and those in other processes."""
         key = f"{site.path.relative_to(PACKAGE)}:{site.function}"
         callers = [t for t, known in self.known.items() if key in known["functions"]]
         callers.sort(key=lambda test: self.known[test]["seconds"])
-        words = [rf"\b{name}\b" for name in _names_in(site.path)]
+        names = _names_in(site.path)
         n_cases: dict[str, int] = defaultdict(int)
         unknown = []
-        for test, (own, around) in self.texts.items():
+        for test, (own, around) in self.words.items():
             name = test.partition("[")[0]
             n_cases[name] += 1
             if test not in self.known:
-                n_words = sum(re.search(word, own) is not None for word in words)
-                is_named = re.search(rf"\b{site.function}\b", own) is not None
-                n_around = sum(re.search(word, around) is not None for word in words)
-                is_late = n_cases[name] > FIRST_CASES
-                unknown.append((is_late, not is_named, -n_words, -n_around, n_cases[name], test))
+                n_named = len(names & own), len(names & around)
+                is_late, is_other = n_cases[name] > FIRST_CASES, site.function not in own
+                unknown.append((is_late, is_other, -n_named[0], -n_named[1], n_cases[name], test))
         others = [t for t, known in self.known.items() if not known["complete"]]
         order = dict.fromkeys([*callers, *(entry[-1] for entry in sorted(unknown)), *others])
         return [test for test in order if test not in self.unfit]
@@ -160,7 +172,7 @@ class MutantSession:
             line = {"test": test, "outcome": "slow", "seconds": self.seconds}
             os.write(writing, json.dumps(line).encode() + b"\n")
             self.called.clear()
-            self.outcome = ""
+            self.outcome, self.reason = "", ""
             own, children = processor_seconds()
             signal.setitimer(signal.ITIMER_PROF, self.seconds)
             item, after = self.items[test], self.items.get(following)
@@ -168,6 +180,7 @@ class MutantSession:
             own_after, children_after = processor_seconds()
             line |= {
                 "outcome": self.outcome or "passed",
+                "reason": self.reason,
                 "seconds": own_after - own + children_after - children,
                 "complete": children_after == children,
                 "functions": sorted(self.called),
@@ -195,20 +208,26 @@ def _read_until(descriptor: int, end: float) -> str:
     return text.decode()
 
 
-def _source_of(item: pytest.Item) -> tuple[str, str]:
-    """Source of a test, and of the file around it."""
+def _words_of(item: pytest.Item) -> tuple[set[str], set[str]]:
+    """Words in the source of a test, and in the file around it."""
     function = inspect.unwrap(item.function)
     function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
-    return inspect.getsource(function), item.path.read_text()
+    return set(re.findall(r"\w+", inspect.getsource(function))), _words_in(item.path)
 
 
-def _names_in(path: Path) -> list[str]:
+@cache
+def _words_in(path: Path) -> set[str]:
+    return set(re.findall(r"\w+", path.read_text()))
+
+
+@cache
+def _names_in(path: Path) -> set[str]:
     """Names of the classes and functions that a module defines, and its own."""
     body = ast.parse(path.read_text()).body
-    return [
+    return {
         path.stem,
         *(node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)),
-    ]
+    }
 
 
 def _do_not_shrink(item: pytest.Item) -> None:

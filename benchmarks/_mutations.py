@@ -36,6 +36,10 @@ class Site:
         parts = self.path.relative_to(PACKAGE).parts
         return parts[0] if len(parts) > 1 else "top level"
 
+    @property
+    def place(self) -> str:
+        return f"{self.path.relative_to(PACKAGE)}:{self.line} {self.function}"
+
 
 def replacements(node: ast.AST) -> list[ast.AST]:
     """Every mutation of one node, as a node to put in its place."""
@@ -90,7 +94,13 @@ def find_sites(packages: list[str]) -> list[Site]:
         ]
     if not packages:
         return sites
-    return [s for wanted in packages for s in sites if wanted in (s.package, s.path.stem)]
+    known = {site.package for site in sites}
+    return [
+        site
+        for wanted in dict.fromkeys(packages)
+        for site in sites
+        if wanted == (site.package if wanted in known else site.path.stem)
+    ]
 
 
 def mutate(site: Site, seed: int) -> tuple[str, str]:

@@ -123,27 +123,23 @@ def try_mutants(
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
 
-    def report(site: Site, change: str, outcome: str) -> None:
-        os.write(out, f"{site.package}\t{place_of(site)}\t{change}\t{outcome}\n".encode())
+    def report(line: str) -> None:
+        os.write(out, f"{line}\n".encode())
 
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--basetemp={source.parent / 'tmp'}"]
     session = MutantSession(source, sites, seconds, seed, called, report)
     pytest.main([*options, *map(str, files)], plugins=[session])
     text = log.read_text()
     if "INTERNALERROR" in text or " error" in text:
-        os.write(out, f"{text[-3000:]}\n".encode())
+        report(text[-3000:])
     os._exit(0)
-
-
-def place_of(site: Site) -> str:
-    return f"{site.path.relative_to(ROOT)}:{site.line} {site.function}"
 
 
 def survivors(log: Path, sites: list[Site], seed: int) -> list[Site]:
     """Those of a sample whose mutants survived according to a log of it."""
     lines = [line.split("\t") for line in log.read_text().splitlines()]
     survived = {tuple(line[1:3]) for line in lines if line[-1] == SURVIVED}
-    return [site for site in sites if (place_of(site), mutate(site, seed)[1]) in survived]
+    return [site for site in sites if (site.place, mutate(site, seed)[1]) in survived]
 
 
 def main() -> None:
