@@ -176,7 +176,10 @@ class MutantSession:
             own, children = processor_seconds()
             signal.setitimer(signal.ITIMER_PROF, self.seconds)
             item, after = self.items[test], self.items.get(following)
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=after)
+            try:
+                item.ihook.pytest_runtest_protocol(item=item, nextitem=after)
+            except BaseException as error:  # of a plugin, about a test that failed
+                self.outcome, self.reason = "failed", repr(error)
             own_after, children_after = processor_seconds()
             line |= {
                 "outcome": self.outcome or "passed",
