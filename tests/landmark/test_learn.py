@@ -52,5 +52,5 @@ def test_largest_values(dtype, container, sign):
     FeatureLandmarks._check_magnitude(view)
     X[2, 1] = sign * 1.01 * largest
     view.X = container(X)
-    with pytest.raises(ValueError, match="view 'a' has values too large .* in row 7"):
+    with pytest.raises(ValueError, match=r"view 'a' has values too large .* in row 7"):
         FeatureLandmarks._check_magnitude(view)
