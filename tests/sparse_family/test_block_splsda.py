@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.cross_decomposition import PLSRegression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
 
 from consilience import MultiViewData
@@ -198,3 +199,19 @@ def test_rows_of_which_nothing_was_learned_get_the_most_frequent_class(predictio
     with pytest.warns(UserWarning, match="in no training row"):
         model = BlockSPLSDAClassifier(prediction=prediction).fit(half, y)
     assert (model.predict(data.select(["view1"])) == 1).all()
+
+
+def test_all_components_must_converge():
+    Xs, y, _ = draw(0)
+    keep = np.full((len(Xs), 2), 3)
+    assert components(Xs, y, keep, soft=True, max_iter=5000)[0].converged
+    assert not components(Xs, y, keep, soft=True, max_iter=1, tol=0.0)[0].converged
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        BlockSPLSDAClassifier(2, keep=3, max_iter=1, tol=1e-15).fit({"a": Xs[0], "b": Xs[1]}, y)
+
+
+def test_a_view_without_covariance_is_exhausted():
+    view = DeflatedView(None, np.ones(3))
+    assert view.is_exhausted(np.zeros((2, 2)))
+    assert not view.is_exhausted(np.ones((2, 2)))  # the first one that is not 0 counts
+    assert view.is_exhausted(np.full((2, 2), 1e-20))
