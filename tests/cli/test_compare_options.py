@@ -52,7 +52,7 @@ def test_defaults(plan):
     assert (options.metric, options.tune, options.allow_partial) == ("accuracy", False, False)
     assert (execution.jobs, execution.out, execution.costs) == (3, None, None)
     assert (execution.time_budget, execution.timeout, execution.trusted) == (None, None, ())
-    assert not (execution.calibrate or execution.features or execution.force)
+    assert (execution.calibrate, execution.features, execution.force) == (False, False, False)
     assert execution.client is execution.external is execution.signing_key is None
     assert planned.run.command == []
 
@@ -110,7 +110,7 @@ def test_a_file_with_the_name_of_a_data_set_is_read(folder):
     with pytest.raises(ValueError, match="the folder digits contains no table"):
         _read_inputs(["digits"], options)
     assert _read_inputs(["wide.csv"], options).summary.samples == 24
-    with pytest.raises(ValueError, match="there is no file 'digits.csv'"):
+    with pytest.raises(ValueError, match=r"there is no file 'digits\.csv'"):
         _read_inputs(["digits.csv"], options)
 
 
