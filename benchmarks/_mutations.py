@@ -36,6 +36,10 @@ class Site:
         parts = self.path.relative_to(PACKAGE).parts
         return parts[0] if len(parts) > 1 else "top level"
 
+    @property
+    def place(self) -> str:
+        return f"{self.path.relative_to(PACKAGE)}:{self.line} {self.function}"
+
 
 def replacements(node: ast.AST) -> list[ast.AST]:
     """Every mutation of one node, as a node to put in its place."""
@@ -77,6 +81,7 @@ def code_nodes(node: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str
 
 
 def find_sites(packages: list[str]) -> list[Site]:
+    """Sites of packages or modules in this order, or all."""
     sites = []
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -87,11 +92,20 @@ def find_sites(packages: list[str]) -> list[Site]:
             for node, function in code_nodes(statement)
             if replacements(node)
         ]
-    return [s for s in sites if not packages or {s.package, s.path.stem} & set(packages)]
+    if not packages:
+        return sites
+    known = {site.package for site in sites}
+    return [
+        site
+        for wanted in dict.fromkeys(packages)
+        for site in sites
+        if wanted == (site.package if wanted in known else site.path.stem)
+    ]
 
 
-def mutate(site: Site, choose: random.Random) -> tuple[str, str]:
+def mutate(site: Site, seed: int) -> tuple[str, str]:
     """Return the source of the module with one random mutation, and a description of it."""
+    choose = random.Random(f"{seed} {site.path.relative_to(PACKAGE)} {site.position}")
     tree = ast.parse(site.path.read_text())
     target = list(ast.walk(tree))[site.position]
     replacement = choose.choice(replacements(target))

@@ -247,3 +247,19 @@ def test_dense_codes_of_sparse_views_are_their_columns_in_blocks_of_eight():
     assert blocks.shape == (2, 40, 8)
     np.testing.assert_array_equal(blocks.transpose(0, 2, 1).reshape(16, 40)[:11], columns)
     assert (blocks[1, :, 3:] == 255).all()
+
+
+@pytest.mark.parametrize("present", [None, np.array([True, False, True, True])])
+def test_rows_in_another_order(present):
+    X = np.array([[3.0, 1.0], [np.nan, 2.0], [1.0, 2.0], [2.0, 0.0]])
+    view = BinnedView(X, present=present)
+    order = np.array([2, 3, 0, 1])
+    turned = view.in_order(order)
+    expected = BinnedView(X[order], present=None if present is None else present[order])
+    assert (turned.n_rows, turned.n_features, turned.sparse) == (4, 2, False)
+    assert limits_of(turned) == limits_of(expected)
+    np.testing.assert_array_equal(codes_of(turned), codes_of(expected))
+    if present is None:
+        assert turned.present is None
+    else:
+        np.testing.assert_array_equal(turned.present, expected.present)

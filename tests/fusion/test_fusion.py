@@ -1,5 +1,7 @@
 """The fusion methods against what they are defined to compute."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,6 +32,7 @@ from consilience.fusion import (
 )
 from consilience.fusion._late import average_present
 from consilience.fusion._members import class_scores, fit_member
+from consilience.fusion._stacking import missing_outputs
 from consilience.margin import SMVMEDClassifierCV
 from consilience.sparse import (
     BlockSPLSDAClassifierCV,
@@ -520,3 +523,14 @@ def test_classes_in_another_order():
     expected = LogisticRegression().fit(X, y).predict_proba(X)
     model = LateFusionClassifier(Reversed()).fit({"a": X}, y)
     np.testing.assert_allclose(model.predict_proba({"a": X}), expected, atol=1e-6)
+
+
+def test_outputs_of_missing_views():
+    svm, forest = SimpleNamespace(estimator=LinearSVC()), SimpleNamespace(estimator=GaussianNB())
+    nan, prior = np.nan, np.array([0.25, 0.75])
+    few = np.array([[nan, nan], [1.0, 3.0], [nan, nan], [9.0, 9.0]])
+    some = np.array([[1.0, 3.0], [3.0, 9.0], [nan, nan], [9.0, 9.0]])
+    weight = np.array([1.0, 0.5, 2.0, 0.0])
+    outputs = np.array([few, some, np.full((4, 2), nan), some])
+    fills = missing_outputs([svm, svm, svm, forest], outputs, prior, weight)
+    np.testing.assert_allclose(fills, [[1.0, 3.0], [5 / 3, 5.0], prior, prior])

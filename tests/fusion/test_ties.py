@@ -7,6 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from consilience import MultiViewData
 from consilience.fusion import LateFusionClassifier
+from consilience.fusion._ties import break_ties
 
 
 def vote_of_two(ties, seed=0, n=400, share_of_last=0.5):
@@ -66,3 +67,12 @@ def test_rules_differ_in_ties_only():
 def test_unknown_rule():
     with pytest.raises(ValueError, match="The 'ties' parameter of LateFusionClassifier"):
         LateFusionClassifier(ties="loud").fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_random_terms_are_added_to_ties_alone():
+    scores = np.array([[1.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 3.0, 3.0]])
+    data = MultiViewData({"a": np.arange(6.0).reshape(3, 2)})
+    out = break_ties(scores, "random", np.full(3, 1 / 3), data, 0)
+    np.testing.assert_array_equal(out[1], scores[1])
+    assert (out[[0, 2]] != scores[[0, 2]]).all()
+    np.testing.assert_allclose(out, scores, atol=1e-8)

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from consilience import MultiViewData
+from consilience._kernel_views import KernelSpec
 from consilience.datasets import make_multiview_classification
 from consilience.kernel import LaplacianCompletion, MKLClassifier, MVMLClassifier
 from consilience.kernel._mkl_steps import (
@@ -31,6 +32,7 @@ from consilience.kernel._mkl_steps import (
     solve_machines,
     solve_positive,
 )
+from consilience.kernel._training_kernels import TrainingKernel
 from reference import mkl as reference
 
 MANY = 200 if int(os.environ.get("CONSILIENCE_TEST_ALL", "0")) else 20
@@ -459,3 +461,23 @@ def test_number_of_changes_of_the_weights(max_iter):
     problem = make_problem(0, 30, 3, 2, False)
     assert learn_weights(*problem, 2, tol=1e-12, max_iter=max_iter)[1] == max_iter
     assert learn_weights(*problem, 2, tol=10.0, max_iter=max_iter)[1] == 0
+
+
+@pytest.mark.parametrize("normalize", [None, "trace", "centred"])
+def test_scale_of_training_kernels(normalize):
+    weight = np.array([1.0, 2.0, 3.0])
+    kernels = {"a": np.diag([3.0, 6.0, 9.0]), "b": np.ones((3, 3))}
+    data = MultiViewData(kernels, kinds=dict.fromkeys(kernels, "kernel"))
+    spec = KernelSpec("linear", None)
+    first, second = (
+        TrainingKernel.from_view(spec, data, name, weight, normalize) for name in kernels
+    )
+    if normalize is None:
+        assert first.scale == second.scale == 1.0
+    elif normalize == "trace":
+        assert first.scale == pytest.approx(1 / 7)  # (1 * 3 + 2 * 6 + 3 * 9) / 6
+        assert second.scale == pytest.approx(1.0)
+    else:
+        assert weight @ first.matrix.diagonal() / 6 == pytest.approx(1.0)
+        np.testing.assert_allclose(weight @ first.matrix, 0.0, atol=1e-12)
+        assert second.scale == 1.0  # nothing is left to scale

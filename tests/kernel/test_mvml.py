@@ -18,7 +18,13 @@ from sklearn.model_selection import GridSearchCV
 from consilience import MultiViewData
 from consilience.datasets import make_multiview_classification
 from consilience.kernel import MVMLClassifier
-from consilience.kernel._metric import LeastSquares, learn_dense, learn_sparse, solve_coefficients
+from consilience.kernel._metric import (
+    LeastSquares,
+    learn_dense,
+    learn_sparse,
+    relative_gap,
+    solve_coefficients,
+)
 from reference import mvml as reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -284,3 +290,23 @@ def test_landmarks_as_a_share_of_the_samples():
     assert {len(rows) for rows in one.landmarks_.values()} == {1}
     with pytest.raises(ValueError, match="'n_landmarks' parameter of MVMLClassifier"):
         MVMLClassifier(n_landmarks=1.5).fit(data, y)
+
+
+def test_relative_gap():
+    assert relative_gap(1.0, 4.0) == 0.25
+    assert relative_gap(-1e-12, 4.0) == 0.0  # rounding errors
+    assert relative_gap(1.0, 0.0) == 0.0
+
+
+def test_learned_views_share_the_weight_of_coefficients_that_are_all_zero():
+    X = np.arange(12.0)[:, None]
+    model = MVMLClassifier(n_landmarks=2).fit({"a": X, "b": X % 5}, np.arange(12) % 2)
+    slices, blocks = [slice(0, 2), slice(2, 4)], (np.ones((12, 2)), np.ones((12, 2)))
+    weight = np.full(12, 1 / 12)
+    model._set_fitted_attributes(("a", "b", "c"), np.zeros((4, 1)), slices, blocks, weight)
+    np.testing.assert_array_equal(model.view_weights_, [0.5, 0.5, 0.0])
+    coef = np.array([[1.0], [1.0], [3.0], [3.0]])
+    model._set_fitted_attributes(("a", "b", "c"), coef, slices, blocks, weight)
+    np.testing.assert_allclose(model.view_weights_, [0.25, 0.75, 0.0])
+    np.testing.assert_array_equal(model.coef_["b"], [[1.5], [1.5]])
+    assert model.coef_["c"].shape == (0, 1)

@@ -24,7 +24,7 @@ from consilience.margin import (
     SVM2KClassifier,
 )
 from consilience.margin._combine import view_contributions
-from consilience.margin._kernel_design import precision
+from consilience.margin._kernel_design import MIN_CACHED_ROWS, precision
 
 ALL = {
     "smvmed": SMVMEDClassifier(),
@@ -225,6 +225,16 @@ def test_precision():
     assert precision(1000, 2, 16, 1e-3, 1.0, 1e4) == (np.float64, 1000)
     assert precision(1000, 2, 8, 1e-3, 1.0, 1e4) == (np.float64, 524)
     assert precision(1000, 2, 16, 1e-3, 1.0, 100.0) == (np.float32, 1000)
+
+
+def test_the_cache_that_is_asked_for_suffices():
+    with pytest.raises(ValueError, match=r"cache_size=1 MB holds 0 kernel rows") as refused:
+        precision(100_000, 3, 1, 1e-3)
+    needed = float(str(refused.value).split("at least ")[1].split(" MB")[0])
+    dtype, rows = precision(100_000, 3, needed + 0.1, 1e-3)
+    assert (dtype, rows) == (np.float32, MIN_CACHED_ROWS)
+    with pytest.raises(ValueError, match="too few to work with"):
+        precision(100_000, 3, needed - 0.1, 1e-3)
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])

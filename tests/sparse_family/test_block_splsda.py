@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.cross_decomposition import PLSRegression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
 
 from consilience import MultiViewData
@@ -206,3 +207,19 @@ def test_cross_validated_scores_are_in_the_order_of_keeps():
     model = BlockSPLSDAClassifierCV([4, 1, 2, 1], cv=2).fit(data, y)
     assert (model.keep_, model.n_components_) == (ascending.keep_, ascending.n_components_)
     np.testing.assert_array_equal(model.scores_, ascending.scores_[:, [2, 0, 1, 0]])
+
+
+def test_all_components_must_converge():
+    Xs, y, _ = draw(0)
+    keep = np.full((len(Xs), 2), 3)
+    assert components(Xs, y, keep, soft=True, max_iter=5000)[0].converged
+    assert not components(Xs, y, keep, soft=True, max_iter=1, tol=0.0)[0].converged
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        BlockSPLSDAClassifier(2, keep=3, max_iter=1, tol=1e-15).fit({"a": Xs[0], "b": Xs[1]}, y)
+
+
+def test_a_view_without_covariance_is_exhausted():
+    view = DeflatedView(None, np.ones(3))
+    assert view.is_exhausted(np.zeros((2, 2)))
+    assert not view.is_exhausted(np.ones((2, 2)))  # the first one that is not 0 counts
+    assert view.is_exhausted(np.full((2, 2), 1e-20))

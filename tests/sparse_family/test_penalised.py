@@ -1,5 +1,7 @@
 """Sparse group lasso, cooperative learning and stacking: limits, panels, choices, errors."""
 
+from dataclasses import dataclass
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from consilience.sparse import (
     StackedPenalisedClassifier,
 )
 from consilience.sparse._cross_validation import choose_penalty
+from consilience.sparse._penalised import PATH_FACTOR, PATH_TOL, solve_from_above
 
 DATA, Y = make_multiview_classification(
     90, n_views=3, n_features=[6, 5, 4], n_classes=3, strength=[2, 2, 0], random_state=0
@@ -219,3 +222,33 @@ def test_sparse_columns_far_from_zero(model):
 def test_stacking_warns_of_solutions_that_are_not_exact():
     with pytest.warns(ConvergenceWarning, match="stopped before tol=3.0e-16 was reached for view"):
         StackedPenalisedClassifier(n_penalties=3, tol=3e-16).fit(DATA, BINARY)
+
+
+class RecordingSolver:
+    """A solver that notes its penalties and tolerances, and takes one iteration more each time."""
+
+    lam_max, null_loss, tol = 1.0, 4.0, 1e-9
+
+    def __init__(self):
+        self.calls = []
+
+    def solve(self, lam):
+        self.calls.append((lam, self.tol))
+        return Solved(lam, len(self.calls))
+
+
+@dataclass
+class Solved:
+    lam: float
+    n_iter: int
+
+
+def test_penalties_from_above_end_with_the_given_one():
+    solver = RecordingSolver()
+    lam = 0.9 * PATH_FACTOR**3
+    point = solve_from_above(solver, lam)
+    expected = [PATH_FACTOR, PATH_FACTOR**2, PATH_FACTOR**3, lam]
+    np.testing.assert_allclose([call[0] for call in solver.calls], expected)
+    assert [call[1] for call in solver.calls] == [PATH_TOL * 4.0] * 3 + [1e-9]
+    assert point == Solved(lam, 1 + 2 + 3 + 4)
+    assert solver.tol == 1e-9

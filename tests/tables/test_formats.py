@@ -84,7 +84,7 @@ def test_keys_and_labels_mean_missing_only_as_spelled(tmp_path):
 
 def test_entries_of_a_sparse_matrix_cannot_be_missing(tmp_path):
     sp.save_npz(tmp_path / "t.npz", sp.csr_array([[0, -9.0], [1, 0]]))
-    with pytest.raises(TableError, match=r"t\.npz is a sparse matrix with entries that mean mis"):
+    with pytest.raises(TableError, match=r"t\.npz is a sparse matrix with entries that mean"):
         read_file(tmp_path / "t.npz", options=ReadOptions(na=("-9",)))
 
 

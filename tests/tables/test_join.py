@@ -93,3 +93,18 @@ def test_keys_are_shared_with_other_files_only():
     normalised, notes = normalise_keys(tables, "id")
     assert normalised["b"].frame["id"].to_pylist() == ["p 1", "p2", None]
     assert "3 rows join that did not before" in notes[0]
+
+
+def test_every_file_shares_keys_with_another():
+    tables = {
+        "a": table("a.csv", id=[*"pqrs"], x=[*"3210"], y=[*"uvuv"]),
+        "b": table("b.csv", id=[*"pqrs"], z=[*"1214"]),
+        "c": table("c.csv", id=[*"klmn"], w=[*"1215"]),
+    }
+    message = "^no 'id' of c.csv occurs in another file; its first is 'k'$"
+    with pytest.raises(TableError, match=message):
+        join_tables(tables, target="y", on="id")
+    with pytest.raises(TableError, match=r"^no 'id' of a\.csv occurs in another file"):
+        join_tables({name: tables[name] for name in ("a", "c")}, target="y", on="id")
+    assert len(join_tables({name: tables[name] for name in ("a", "b")}, target="y", on="id").target)
+    assert len(join_tables({"a": tables["a"]}, target="y", on="id").target) == 4

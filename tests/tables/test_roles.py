@@ -9,6 +9,7 @@ import pytest
 
 from consilience.comparison.inputs import read_views
 from consilience.tables import FeatureSelector, Table, TableError, join_tables
+from consilience.tables._identity import _is_running
 from consilience.tables._roles import inspect_column
 
 RNG = np.random.default_rng(0)
@@ -262,3 +263,17 @@ def test_the_index_of_a_dataframe_in_parquet(tmp_path):
     assert read_file(tmp_path / "a.parquet")["a"].columns == ["x", "index"]
     frame.set_index(np.zeros(N, dtype=int)).to_parquet(tmp_path / "a.parquet")
     assert read_file(tmp_path / "a.parquet")["a"].columns == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_running"),
+    [
+        (["0", "1", "2"], True),
+        (["3", "1", "2"], True),
+        (["2", "3", "4"], False),
+        (["1", "2", "2"], False),
+        (["1", None, "3"], False),
+    ],
+)
+def test_numbers_of_rows_run_from_0_or_1(cells, is_running):
+    assert _is_running(cells) == is_running

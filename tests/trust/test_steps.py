@@ -28,6 +28,8 @@ from consilience.trust._next_view import accuracy
 from consilience.trust._opinions import opinions_of, without_each_view
 from consilience.trust._reference import fit_reference_table, patterns_to_predict
 from consilience.trust._robust_steps import (
+    EXCHANGED,
+    NOISY,
     Examples,
     detector_hessian,
     detector_loss,
@@ -374,3 +376,15 @@ def test_reference_table_predicts_what_the_classifier_does():
     np.testing.assert_allclose(masked, slow)
     many = patterns_to_predict(np.ones((1, 7), dtype=bool))
     assert len(many) == 1 + 7 + 7
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_views_are_exchanged_between_rows_of_different_classes(n_classes):
+    X = np.arange(24.0)[:, None]
+    codes = np.arange(24) % n_classes
+    altered = alter_rows(MultiViewData({"a": X, "b": X}), codes, np.random.RandomState(0))
+    exchanged = altered.fault == EXCHANGED
+    assert (altered.fault == NOISY).sum() == 2 * 24
+    assert exchanged.sum() == (3 * 2 * 24 if n_classes > 1 else 0)
+    assert (codes[altered.donors] != codes[altered.rows])[exchanged].all()
+    np.testing.assert_array_equal(altered.donors[~exchanged], altered.rows[~exchanged])

@@ -75,3 +75,14 @@ def test_row_labels_are_compared_as_in_memory():
     assert MultiViewData({**lazy, "b": frame}).sample_ids.tolist() == ids
     with pytest.raises(ValueError, match=message.format("y")):
         LateFusionClassifier().fit({**lazy, "b": frame}, wrong)
+
+
+def test_sample_ids_beside_a_dask_array_have_the_order_of_an_index():
+    pd = pytest.importorskip("pandas")
+    views = {
+        "a": da.ones((3, 2), chunks=2),
+        "b": pd.DataFrame({"u": [1.0, 2.0, 3.0]}, index=["p", "q", "r"]),
+    }
+    assert list(MultiViewData(views, sample_ids=["p", "q", "r"]).sample_ids) == ["p", "q", "r"]
+    with pytest.raises(ValueError, match="sample_ids and the index of view 'b' have the same"):
+        MultiViewData(views, sample_ids=["r", "q", "p"])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import norm, rankdata
 
-from consilience.views._maps import fit_view_map
+from consilience.views._maps import _unit_roots, fit_view_map
 
 RNG = np.random.RandomState(0)
 COUNTS = RNG.poisson(0.3, size=(40, 12)).astype(float)
@@ -142,3 +142,10 @@ def test_scores_of_huge_and_tiny_values(huge):
     assert out.shape == (40, 4)
     assert np.isfinite(out).all()
     np.testing.assert_allclose(out, fit_view_map(X / huge, ONES).apply(X / huge), atol=1e-6)
+
+
+def test_unit_roots_ignore_missing_cells():
+    X = np.array([[1.0, np.nan, 3.0], [0.0, 0.0, 0.0], [np.nan, 0.0, 4.0]])
+    expected = [[0.5, np.nan, np.sqrt(0.75)], [0.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]
+    np.testing.assert_allclose(_unit_roots(X, np.float64), expected)
+    np.testing.assert_allclose(_unit_roots(sp.csr_array(X), np.float64).toarray(), expected)

@@ -38,6 +38,7 @@ def test_decision_is_the_weighted_vote(voters, n_classes):
     decision = model.decision_function(data)
     np.testing.assert_allclose(decision, scores[:, 0] if n_classes == 2 else scores, atol=1e-8)
     probabilities = expit(scores)
+    np.testing.assert_allclose(model.predict_proba(data).sum(axis=1), 1.0)
     if n_classes == 2:
         np.testing.assert_allclose(model.predict_proba(data)[:, 1], probabilities[:, 0])
     else:
@@ -206,3 +207,23 @@ def test_voters_may_be_linear():
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     model = MwMvC2Classifier([linear, GaussianNB()]).fit(data[:400], y[:400])
     assert model.score(data[400:], y[400:]) > 0.7
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_training_bound_is_that_of_the_error(n_classes):
+    data, y = problem(n_classes=n_classes, n_samples=60)
+    weight = np.linspace(0.5, 2.0, len(y))
+    model = MwMvC2Classifier(n_iter=6, random_state=0).fit(data, y, sample_weight=weight)
+    for losses, bounds in zip(model.loss_curve_, model.training_bound_, strict=True):
+        np.testing.assert_allclose(bounds, losses / np.log(2) / weight.sum())
+    error = np.average(model.predict(data) != y, weights=weight)
+    assert error <= sum(bounds[-1] for bounds in model.training_bound_)
+
+
+@pytest.mark.parametrize("larger", [0, 1])
+def test_ties_of_two_classes_go_to_the_more_frequent_one(larger):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.where(np.arange(30) < 20, larger, 1 - larger)
+    model = MwMvC2Classifier(random_state=0).fit(X, y)
+    model._decisions = lambda data: np.zeros((len(data), 1))
+    assert (model.predict(X) == larger).all()

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience.vote._two_level import (
+    EarlyStopping,
+    TwoLevelWeights,
     VoteRows,
     best_view_weights,
     learn_weights,
@@ -144,3 +146,16 @@ def test_golden(scaling, name, view_weights, tolerance, n_iter):
     np.testing.assert_allclose(got.bound_curve, g[f"{key}_loss"][:, 3], **close)
     scores = view_scores(H, got.rho, got.pi, np.ones((len(y), 3), dtype=bool))
     np.testing.assert_allclose(scores, g[f"{key}_score"], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_early_stopping_keeps_the_round_of_the_lowest_loss(scale):
+    votes, one = [np.ones((3, 2))], np.ones(3)
+    stopping = EarlyStopping(2, scale, votes, np.ones((3, 1), dtype=bool), one, one)
+    rho = np.ones(1)
+    ends = [stopping(rho, [np.full(2, size)]) for size in (1.0, 3.0, 2.0, 2.5)]
+    assert ends == [False, False, False, True]
+    best = stopping.best(TwoLevelWeights(rho, [], np.arange(5.0), np.arange(4.0)))
+    np.testing.assert_array_equal(best.pi[0], [1.5, 1.5] if scale else [3.0, 3.0])
+    np.testing.assert_array_equal(best.loss_curve, [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(best.bound_curve, [0.0, 1.0])
