@@ -138,7 +138,8 @@ class RobustPoolingClassifier(LeftOutClassifier):
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         check_feature_views(data, type(self).__name__)
         if isinstance(self.cv, (float, np.floating)):
-            return [split_holdout(codes, data, self.classes_, self.cv, self.random_state, "cv")]
+            share = float(self.cv)
+            return [split_holdout(codes, data, self.classes_, share, self.random_state, "cv")]
         return split_rows(self.cv, codes, data, self.classes_)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
