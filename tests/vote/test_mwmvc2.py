@@ -227,3 +227,12 @@ def test_ties_of_two_classes_go_to_the_more_frequent_one(larger):
     model = MwMvC2Classifier(random_state=0).fit(X, y)
     model._decisions = lambda data: np.zeros((len(data), 1))
     assert (model.predict(X) == larger).all()
+
+
+def test_probabilities_of_very_small_decisions(monkeypatch):
+    data, y = problem()
+    model = MwMvC2Classifier(random_state=0).fit(data, y)
+    decisions = np.tile([-900.0, -901.0, -2000.0], (len(y), 1))
+    monkeypatch.setattr(model, "_decisions", lambda data: decisions)
+    expected = np.array([1.0, np.exp(-1.0), 0.0]) / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(model.predict_proba(data)[0], expected, atol=1e-4)

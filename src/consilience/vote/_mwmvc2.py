@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logit, softmax
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
@@ -440,7 +440,9 @@ default="random_trees"
         return one_vs_rest_scores(self._ranked(data))
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
-        positive = expit(self._ranked(data))
-        if positive.shape[1] == 1:
+        decisions = self._ranked(data)
+        if decisions.shape[1] == 1:
+            positive = expit(decisions)
             return np.hstack([1 - positive, positive])
-        return positive / positive.sum(axis=1, keepdims=True)
+        # σ divided by its sum, by logarithms: after many updates σ may be 0 for all classes
+        return softmax(log_expit(decisions), axis=1)
