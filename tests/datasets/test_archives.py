@@ -247,3 +247,11 @@ def test_number_of_members_is_limited(tmp_path):
     with pytest.raises(DatasetError, match="too many members"):
         unpack(packed, tmp_path / "folder", UnpackLimit(files=10))
     assert len(list((tmp_path / "folder").iterdir())) == 10
+
+
+def test_limit_grows_with_the_archive(tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(bytes(1000))
+    assert UnpackLimit.for_archive(path).size == 16 * MEGABYTE + 200 * 1000
+    assert UnpackLimit.for_archive(path, ratio=3, floor=5).size == 3005
+    assert UnpackLimit.for_archive(path, ratio=1 << 30).size == UnpackLimit().size

@@ -7,7 +7,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from consilience.datasets import load_digits_views, make_multiview_classification
+from consilience.datasets import _digits, load_digits_views, make_multiview_classification
 
 
 def accuracy(view, y):
@@ -121,3 +121,36 @@ def test_same_seed_same_data():
 def test_invalid_settings_raise(settings, message):
     with pytest.raises(ValueError, match=message):
         make_multiview_classification(**settings)
+
+
+def test_features_of_an_image_are_what_they_are_said_to_be():
+    image = np.random.default_rng(0).integers(0, 17, size=(8, 8)).astype(float)
+    image[:, 0], image[5] = 0.0, 0.0
+    mass, *rest = _digits.moments(image[None])[0]
+    assert mass == image.sum()
+    rows, columns = np.indices((8, 8))
+    y, x = rows - (rows * image).sum() / mass, columns - (columns * image).sum() / mass
+    central = {
+        (p, q): (image * x**p * y**q).sum() / mass
+        for order in (2, 3, 4)
+        for p, q in ((p, order - p) for p in range(order + 1))
+    }
+    spread = np.sqrt((central[2, 0] + central[0, 2]) / 2)
+    np.testing.assert_allclose(rest, [m / spread ** (p + q) for (p, q), m in central.items()])
+
+    sums, outline = np.split(_digits.profiles(image[None])[0], [16])
+    np.testing.assert_array_equal(sums, [*image.sum(axis=1), *image.sum(axis=0)])
+    lines = [*image, *image[:, ::-1], *image.T, *image.T[:, ::-1]]
+    depths = [np.flatnonzero(line > 4)[0] if (line > 4).any() else 8 for line in lines]
+    np.testing.assert_array_equal(outline, depths)
+
+    down, right = np.gradient(image)
+    direction = np.floor(np.arctan2(down, right) / (2 * np.pi) * 8).astype(int) % 8
+    sizes = np.hypot(down, right)
+    expected = [
+        sizes[rows, columns][direction[rows, columns] == k].sum()
+        for rows in (slice(4), slice(4, 8))
+        for columns in (slice(4), slice(4, 8))
+        for k in range(8)
+    ]
+    np.testing.assert_allclose(_digits.gradients(image[None])[0], expected)

@@ -391,6 +391,7 @@ def test_held_out_labels_as_a_column():
     model.fit(data, y)
     expected = model.generalization_bound(X=test, y=y_test)
     assert model.generalization_bound(X=test, y=y_test[:, None]).error == expected.error
+    assert model.generalization_bound(X=test, y=model.predict(test)).error == 0
     with pytest.raises(ValueError, match="99"):
         model.generalization_bound(X=test, y=y_test[1:])
 
