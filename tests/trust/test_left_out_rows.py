@@ -331,3 +331,10 @@ def test_of_two_views_in_conflict_none_is_distrusted():
     assert (np.nanmin(two.p_values, axis=1) < 0.05).any()
     assert two.distrust == [None] * 200
     assert set(view_opinions(model, DATA[200:]).distrust) > {None}
+
+
+def test_robust_pooling_in_chunks(monkeypatch):
+    robust = RobustPoolingClassifier(LateFusionClassifier(), random_state=0).fit(DATA, Y)
+    expected = robust.predict_off(DATA)
+    monkeypatch.setattr("consilience.trust._robust.FEATURE_CHUNK_ROWS", 7)
+    np.testing.assert_allclose(robust.predict_off(DATA), expected, atol=1e-9)

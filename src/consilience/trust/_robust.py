@@ -38,6 +38,9 @@ from consilience.views import MultiViewData
 
 __all__ = ["RobustPoolingClassifier"]
 
+N_FEATURES = 4  # of each view of a row
+FEATURE_CHUNK_ROWS = 4096  # rows that are compared with training rows at once
+
 
 def _folds_of(fold: np.ndarray) -> list[np.ndarray]:
     """Numbers of the left-out rows of each fold."""
@@ -191,10 +194,13 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
         NaN where a view is missing or the only one.
         """
-        Cs, strangeness = cross_views.transform(data)
-        agreement = np.column_stack([cross_views.agreement(Cs, v, C) for v, C in enumerate(Cs)])
-        conflicts = conflict(alone, others, self.class_prior_)
-        features = np.dstack([conflicts, -np.arcsinh(agreement), strangeness])
+        features = np.empty((*data.present.shape, N_FEATURES))
+        for start in range(0, len(data), FEATURE_CHUNK_ROWS):
+            rows = slice(start, start + FEATURE_CHUNK_ROWS)
+            Cs, features[rows, :, 2:] = cross_views.transform(data[rows])
+            for v, C in enumerate(Cs):
+                features[rows, v, 1] = -np.arcsinh(cross_views.agreement(Cs, v, C))
+        features[:, :, 0] = conflict(alone, others, self.class_prior_)
         features[np.isnan(others).any(axis=2)] = np.nan
         return features
 
