@@ -182,7 +182,7 @@ def seconds_to_end(script, sign, delay=1.0):
         out, errors = child.communicate()
     finally:
         child.kill()
-        child.wait()
+        child.communicate()  # closes the pipes
     assert "finished" not in out
     assert child.returncode == -sign
     assert sign != signal.SIGINT or errors.rstrip().endswith("KeyboardInterrupt")
