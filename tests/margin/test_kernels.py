@@ -231,10 +231,12 @@ def test_the_cache_that_is_asked_for_suffices():
     with pytest.raises(ValueError, match=r"cache_size=1 MB holds 0 kernel rows") as refused:
         precision(100_000, 3, 1, 1e-3)
     needed = float(str(refused.value).split("at least ")[1].split(" MB")[0])
-    dtype, rows = precision(100_000, 3, needed + 0.1, 1e-3)
+    dtype, rows = precision(100_000, 3, needed, 1e-3)
     assert (dtype, rows) == (np.float32, MIN_CACHED_ROWS)
     with pytest.raises(ValueError, match="too few to work with"):
         precision(100_000, 3, needed - 0.1, 1e-3)
+    with pytest.raises(ValueError, match=r"give at least 0\.1 MB"):
+        precision(10, 1, 1e-9, 1e-3)
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])

@@ -167,8 +167,8 @@ def explain(
     wanted = sample or [samples.ids[row] for row in seen[:MAX_EXPLAINED]]
     for explanation in explain_samples(fitted, samples, [samples.ids.index(n) for n in wanted]):
         print("\n".join(explanation.lines()))
-    if sample is None and len(samples.ids) > MAX_EXPLAINED:
-        print(f"and {len(samples.ids) - MAX_EXPLAINED} more; choose with --sample", file=sys.stderr)
+    if sample is None and len(seen) > MAX_EXPLAINED:
+        print(f"and {len(seen) - MAX_EXPLAINED} more; choose with --sample", file=sys.stderr)
 
 
 def _describe_scores(predictions: PredictionTable) -> list[str]:

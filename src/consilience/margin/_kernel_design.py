@@ -204,6 +204,7 @@ def precision(
         return dtype, n
     if rows < min(n, MIN_CACHED_ROWS):
         needed = min(n, MIN_CACHED_ROWS) * n_kernels * n * size / BYTES_PER_MB
+        needed = np.ceil(10 * needed) / 10  # as it is written below
         raise ValueError(
             f"cache_size={cache_size} MB holds {rows} kernel rows of {n} samples in {n_kernels} "
             f"views, too few to work with: give at least {needed:.1f} MB, or fit on fewer rows, or "
