@@ -131,7 +131,7 @@ def test_bench_smoke(capsys, tmp_path):
     assert ("30 of 30 fits" if FULL else "10 of 10 fits") in err
     assert "synthetic, 3 classes" in out
     written = {path.name for path in (tmp_path / "tables").iterdir()}
-    assert written == {"smoke.md", "smoke.csv"}
+    assert written == {"smoke.md", "smoke.csv", "fits"}
     assert {"results.sqlite", "results.csv", "smoke.md"} <= {p.name for p in tmp_path.iterdir()}
     # all is stored: the second time nothing is left to do
     code, again, err = run(capsys, *arguments, "--quiet")

@@ -107,7 +107,7 @@ files | bench | m.skops | p.csv
 kept | old | old
 bench | 1 | consilience: fixed/bench/results.sqlite cannot be opened for writing: unable to open \
 database file
-results | 2 | consilience: fixed/bench/small.csv: Read-only file system
+results | 2 | consilience: fixed/bench/fits: Read-only file system
 again | 0 |
 dangling | 2 | consilience: the folder dangling cannot be created: File exists
 linked | 0 |
