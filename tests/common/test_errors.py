@@ -78,6 +78,7 @@ BAD_FITS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", BAD_FITS)
 def test_fit(model, case):
     make, error, message = BAD_FITS[case]
@@ -104,6 +105,7 @@ BAD_VIEWS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", BAD_VIEWS)
 def test_views_parameter(model, case):
     views, message = BAD_VIEWS[case]
@@ -150,6 +152,7 @@ BAD_PREDICTIONS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", BAD_PREDICTIONS)
 def test_predict(model, case):
     make, message = BAD_PREDICTIONS[case]
@@ -187,6 +190,7 @@ def test_views_select_by_name(model):
     np.testing.assert_array_equal(model.predict({"a": A, "b": B}), model.predict({"b": B}))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
@@ -201,6 +205,7 @@ def test_sample_weight(model, weight, message):
         model.fit(DATA, Y, sample_weight=weight)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("class_weight", "error", "message"),
     [

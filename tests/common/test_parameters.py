@@ -46,6 +46,7 @@ def refused(model, key, value, X):
     assert repr(value) in str(caught.value)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "key"), PARAMETERS)
 def test_a_wrong_type_is_refused_before_data_are_read(name, key):
     model = clone(ESTIMATORS[name])
@@ -54,6 +55,7 @@ def test_a_wrong_type_is_refused_before_data_are_read(name, key):
     refused(model, key, Nothing(), Unread())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "key"), PARAMETERS)
 def test_a_string_is_no_boolean_and_a_boolean_no_number(name, key):
     model = clone(ESTIMATORS[name])

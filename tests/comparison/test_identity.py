@@ -89,6 +89,7 @@ def accuracy(out):
     return np.mean([record.outcome.metrics["accuracy"] for record in records])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_an_identifier_is_never_a_feature(disguise, tmp_path, capsys):
     columns = disguise(tmp_path)
@@ -183,6 +184,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path, capsys):
     assert seen[0] == seen[1] == seen[2]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_dataframes(library, tmp_path):
     import polars as pl
