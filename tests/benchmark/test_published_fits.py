@@ -76,6 +76,9 @@ def test_the_same_fits_are_the_same_file(tmp_path):
         lambda content: gzip.compress(b"{}\n" + gzip.decompress(content).split(b"\n", 1)[1]),
         lambda content: gzip.compress(gzip.decompress(content).replace(b"done", b'do"e')),
         lambda content: gzip.compress(gzip.decompress(content).replace(b"T00:", b"T99:")),
+        lambda content: gzip.compress(
+            gzip.decompress(content).replace(b'"started":"2020', b'"a":"')
+        ),
     ],
 )
 def test_damaged_files_are_named_and_nothing_is_added(tmp_path, damage):

@@ -62,7 +62,9 @@ def reuse_fits(path: Path, tasks: Iterable[Task], store: Store) -> int:
         fits = [fit for fit in fits if fit.task_hash in pending]
         starts = [datetime.fromisoformat(fit.started).timestamp() for fit in fits]
         runners = {fit.runner: environments[fit.runner] for fit in fits}
-    except (EOFError, zlib.error, gzip.BadGzipFile, ValueError, LookupError) as error:
+        for machine in runners.values():
+            datetime.fromisoformat(machine["started"])
+    except (EOFError, zlib.error, gzip.BadGzipFile, ValueError, LookupError, TypeError) as error:
         raise ValueError(f"{path} has no published fits that can be read: {error!r}") from None
     numbers = {runner: store.add_runner(machine) for runner, machine in runners.items()}
     for fit, start in zip(fits, starts, strict=True):
