@@ -9,19 +9,28 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from consilience.views._storage import format_list
+from consilience.views._storage import format_list, is_nan
 
 __all__ = [
     "check_labels",
     "check_n_labels",
     "check_weights",
     "class_factors",
-    "is_nan",
     "keep_label_types",
     "one_vs_rest_scores",
     "one_vs_rest_signs",
     "tie_break",
 ]
+
+
+NULLABLE = {
+    "boolean": "bool",
+    **{
+        f"{kind}{bits}": f"{kind}{bits}".lower()
+        for kind in ("Int", "UInt")
+        for bits in (8, 16, 32, 64)
+    },
+}  # pandas' types of whole numbers and truth values that may be empty, and NumPy's
 
 
 def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
@@ -54,9 +63,16 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
 
 
 def keep_label_types(y: Any) -> Any:
-    """Labels as given; a list of texts and numbers, of which NumPy would make texts, as objects."""
+    """Labels as given; a list of texts and numbers, of which NumPy would make texts, as objects.
+
+    Whole numbers and truth values that pandas marks as nullable would become floats; with an empty
+    entry among them they are objects, so that the row can be named.
+    """
     if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
         return np.array(y, dtype=object)
+    nullable = NULLABLE.get(str(getattr(y, "dtype", "")))
+    if nullable is not None and hasattr(y, "isna"):
+        return y.to_numpy(dtype=object if y.isna().any() else nullable)
     return y
 
 
@@ -68,14 +84,6 @@ def check_label_types(y: np.ndarray) -> None:
         raise TypeError(
             f"y has texts and other labels, such as {text!r} and {other!r}; use labels of one type"
         )
-
-
-def is_nan(label: Any) -> bool:
-    """Whether a label is NaN, or pandas' NA, which is neither equal to itself nor different."""
-    try:
-        return bool(label != label)
-    except TypeError:
-        return True
 
 
 def check_n_labels(y: np.ndarray, n_samples: int) -> None:

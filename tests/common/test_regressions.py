@@ -314,6 +314,17 @@ def test_stacked_decision_values_are_filled_on_their_own_scale():
         assert abs(stacked[missing, v][0]) < np.abs(stacked[~missing, v]).mean()
 
 
+@pytest.mark.parametrize(
+    ("nullable", "dtype"), [("Int64", np.int64), ("UInt8", np.uint8), ("boolean", np.bool_)]
+)
+def test_nullable_labels_of_pandas_do_not_become_floats(nullable, dtype):
+    y = pd.Series([0, 1] * 30, dtype=nullable)
+    model = LateFusionClassifier().fit(DATA, y)
+    assert model.classes_.dtype == dtype
+    assert model.predict(DATA).dtype == dtype
+    assert 0 <= model.score(DATA, y) <= 1
+
+
 def test_errors_of_labels_rows_and_kinds():
     with pytest.raises(TypeError, match=r"does not support rows without a label.* None in row 1"):
         LateFusionClassifier().fit(DATA, np.array(["a", None] * 30, dtype=object))
@@ -321,6 +332,8 @@ def test_errors_of_labels_rows_and_kinds():
         LateFusionClassifier().fit(DATA, np.array(["a", np.nan] * 30, dtype=object))
     with pytest.raises(ValueError, match="Input y contains NaN in row 1"):
         LateFusionClassifier().fit(DATA, pd.Series(["a", pd.NA] * 30, dtype="string"))
+    with pytest.raises(ValueError, match="Input y contains NaN in row 1"):
+        LateFusionClassifier().fit(DATA, pd.Series([0, pd.NA] * 30, dtype="Int64"))
     for y in (["a", 1] * 30, np.array(["a", 1] * 30, dtype=object)):
         with pytest.raises(TypeError, match="y has texts and other labels, such as 'a' and 1"):
             LateFusionClassifier().fit(DATA, y)

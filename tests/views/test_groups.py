@@ -75,7 +75,12 @@ def test_a_bootstrap_does_not_invent_groups():
 
 @pytest.mark.parametrize(
     ("groups", "message"),
-    [([0, 1], "groups must have 3 entries"), ([0, None, 1], "None or NaN"), (0, "groups")],
+    [
+        ([0, 1], "groups must have 3 entries"),
+        ([0, None, 1], "groups has an entry that is None or NaN, at position 1"),
+        (pd.array([0, 1, pd.NA], dtype="Int64"), "None or NaN, at position 2"),
+        (0, "groups"),
+    ],
 )
 def test_invalid_groups(groups, message):
     with pytest.raises((ValueError, TypeError), match=message):

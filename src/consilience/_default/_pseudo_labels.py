@@ -15,7 +15,8 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
-from consilience._targets import check_labels, check_n_labels, is_nan, keep_label_types
+from consilience._targets import check_labels, check_n_labels, keep_label_types
+from consilience.views._storage import is_nan
 
 __all__ = [
     "add_pseudo_labels",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from consilience.views._pairwise import id_array
-from consilience.views._storage import format_list, is_lazy
+from consilience.views._storage import format_list, is_lazy, is_nan
 
 if TYPE_CHECKING:
     from consilience.views._data import MultiViewData
@@ -54,7 +54,7 @@ def is_default(labels: np.ndarray) -> bool:
 
 def empty_labels(labels: np.ndarray) -> list[int]:
     """Rows whose label is None or NaN."""
-    return [row for row, label in enumerate(labels.tolist()) if label is None or label != label]
+    return [row for row, label in enumerate(labels.tolist()) if label is None or is_nan(label)]
 
 
 def unique_labels(labels: np.ndarray, owner: str) -> np.ndarray | None:

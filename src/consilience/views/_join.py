@@ -102,7 +102,7 @@ def _split_key(name: str, table: Any, on: str | None) -> tuple[list[Any], Any]:
         table = frame.drop(on).to_native()
     else:
         keys = _index_keys(name, table, on, frame.columns)
-        is_empty = [key is None or key != key for key in keys]
+        is_empty = [key is None or storage.is_nan(key) for key in keys]
     keys = [None if empty else key for key, empty in zip(keys, is_empty, strict=True)]
     check_keys(keys, table=f"table {name!r}", on="index" if on is None else on)
     return keys, table

@@ -99,8 +99,9 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     keys = array.tolist()
     if any(type(key).__hash__ is None for key in keys):
         raise TypeError(f"{parameter} must have numbers or texts as entries, got {keys[0]!r}")
-    if any(key is None or key != key for key in keys):
-        raise ValueError(f"{parameter} has an entry that is None or NaN")
+    empty = next((row for row, key in enumerate(keys) if key is None or storage.is_nan(key)), None)
+    if empty is not None:
+        raise ValueError(f"{parameter} has an entry that is None or NaN, at position {empty}")
     array.flags.writeable = False
     return array
 

@@ -34,6 +34,7 @@ __all__ = [
     "is_dataframe",
     "is_documents",
     "is_lazy",
+    "is_nan",
     "is_tensor",
     "missing_rows",
     "n_columns",
@@ -137,8 +138,16 @@ def _holds_documents(array: np.ndarray) -> bool:
 
 
 def _is_null(value: Any) -> bool:
-    # others, such as pandas' NA, may not be compared
+    # other objects, such as arrays, are no documents
     return value is None or (isinstance(value, numbers.Number) and value != value)
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a label is NaN, or pandas' NA, which is neither equal to itself nor different."""
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
 
 
 def n_rows(view: Any) -> int:
