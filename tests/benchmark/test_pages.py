@@ -182,10 +182,59 @@ def test_the_closest_comparison_of_a_claim_whatever_methods_are_called():
     )
 
 
+def trend(accuracies, **claim):
+    """Verdict on methods whose accuracies at train_size = 20, 40 and 60 are given."""
+    text = SUITE.replace("train_size = 60", "train_size = [60, 20, 40]")
+
+    def outcome(task):
+        accuracy = accuracies[task.method][(20, 40, 60).index(task.condition.train_size)]
+        return Outcome(status="done", metrics={"accuracy": accuracy})
+
+    _, results = collected(text, outcome)
+    return judge_claim(Claim("so it is said", **claim), results)
+
+
+def test_claims_that_a_metric_improves_or_worsens_with_a_condition():
+    flat = {"Early fusion": (0.5, 0.5, 0.5), "Late fusion": (0.5, 0.6, 0.7)}
+    rising, bent = {**flat, "MwMvC2": (0.6, 0.7, 0.8)}, {**flat, "MwMvC2": (0.6, 0.75, 0.7)}
+    confirmed = trend(rising, improves="train_size")
+    assert confirmed.word == "confirmed"
+    assert confirmed.reason.startswith("in all 6 comparisons (2 of them ties), closest synthetic,")
+    failed = trend(bent, improves="train_size")
+    assert str(failed) == (
+        "**not confirmed**: holds in 5 of 6 comparisons; synthetic, MwMvC2, train_size = 60: "
+        "-0.0500 against train_size = 40"
+    )
+    assert trend(bent, improves="train_size", method="Late fusion").word == "confirmed"
+    assert trend(bent, improves="train_size", margin=0.05).word == "confirmed"
+    worse = trend(rising, worsens="train_size", method="MwMvC2")
+    assert "holds in 0 of 2 comparisons; synthetic, MwMvC2, train_size = 20: -0.1" in worse.reason
+    assert trend(rising, worsens="train_size", method="Early fusion").word == "confirmed"
+    assert trend(rising, improves="missing").word == "not run yet"
+
+
+def test_claims_that_methods_are_in_order():
+    accuracies = {
+        "Early fusion": (0.5, 0.5, 0.5), "Late fusion": (0.5, 0.6, 0.4), "MwMvC2": (0.7, 0.7, 0.7),
+    }  # fmt: skip
+    order = ["Early fusion", "Late fusion", "MwMvC2"]
+    failed = trend(accuracies, order=order)
+    assert failed.reason == (
+        "holds in 5 of 6 comparisons; synthetic, train_size = 60, Late fusion: -0.1000 against "
+        "Early fusion"
+    )
+    assert trend(accuracies, order=order, at=[Condition(train_size=40)]).word == "confirmed"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('text = "a"', "needs either a method or a verdict"),
+        ('text = "a"', "needs one of a method, an order, improves, worsens and a verdict"),
+        ('text = "a"\norder = ["MwMvC2"]\nmethod = "MwMvC2"', "needs one of a method"),
+        ('text = "a"\nimproves = "missing"\nworsens = "missing"', "needs one of a method"),
+        ('text = "a"\nimproves = "rounds"', "must name one of train_size, label_noise"),
+        ('text = "a"\nimproves = "missing"\nothers = ["MwMvC2"]', "neither others nor at"),
+        ('text = "a"\norder = ["MwMvC2", "Nobody"]', "unknown method of a claim 'Nobody'"),
         ('text = "a"\nverdict = "who knows"', "must begin with 'confirmed', 'not confirmed'"),
         ('text = "a"\nmethod = "Nobody"', "unknown method of a claim 'Nobody'"),
         ('text = "a"\nmethod = "MwMvC2"\ndatasets = ["b"]', "unknown data set of a claim 'b'"),

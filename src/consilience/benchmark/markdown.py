@@ -81,8 +81,8 @@ def _claims(suite: Suite, results: Results) -> list[str]:
         return []
     rows = [[claim.text, str(judge_claim(claim, results))] for claim in suite.claims]
     rule = (
-        "A claim that one method is better is confirmed if no other has a better mean on any data "
-        "set and under any condition that was run."
+        "A claim that one method is better, or that scores rise or fall, is confirmed if no two "
+        "means say otherwise, on any data set and under any condition that was run."
     )
     if not results.is_full:
         n, total = results.n_done, results.n_planned

@@ -388,7 +388,8 @@ def _check_claims(suite: Suite) -> None:
     conditions = suite.protocol.conditions()
     for claim in suite.claims:
         named = [claim.method] if claim.method else []
-        check_known_names("method of a claim", [*named, *(claim.others or [])], methods)
+        named += [*(claim.others or []), *(claim.order or [])]
+        check_known_names("method of a claim", named, methods)
         check_known_names("data set of a claim", claim.datasets or [], titles)
         check_known_names("metric of a claim", [claim.metric], METRICS)
         for condition in claim.at or []:

@@ -12,8 +12,6 @@ from consilience.benchmark.tasks import Condition
 
 __all__ = ["Curve"]
 
-CONDITIONS = ("train_size", "label_noise", "feature_noise", "missing", "junk_views")
-
 
 class Curve(Struct, frozen=True, forbid_unknown_fields=True):
     """A metric against ``x``: a field of the condition, "rounds", "method" or "dataset".
@@ -61,7 +59,7 @@ class Curve(Struct, frozen=True, forbid_unknown_fields=True):
     def includes(self, condition: Condition) -> bool:
         """Whether a condition is on the curve: it has a value, and alters nothing else."""
         return (
-            self.x in CONDITIONS
+            self.x in Condition.__struct_fields__
             and getattr(condition, self.x) is not None
             and not set(condition.alterations()) - {self.x, *self.fixed}
         )
