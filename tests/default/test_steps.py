@@ -17,7 +17,7 @@ from consilience._default._combine import (
 )
 from consilience._default._kernel import fit_views_alone
 from consilience._default._linear import fit_linear_member, fit_view
-from consilience._default._reference_set import ReferenceView
+from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._default._trees import N_FOLDS, single_view_seeds
 
 
@@ -128,3 +128,35 @@ def test_columns_of_views_fill_blocks_of_eight():
 def test_views_share_the_number_of_trees(n_trees, expected):
     seeds = np.arange(3 * n_trees).reshape(3, n_trees)
     np.testing.assert_array_equal(single_view_seeds(seeds, 1), seeds[2, :expected])
+
+
+def test_columns_as_given_are_those_of_feature_views():
+    kinds = {"k": "kernel"}
+    views = {"a": np.arange(6).reshape(3, 2), "k": np.eye(3), "b": np.ones((3, 1), np.float32)}
+    integers, kernel, floats = _classifier.columns_as_given(MultiViewData(views, kinds=kinds))
+    assert integers.dtype == np.float64
+    assert integers.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert kernel is None
+    assert floats.dtype == np.float32
+
+
+def test_reference_views_in_single_precision():
+    rows = np.random.RandomState(0).randn(5, 3)
+    view = ReferenceView("a", "features", 1.0, rows=rows, norms=(rows**2).sum(axis=1))
+    single = view.in_single_precision()
+    assert single.rows.dtype == np.float32
+    np.testing.assert_allclose(single.rows, rows, rtol=1e-6)
+    np.testing.assert_allclose(single.norms, view.norms, rtol=1e-6)
+    kernel = ReferenceView("k", "kernel", 1.0, own=np.eye(5))
+    assert kernel.in_single_precision() is kernel
+
+
+def test_the_first_rows_of_a_reference_set_without_missing_views():
+    rows = np.random.RandomState(0).randn(5, 3)
+    view = ReferenceView("a", "features", 1.0, rows=rows, norms=(rows**2).sum(axis=1))
+    plain = ReferenceSet([view], np.ones((5, 1), dtype=bool), [None], [None])
+    assert len(plain.head(3)) == 3
+    np.testing.assert_array_equal(plain.head(3).views[0].rows, rows[:3])
+    assert plain.head(5) is plain
+    lacking = ReferenceSet([view], np.arange(5)[:, None] > 0, [np.eye(5)], [0.0])
+    assert lacking.head(3) is lacking
