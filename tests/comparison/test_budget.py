@@ -1,6 +1,7 @@
 """The time budget: what fits into it, and that it is kept."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from comparison.in_process import Store, problem_of
 from consilience import compare
 from consilience.benchmark.pool import InProcessPool, ProcessPool, WorkerSetup
 from consilience.benchmark.protocol import Folds
+from consilience.benchmark.results import Results
 from consilience.benchmark.run import run_tasks
 from consilience.benchmark.tasks import cross_validation
 from consilience.comparison.budget import MIN_METHODS, SAFETY, TimeBudget, choose_methods
+from consilience.comparison.execution import _describe_partial
+from consilience.comparison.study import StudyResults
 from consilience.fusion import LateFusionClassifier
 from consilience.methods import method_from_estimator
 
@@ -42,6 +46,21 @@ def test_stages_end_one_before_the_other():
     assert budget.start < until < budget.fits_end() < budget.refit_end < budget.end
     assert budget.fits_end(refit_seconds=0.1) > budget.fits_end()
     assert 0 < fit_limit <= until - budget.start + 1
+
+
+def test_what_is_kept_for_the_last_fit_is_half_as_much_again_and_a_second():
+    budget = TimeBudget(0.0, 1000.0)
+    assert budget.refit_end - budget.fits_end(refit_seconds=4.0) == pytest.approx(7.0)
+    assert budget.fits_end(refit_seconds=1e6) == budget.fits_end()
+
+
+def test_a_partial_comparison_says_whether_a_method_was_chosen():
+    nothing = Results([], [], [], [], 0)
+    partial = StudyResults(nothing, nothing, nothing, nothing, 2, 5, None)
+    text = "time budget exceeded: 2 of 5 splits are complete"
+    assert _describe_partial(partial).startswith(f"{text}, so no method is declared best")
+    partial = replace(partial, best="Concat")
+    assert _describe_partial(partial) == f"{text}, and Concat was chosen from these alone"
 
 
 def test_running_fits_are_stopped_at_the_end(tmp_path):

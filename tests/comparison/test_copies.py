@@ -24,6 +24,13 @@ def test_exact_copies(convert):
     assert not copy_notes(data[np.arange(150)])
 
 
+def test_a_single_copy_is_no_reason_for_a_note():
+    for n_copies in (1, 2):
+        rows = np.r_[np.arange(40), np.arange(n_copies)]
+        notes = copy_notes(MultiViewData({"a": A[rows], "b": B[rows]}))
+        assert len(notes) == (n_copies > 1)
+
+
 def test_near_copies():
     rows = np.r_[A, A + 1e-3 * rng.randn(150, 5)]
     (note,) = copy_notes(MultiViewData({"a": rows}))

@@ -4,15 +4,17 @@ The full counts (``CONSILIENCE_TEST_ALL=1``) are those of the requirements; the 
 gross errors only.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from comparison.simulation import FAST, Store, problem_with, simulate
 from conftest import FULL
 from consilience.comparison.inputs import _from_problem
-from consilience.comparison.ranking import ranking, score_interval
+from consilience.comparison.ranking import RankingRow, ranking, score_interval
 from consilience.comparison.record import Options, Run
-from consilience.comparison.report.verdict import verdict
+from consilience.comparison.report.verdict import _chance_sentence, verdict
 
 
 def run_of(n, cv=5, repeats=2):
@@ -105,3 +107,24 @@ def test_signal_is_found():
         run, results = simulate(problem, store)
         sentence = verdict(run, results, store)[0]
     assert sentence == "All 3 methods are significantly better than chance (accuracy 0.5000)."
+
+
+@pytest.mark.parametrize(
+    ("p_values", "begins"),
+    [
+        ([0.9], "No method is"),
+        ([0.001], "m0 is"),
+        ([0.001, 0.002], "Both methods are"),
+        ([0.001, 0.9], "1 of 2 methods is"),
+        ([0.001, 0.002, 0.9], "2 of 3 methods are"),
+    ],
+)
+def test_how_many_methods_beat_chance(p_values, begins):
+    rows = [
+        RankingRow(f"m{i}", "", "", 0.8, 0.7, 0.9, 1, 1, np.ones(5), p_chance=p)
+        for i, p in enumerate(p_values)
+    ]
+    chance = RankingRow("Chance", "", "", 0.5, 0.5, 0.5, 1, 1, np.ones(5))
+    run = SimpleNamespace(options=SimpleNamespace(metric="accuracy"), metric_title="accuracy")
+    sentence = _chance_sentence(run, rows, chance)
+    assert sentence == f"{begins} significantly better than chance (accuracy 0.5000)."

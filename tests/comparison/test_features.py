@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from consilience import MultiViewData, compare
-from consilience.comparison.record import read_run
+from consilience.comparison.record import FeatureRow, FeatureSummary, read_run
 from consilience.comparison.report.features import features_figure
 from consilience.datasets import make_multiview_biomarkers
 
@@ -49,6 +49,20 @@ def test_features_of_the_best_method(problem, tmp_path):
     compare(views, problem.target, out=tmp_path, **QUICK)
     assert not (tmp_path / "features.csv").exists()
     assert "Which features matter" not in (tmp_path / "report.html").read_text()
+
+
+def test_bars_are_below_the_name_of_their_view(monkeypatch):
+    rows = [
+        FeatureRow(view, feature, 0.1, 0.01, 1.0, 0.05, "")
+        for view, feature in [("rna", "g0"), ("rna", "g1"), ("blood", "crp")]
+    ]
+    monkeypatch.setattr("consilience.comparison.report.features.as_svg", lambda fig, _: fig)
+    (ax,) = features_figure(FeatureSummary(3, 3, 0.1, rows)).axes
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["RNA", "g0", "g1", "BLOOD", "crp"]
+    assert ax.get_yticks().tolist() == [0, 1, 2, 3, 4]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in ax.patches] == [1, 2, 4]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first one is on top
 
 
 def test_why_there_are_no_features(problem):

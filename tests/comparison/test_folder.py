@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -16,9 +17,10 @@ from conftest import FULL
 from consilience import compare
 from consilience.cli import main
 from consilience.comparison import execution
+from consilience.comparison._record_checks import _check_map
 from consilience.comparison.folder import claim_folder
 from consilience.comparison.prediction import load_model
-from consilience.comparison.record import read_run
+from consilience.comparison.record import SampleMap, read_run
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1], 20)
@@ -272,3 +274,19 @@ def test_damaged_results_are_one_sentence(out, capsys):
         main(["report", str(out)])
     assert end.value.code == 2
     assert re.search("consilience: the stored result .* is damaged", capsys.readouterr().err)
+
+
+def test_a_map_of_samples_has_a_class_and_coordinates_for_each_row():
+    data = SimpleNamespace(samples=3, classes=["u", "v"])
+    good = SampleMap([0, 2], [1, 0], [0.5, -1.0], [0.0, 2.0])
+    _check_map(SimpleNamespace(sample_map=None, data=data))
+    _check_map(SimpleNamespace(sample_map=good, data=data))
+    for change, message in [
+        ({"x": [0.5]}, "sample_map must have as many rows as classes, x and y"),
+        ({"rows": [0, 3]}, "sample_map.rows must be at most 2"),
+        ({"classes": [2, 0]}, "sample_map.classes must be at most 1"),
+        ({"y": [0.0, math.inf]}, "sample_map must be at most"),
+    ]:
+        bad = msgspec.structs.replace(good, **change)
+        with pytest.raises(ValueError, match=message):
+            _check_map(SimpleNamespace(sample_map=bad, data=data))

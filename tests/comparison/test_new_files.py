@@ -100,6 +100,19 @@ def test_keys_spelled_differently_in_new_files(folder, model):
     assert len(read_samples(model, given, normalised_keys=True).ids) == N
 
 
+def test_a_file_of_labels_has_no_column_of_a_view(folder, model):
+    clinic = pd.read_csv(folder / "clinic.csv")
+    clinic[["id", "state"]].to_csv(folder / "labels.csv", index=False)
+    samples = read_samples(model, files(folder, "rna.csv", "labels.csv"))
+    assert samples.data.view_names == ("rna",)
+    assert len(samples.ids) == N
+    with pytest.raises(TableError, match=r"labels.csv has the labels, but there is no file of a v"):
+        read_samples(model, files(folder, "labels.csv"))
+    clinic.assign(g0=0.0)[["id", "g0", "state"]].to_csv(folder / "part.csv", index=False)
+    with pytest.raises(TableError, match=r"part.csv is none of the views"):
+        read_samples(model, files(folder, "rna.csv", "part.csv"))
+
+
 def test_free_text_in_dataframes(folder):
     frame = pd.read_csv(folder / "clinic.csv")
     y = frame.pop("state")
