@@ -26,16 +26,35 @@ def functions_by_file() -> dict[str, list[FunctionType]]:
     return found
 
 
-def exchange_code(functions: list[FunctionType], module: CodeType) -> None:
-    """Give the functions of an imported module the code of another version of it."""
-    codes = {}
+def exchange_code(functions: list[FunctionType], old: CodeType, new: CodeType) -> None:
+    """Give the functions of an imported module the code of another version of it.
+
+    The versions have the same functions in the same lines; those of one name in one line, such as
+    the lambdas of a table, are told apart by their order.
+    """
+    old_codes, new_codes = _codes_by_place(old), _codes_by_place(new)
+    for function in functions:
+        place = function.__code__.co_qualname, function.__code__.co_firstlineno
+        position = 0
+        if len(old_codes[place]) > 1:
+            columns = [_last_column(code) for code in old_codes[place]]
+            position = columns.index(_last_column(function.__code__))
+        function.__code__ = new_codes[place][position]
+
+
+def _codes_by_place(module: CodeType) -> dict[tuple[str, int], list[CodeType]]:
+    """Codes of all functions by name and line, from left to right."""
+    found = defaultdict(list)
     waiting = [module]
     while waiting:
         code = waiting.pop()
-        codes[code.co_qualname, code.co_firstlineno] = code
+        found[code.co_qualname, code.co_firstlineno].append(code)
         waiting += [const for const in code.co_consts if isinstance(const, CodeType)]
-    for function in functions:
-        function.__code__ = codes[function.__code__.co_qualname, function.__code__.co_firstlineno]
+    return {place: sorted(codes, key=_last_column) for place, codes in found.items()}
+
+
+def _last_column(code: CodeType) -> int:
+    return max(column or 0 for _, _, column, _ in code.co_positions())
 
 
 def noting_calls(text: str, path: Path, package: Path) -> CodeType:
@@ -60,5 +79,7 @@ def note_calls(package: Path) -> set[str]:
     setattr(builtins, CALLED, called)
     found = functions_by_file()
     for path in package.rglob("*.py"):
-        exchange_code(found[str(path)], noting_calls(path.read_text(), path, package))
+        text = path.read_text()
+        plain = compile(text, str(path), "exec")
+        exchange_code(found[str(path)], plain, noting_calls(text, path, package))
     return called

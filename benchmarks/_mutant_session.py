@@ -85,12 +85,12 @@ class MutantSession:
     def _try(self, site: Site, mutated: str) -> str:
         copied = self.package / site.path.relative_to(PACKAGE)
         written = copied.read_text()
-        code = noting_calls(mutated, copied, self.package)
+        codes = [noting_calls(text, copied, self.package) for text in (written, mutated)]
         tests = self._choose(site)
         try:
             while True:
                 copied.write_text(mutated)  # for the processes that tests start
-                last = self._run(tests, lambda: self._exchange(copied, code))
+                last = self._run(tests, lambda: self._exchange(copied, *codes))
                 copied.write_text(written)
                 if last["outcome"] == "passed":
                     return SURVIVED
@@ -106,8 +106,8 @@ class MutantSession:
         finally:
             copied.write_text(written)
 
-    def _exchange(self, path: Path, code: Any) -> None:
-        exchange_code(self.functions[str(path)], code)
+    def _exchange(self, path: Path, old: Any, new: Any) -> None:
+        exchange_code(self.functions[str(path)], old, new)
 
     def _seconds_alone(self, test: str) -> float:
         last = self._run([test], lambda: None)
