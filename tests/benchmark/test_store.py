@@ -277,3 +277,13 @@ def test_a_damaged_store_says_so(path):
     path.write_bytes(content)
     with pytest.raises(StoreError, match="is damaged"), Store(path) as store:
         list(store.records())
+
+
+def test_other_processes_can_look_up_who_this_is(monkeypatch, tmp_path):
+    if processes.BOOT_ID_FILE.exists():
+        assert processes.own_uuid() == processes._lookup_uuid(os.getpid())
+    monkeypatch.setattr(processes, "PROC", tmp_path)  # as on other systems
+    assert processes._lookup_uuid(os.getpid()) is None
+    random = processes.own_uuid()
+    assert len(random) == 32
+    assert processes.own_uuid() == random

@@ -1,11 +1,17 @@
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from conftest import FULL
+from consilience.benchmark import suite_names
+from consilience.benchmark.published import published_runs
 from consilience.cli import main
 from consilience.cli.common import n_cores
+from consilience.cli.compare import _run
 from consilience.datasets._store import write_arrays
 from reference import small_sets
 
@@ -81,6 +87,30 @@ def test_lists(capsys, command, word):
     code, out, _ = run(capsys, command)
     assert code == 0
     assert word in out
+
+
+def test_suites_that_were_changed_after_their_run(capsys, monkeypatch):
+    runs = published_runs()
+    changed = msgspec.structs.replace(runs["omics"], sha256="0" * 64)
+    monkeypatch.setattr("consilience.cli.suites.published_runs", lambda: {"omics": changed})
+    monkeypatch.setenv("COLUMNS", "400")
+    _, out, _ = run(capsys, "suites")
+    (line,) = [line for line in out.splitlines() if line.startswith("│ omics ")]
+    assert "(of an earlier form of the suite)" in line
+    assert "not published" not in line
+    assert out.count("not published") == len(suite_names()) - 1
+
+
+@pytest.mark.parametrize("out", [None, Path("out")])
+def test_a_comparison_that_was_stopped_can_be_continued_in_its_folder(capsys, monkeypatch, out):
+    def stop(plan, execution):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("consilience.cli.compare.run_comparison", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _run(None, SimpleNamespace(out=out))
+    hint = "" if out is None else "; run the same command to continue"
+    assert capsys.readouterr().err == f"consilience: stopped{hint}\n"
 
 
 def test_version(capsys):
