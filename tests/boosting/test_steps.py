@@ -18,9 +18,11 @@ from consilience.boosting import (
 from consilience.boosting._learners import EstimatorLearner
 from consilience.boosting._mumbo import cooperation_mask
 from consilience.boosting._problem import BoostingProblem
+from consilience.boosting._rounds import first_largest
 from consilience.boosting._samme import (
     learner_weight,
     reweigh,
+    split_views,
     update_factors,
     vote_shares,
     vote_sums,
@@ -285,10 +287,20 @@ def test_learner_weight_is_clipped():
     assert error == pytest.approx(0.01)
     assert alpha == pytest.approx(0.5 * np.log(99))
     assert learner_weight(0.0, 1.0, 2, 50)[0] == pytest.approx(-0.5 * np.log(99))
-    assert learner_weight(0.0, 0.0, 3, 50)[0] == 0
+    assert learner_weight(0.0, 0.0, 3, 50) == (0, pytest.approx(2 / 3))
     # right on next to nothing: worth nothing
     assert learner_weight(0.019, 0.0, 2, 50)[0] == 0
     assert 0 < learner_weight(0.04, 0.0, 2, 50)[0] < alpha / 3
+
+
+def test_four_sums_belong_to_each_view():
+    assert split_views(range(8)) == [range(4), range(4, 8)]
+
+
+def test_the_first_of_the_largest_values_of_any_size():
+    assert first_largest([1.0, 1e6, 1e6]) == 1
+    assert first_largest([1e-6, 1.0 - 1e-13, 1.0]) == 1
+    assert first_largest([[0.0, 1.0], [1.0, 0.0]]).tolist() == [1, 0]
 
 
 # -- reference numbers ------------------------------------------------------------------------
