@@ -118,6 +118,12 @@ def test_samples_at_random_are_no_copies(n_columns, transform):
     assert len(find_near_copies(X)[0]) < 0.05 * len(X)
 
 
+def test_few_dimensions_in_many_columns_are_no_copies():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 40))
+    assert len(find_near_copies(X)[0]) < 0.05 * len(X)
+
+
 def test_exact_copies_are_rows_of_larger_weight():
     X = np.random.default_rng(1).normal(size=(100, 5)).repeat(3, axis=0)
     assert len(find_near_copies(X)[0]) == 0

@@ -27,7 +27,7 @@ from consilience._solvers.kernels import (
     GAMMAS,
     KERNELS,
     KernelAgainst,
-    check_between_samples,
+    check_symmetric,
     distance_gamma,
     distance_kernel,
     kernel_gamma,
@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 Rows = slice | np.ndarray
+MAX_NEGATIVE_DISTANCE = 1e-9  # by rounding, in units of the largest
 
 # constraints on the parameters that choose the kernels of the views
 KERNEL_PARAMETERS: dict[str, list[Any]] = {
@@ -198,6 +199,11 @@ def feature_gamma(gamma: float | str, X: Any, weight: np.ndarray, name: str) -> 
     """Gamma of a feature view as a number, from rows X that all have the view."""
     with np.errstate(over="ignore", divide="ignore"):
         number = kernel_gamma(gamma, X, weight)
+    if number == 0 and isinstance(gamma, str):
+        raise ValueError(
+            f"view {name!r} has values too large for its similarities; scale them, e.g. by "
+            "ViewTransformer(StandardScaler())"
+        )
     if not np.isfinite(number):
         raise ValueError(
             f"view {name!r} varies so little that gamma overflows; scale its columns, "
@@ -223,24 +229,29 @@ def present_rows(data: MultiViewData, name: str) -> np.ndarray:
 def read_pairwise(
     data: MultiViewData, name: str, reference: Reference, rows: Rows = slice(None)
 ) -> np.ndarray:
-    """Entries of a kernel or distance view in the columns of ``reference``, all finite."""
+    """Entries of a pairwise view in the columns of ``reference``: finite, and distances >= 0."""
     values = data.select([name])[rows].against(name, reference)
+    numbers = np.arange(len(data))[rows]
     if values.dtype.kind != "f":  # truth values cannot be subtracted, and whole numbers overflow
         values = values.astype(np.float64)
     bad = first_non_finite(values, np.ones(len(values), dtype=bool))
     if bad is not None:
         raise ValueError(
-            f"Input contains NaN or infinity: view {name!r}, row "
-            f"{np.arange(len(data))[rows][bad[0]]}, in the column of sample "
-            f"{format_list([reference.ids[bad[1]]])}"
+            f"Input contains NaN or infinity: view {name!r}, row {numbers[bad[0]]}, in the "
+            f"column of sample {format_list([reference.ids[bad[1]]])}"
         )
+    if data.kinds[name] == "distance":
+        smallest = values.min(initial=0)
+        if smallest < -MAX_NEGATIVE_DISTANCE * values.max(initial=0):
+            row = numbers[values.min(axis=1).argmin()]
+            raise ValueError(f"view {name!r} holds distances, but has {smallest} < 0 in row {row}")
     return values
 
 
 def read_square(data: MultiViewData, name: str, rows: Rows) -> np.ndarray:
     """Entries of a kernel or distance view between these rows, finite and symmetric."""
     values = read_pairwise(data, name, data.select([name])[rows].reference(), rows)
-    check_between_samples(values, name, data.kinds[name])
+    check_symmetric(values, name)
     return values
 
 

@@ -23,14 +23,12 @@ __all__ = [
 ]
 
 
-NULLABLE = {
-    "boolean": "bool",
-    **{
-        f"{kind}{bits}": f"{kind}{bits}".lower()
-        for kind in ("Int", "UInt")
-        for bits in (8, 16, 32, 64)
-    },
-}  # pandas' types of whole numbers and truth values that may be empty, and NumPy's
+# pandas' types of whole numbers and truth values that may be empty, and NumPy's
+NULLABLE = {"boolean": "bool", "bool[pyarrow]": "bool"} | {
+    name: kind
+    for kind in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+    for name in (kind.replace("uint", "UInt").replace("int", "Int"), f"{kind}[pyarrow]")
+}
 
 
 def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
@@ -70,10 +68,20 @@ def keep_label_types(y: Any) -> Any:
     """
     if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
         return np.array(y, dtype=object)
+    if hasattr(y, "dtypes") and hasattr(y, "iloc") and getattr(y, "ndim", 0) == 2:
+        y = y.iloc[:, 0] if y.shape[1] == 1 else y
     nullable = NULLABLE.get(str(getattr(y, "dtype", "")))
     if nullable is not None and hasattr(y, "isna"):
         return y.to_numpy(dtype=object if y.isna().any() else nullable)
+    check_unmasked(y, "y")
     return y
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """Raise an error for masked entries, which NumPy would count as any other."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.argmax(np.ma.getmaskarray(values).reshape(len(values), -1).any(axis=1)))
+        raise ValueError(f"{name} is masked in row {row}; leave out such rows, or fill in a value")
 
 
 def check_label_types(y: np.ndarray) -> None:
@@ -96,6 +104,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Validate sample weights: finite numbers >= 0, not all of them zero."""
     if sample_weight is None:
         return np.ones(n_samples)
+    check_unmasked(sample_weight, "sample_weight")
     try:
         weight = np.asarray(sample_weight)
         if weight.dtype.kind in "cmM":

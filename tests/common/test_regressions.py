@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import FULL
-from consilience import MultiViewData, ViewTransformer, as_multiview
+from consilience import ConsilienceClassifier, MultiViewData, ViewTransformer, as_multiview
 from consilience.benchmark import RECIPES
 from consilience.boosting import ShareBoostClassifier
 from consilience.datasets import make_multiview_classification
@@ -32,6 +32,9 @@ from consilience.fusion import (
     LateFusionClassifier,
     StackingFusionClassifier,
 )
+from consilience.kernel import MKLClassifier, MVMLClassifier
+from consilience.landmark import MVLSVMClassifier
+from consilience.margin import SMVMEDClassifier
 
 FUSION = [
     EarlyFusionClassifier,
@@ -59,7 +62,9 @@ def test_columns_of_a_table_may_not_change_places():
     model = LateFusionClassifier().fit({"a": table}, Y)
     with pytest.raises(ValueError, match=r"'a'.*different order: column 0 was 'x' and is 'z'"):
         model.predict({"a": table[["z", "y", "x"]]})
-    np.testing.assert_array_equal(model.predict({"a": A}), model.predict({"a": table}))
+    with pytest.warns(UserWarning, match="view 'a' has no column names, but had some in fit"):
+        predicted = model.predict({"a": A})
+    np.testing.assert_array_equal(predicted, model.predict({"a": table}))
 
 
 @pytest.mark.parametrize("kind", FUSION)
@@ -315,7 +320,11 @@ def test_stacked_decision_values_are_filled_on_their_own_scale():
 
 
 @pytest.mark.parametrize(
-    ("nullable", "dtype"), [("Int64", np.int64), ("UInt8", np.uint8), ("boolean", np.bool_)]
+    ("nullable", "dtype"),
+    [
+        *[("Int64", np.int64), ("UInt8", np.uint8), ("boolean", np.bool_)],
+        *[("int64[pyarrow]", np.int64), ("bool[pyarrow]", np.bool_)],
+    ],
 )
 def test_nullable_labels_of_pandas_do_not_become_floats(nullable, dtype):
     y = pd.Series([0, 1] * 30, dtype=nullable)
@@ -323,6 +332,51 @@ def test_nullable_labels_of_pandas_do_not_become_floats(nullable, dtype):
     assert model.classes_.dtype == dtype
     assert model.predict(DATA).dtype == dtype
     assert 0 <= model.score(DATA, y) <= 1
+    assert LateFusionClassifier().fit(DATA, y.to_frame()).classes_.dtype == dtype
+
+
+def test_masked_labels_and_weights_are_errors():
+    y = np.ma.masked_array(Y, mask=np.arange(60) == 7)
+    for model in (LateFusionClassifier(), ConsilienceClassifier()):
+        with pytest.raises(ValueError, match="y is masked in row 7"):
+            model.fit(DATA, y)
+        with pytest.raises(ValueError, match="sample_weight is masked in row 7"):
+            model.fit(DATA, Y, sample_weight=np.ma.masked_array(np.ones(60), mask=y.mask))
+
+
+PAIRWISE = [
+    ConsilienceClassifier,
+    MKLClassifier,
+    MVLSVMClassifier,
+    MVMLClassifier,
+    SMVMEDClassifier,
+]
+
+
+@pytest.mark.parametrize("method", PAIRWISE)
+def test_pairwise_views_are_what_they_are_said_to_be(method):
+    similarities = np.corrcoef(DATA["a"])
+    ids = range(100, 160)
+
+    def data(matrix, kind):
+        return MultiViewData({"k": matrix, "b": DATA["b"]}, kinds={"k": kind}, sample_ids=ids)
+
+    with pytest.raises(ValueError, match=r"view 'k' holds distances, but has -[0-9.]+ < 0 in row"):
+        method().fit(data(similarities, "distance"), Y)
+    kernel = similarities.copy()
+    kernel[3, 40] += 1
+    with pytest.raises(ValueError, match="view 'k' is not symmetric between the training samples"):
+        method().fit(data(kernel, "kernel"), Y)
+    kernel = similarities.copy()
+    kernel[5, 7] = kernel[7, 5] = np.nan
+    with pytest.raises(ValueError, match=r"view 'k', row (5|7), in the column of sample '?10(5|7)"):
+        method().fit(data(kernel, "kernel"), Y)
+    distances = data(1 - similarities, "distance")
+    model = method().fit(distances[:40], Y[:40])
+    wrong = 1 - similarities
+    wrong[50] = -0.5
+    with pytest.raises(ValueError, match=r"holds distances, but has -0.5 < 0 in row 10"):
+        model.predict(data(wrong, "distance")[40:])
 
 
 def test_errors_of_labels_rows_and_kinds():

@@ -9,6 +9,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
@@ -190,3 +191,8 @@ def test_class_weight_may_name_a_class_that_a_fold_lacks():
     assert len(BinnedTreeClassifier(class_weight={0: 1, 1: 2, 2: 3}).fit(X, y).classes_) == 2
     with pytest.raises(ValueError, match="'max_bins' parameter"):
         BinnedTreeClassifier(max_bins="a").fit(X, y)
+
+
+def test_a_tree_that_is_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        BinnedTreeClassifier().predict(np.zeros((2, 3)))

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from consilience.datasets import _digits, load_digits_views, make_multiview_classification
+from consilience.datasets._store import sparse_parts, sparse_view
 
 
 def accuracy(view, y):
@@ -154,3 +155,18 @@ def test_features_of_an_image_are_what_they_are_said_to_be():
         for k in range(8)
     ]
     np.testing.assert_allclose(_digits.gradients(image[None])[0], expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_views_have_as_many_latent_dimensions_as_classes(n_classes):
+    data, _ = make_multiview_classification(200, n_classes, n_features=8, random_state=0)
+    values = np.linalg.svd(data["view0"] - data["view0"].mean(axis=0), compute_uv=False)
+    assert values[n_classes - 1] > 5 * values[n_classes]
+
+
+def test_stored_whole_numbers_become_floats():
+    for dtype, expected in ((np.int32, np.float64), (np.float32, np.float32)):
+        view = sp.csr_array(np.array([[0, 2], [3, 0]], dtype=dtype))
+        stored = sparse_view(sparse_parts("a", view), "a")
+        assert stored.dtype == expected
+        np.testing.assert_array_equal(stored.toarray(), view.toarray())

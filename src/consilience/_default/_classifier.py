@@ -46,6 +46,7 @@ from consilience._default._pseudo_labels import (
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
+from consilience._kernel_views import present_rows, read_square
 from consilience._model_types import model_type
 from consilience._parameters import (
     CLASS_WEIGHT,
@@ -298,6 +299,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             warn_of_near_copies(data)
         else:
             check_groups_for_folds(codes, data.groups, self.classes_, N_FOLDS)
+        for name, kind in data.kinds.items():
+            if kind != "features":  # checked before rows change their order
+                read_square(data, name, present_rows(data, name))
         rng, labelled = check_random_state(self.random_state), codes != UNLABELLED
         n_tasks = self._n_tasks(len(data))
         data = self._in_name_order(data)

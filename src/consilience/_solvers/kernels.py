@@ -22,7 +22,7 @@ __all__ = [
     "GAMMAS",
     "KERNELS",
     "KernelAgainst",
-    "check_between_samples",
+    "check_symmetric",
     "distance_gamma",
     "distance_kernel",
     "kernel_block",
@@ -238,10 +238,8 @@ def chunks(n: int, width: int, entries: int = CHUNK_ENTRIES) -> list[slice]:
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def check_between_samples(K: np.ndarray, view: str, kind: str) -> None:
-    """Check that a matrix between samples is symmetric, and that no distance is negative."""
-    if kind == "distance" and K.min(initial=0) < 0:
-        raise ValueError(f"view {view!r} holds distances, but has {K.min()} < 0")
+def check_symmetric(K: np.ndarray, view: str) -> None:
+    """Check that a matrix between samples is symmetric."""
     largest = np.abs(K).max(initial=0)
     for start in range(0, len(K), 512):
         part = slice(start, start + 512)

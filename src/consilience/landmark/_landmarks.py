@@ -16,6 +16,7 @@ from consilience._kernel_views import (
     kernel_against,
     present_rows,
     raise_similarity_overflow,
+    read_square,
     resolve_gamma,
 )
 from consilience.landmark._kmeans import distinct_rows, kmeans_centres, kmeans_medoids
@@ -66,7 +67,8 @@ class FeatureLandmarks:
         values = self.X.data if sp.issparse(self.X) else self.X
         if values.dtype.kind != "f" or values.size == 0:
             return
-        largest = np.sqrt(np.finfo(values.dtype).max / self.X.shape[1]) / 4
+        dtype = np.float32 if values.dtype == np.float32 else np.float64  # of the distances
+        largest = np.sqrt(np.finfo(dtype).max / self.X.shape[1]) / 4
         if max(values.max(), -values.min()) <= largest:
             return
         place = np.flatnonzero(np.abs(values).ravel() > largest)[0]
@@ -84,6 +86,7 @@ class PairwiseLandmarks:
         self, spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray
     ) -> None:
         self.data, self.name, self.rows = data, name, present_rows(data, name)
+        read_square(data, name, self.rows)  # checks it
         self.spec = resolve_gamma(spec, data, name, weight)
         # rows of the same id have the same column
         self.distinct, number = number_ids(data.sample_ids[self.rows])

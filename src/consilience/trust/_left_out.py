@@ -12,6 +12,7 @@ Left-out rows are kept with their views, so that they can be predicted as if the
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -245,7 +246,18 @@ class LeftOutClassifier(MultiViewClassifier):
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         check_in_memory(X, type(self).__name__)
         if not self._takes_tables():
-            return super()._validate_input(X, reset)
+            try:
+                return super()._validate_input(X, reset)
+            except (TypeError, ValueError) as error:
+                is_of_tables = re.search("non-numeric columns|raw text", str(error))
+                if not is_of_tables or not hasattr(self.estimator, "steps"):
+                    raise
+                reason, _, _ = str(error).partition(";")
+                name = type(self).__name__
+                raise type(error)(
+                    f"{reason}; {name} keeps rows as numbers, so the steps that encode them must "
+                    f"come before it: make_pipeline(..., {name}(classifier))"
+                ) from error
         data = read_input(self, X, reset=reset, numeric=False)
         if reset:
             self._table_codes = fit_table_codes(data)

@@ -172,7 +172,7 @@ class BaseViewTransformer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
             kinds={name: kinds[name] for name in kept},
             column_ids=column_ids,
         )
-        return data._replace(out._views, out.kinds, out.present)
+        return data._replace(out._views, out.kinds, out.present)._with_column_names({})
 
     def _to_container(self, data: MultiViewData, name: str, output: Any) -> Any:
         """Return the output of a view, for all rows, in the container that is promised."""

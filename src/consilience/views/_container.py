@@ -9,7 +9,7 @@ training rows by id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ class ViewContainer:
     """Validated views of the same samples, read-only."""
 
     __slots__ = (
+        "_column_names",
         "_groups",
         "_ids_are_labels",
         "_kinds",
@@ -53,6 +54,8 @@ class ViewContainer:
     _groups: np.ndarray | None
     # whether the index of a series can be compared with the ids; not if all views are arrays
     _ids_are_labels: bool
+    # of arrays and sparse matrices whose format names them; dataframes have their own
+    _column_names: dict[str, tuple[Any, ...]]
 
     @classmethod
     def _from_parts(
@@ -64,12 +67,14 @@ class ViewContainer:
         origin: str | None,
         groups: np.ndarray | None = None,
         ids_are_labels: bool = False,
+        column_names: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> Self:
         """Construct a container from validated parts without validating them again."""
         data = object.__new__(cls)
         data._n, data._views, data._kinds = len(present), views, kinds
         data._present, data._sample_ids, data._origin = present, sample_ids, origin
         data._groups, data._ids_are_labels = groups, ids_are_labels
+        data._with_column_names(column_names or {})
         for array in (present, sample_ids, groups):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
@@ -90,7 +95,13 @@ class ViewContainer:
             self._origin,
             self._groups,
             self._ids_are_labels,
+            self._column_names,
         )
+
+    def _with_column_names(self, names: Mapping[str, tuple[Any, ...]]) -> Self:
+        """Give views without column names those of another container that has them."""
+        self._column_names = {name: names[name] for name in self._views if name in names}
+        return self
 
     # -- properties --------------------------------------------------------------------------
 
@@ -195,6 +206,7 @@ class ViewContainer:
             self._origin,
             None if self._groups is None else self._groups[rows],
             self._ids_are_labels,
+            self._column_names,
         )
 
     def select(self, names: Iterable[str]) -> Self:
@@ -246,6 +258,7 @@ class ViewContainer:
             self._origin,
             self._groups,
             self._ids_are_labels,
+            self._column_names,
         )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

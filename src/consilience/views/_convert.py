@@ -56,7 +56,8 @@ def as_multiview(X: Any) -> MultiViewData:
             return data
     if isinstance(X, (list, tuple)) and len(X) and not _is_table_of_rows(X):
         return MultiViewData(dict(zip(default_names(len(X)), X, strict=True)))
-    array = X if storage.is_lazy(X) else np.asarray(X)
+    is_array = storage.is_lazy(X) or isinstance(X, np.ma.MaskedArray)
+    array = X if is_array else np.asarray(X)
     if array.ndim == 3:
         return MultiViewData({n: array[:, v] for v, n in enumerate(default_names(array.shape[1]))})
     if array.ndim == 2:
@@ -168,13 +169,19 @@ def _read_mudata(X: Any) -> MultiViewData | None:
         rows = part.obs_names.get_indexer(ids)
         views[name] = storage.take_rows(storage.validate_view(part.X, name), np.maximum(rows, 0))
         present[:, v] = (rows >= 0) & ~storage.missing_rows(views[name])
-    return MultiViewData(views, present=present, sample_ids=ids)
+    data = MultiViewData(views, present=present, sample_ids=ids)
+    return data._with_column_names({n: _variable_names(part) for n, part in X.mod.items()})
 
 
 def _read_anndata(X: Any) -> MultiViewData | None:
     if not _is_instance(X, "anndata", "AnnData"):
         return None
-    return MultiViewData({"X": X.X}, sample_ids=_observation_names(X))
+    data = MultiViewData({"X": X.X}, sample_ids=_observation_names(X))
+    return data._with_column_names({"X": _variable_names(X)})
+
+
+def _variable_names(X: Any) -> tuple[Any, ...]:
+    return tuple(X.var_names.tolist())
 
 
 def _observation_names(X: Any) -> np.ndarray:
@@ -188,13 +195,16 @@ def _read_xarray(X: Any) -> MultiViewData | None:
         if X.ndim not in (2, 3):
             return None
         labels = _coordinate_labels(X, X.dims[0])
+        columns = _coordinate_names(X, X.dims[-1])
         if X.ndim == 2:
-            return MultiViewData({"view0": X.values}, sample_ids=labels)
+            data = MultiViewData({"view0": X.values}, sample_ids=labels)
+            return data._with_column_names({"view0": columns} if columns else {})
         view_dim = X.dims[1]
         names = _as_strings(X[view_dim].values.tolist()) if view_dim in X.coords else None
         names = names or default_names(X.shape[1])
         views = {name: X.values[:, v] for v, name in enumerate(names)}
-        return MultiViewData(views, sample_ids=labels)
+        data = MultiViewData(views, sample_ids=labels)
+        return data._with_column_names(dict.fromkeys(names, columns) if columns else {})
     if _is_instance(X, "xarray", "Dataset"):
         sample_dim = next(iter(X.data_vars.values())).dims[0]
         parts = {str(k): v for k, v in X.data_vars.items()}
@@ -204,9 +214,18 @@ def _read_xarray(X: Any) -> MultiViewData | None:
                 f"every variable of the Dataset must have two dimensions, one of them "
                 f"{sample_dim!r}; {storage.format_list(bad)} does not"
             )
-        views = {k: v.transpose(sample_dim, ...).values for k, v in parts.items()}
-        return MultiViewData(views, sample_ids=_coordinate_labels(X, sample_dim))
+        parts = {k: v.transpose(sample_dim, ...) for k, v in parts.items()}
+        given = {k: _coordinate_names(v, v.dims[1]) for k, v in parts.items()}
+        data = MultiViewData(
+            {k: v.values for k, v in parts.items()}, sample_ids=_coordinate_labels(X, sample_dim)
+        )
+        return data._with_column_names({k: names for k, names in given.items() if names})
     return None
+
+
+def _coordinate_names(X: Any, dim: Any) -> tuple[Any, ...] | None:
+    """Names of the columns of an xarray object; None if it has none."""
+    return tuple(X.indexes[dim].tolist()) if dim in X.indexes else None
 
 
 def _coordinate_labels(X: Any, dim: Any) -> np.ndarray | None:

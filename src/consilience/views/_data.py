@@ -99,6 +99,7 @@ class MultiViewData(ViewContainer):
         for name in views:
             if not isinstance(name, str) or not name:
                 raise TypeError(f"view names must be non-empty strings, got {name!r}")
+        self._column_names = {}
         kinds, column_ids = as_dict("kinds", kinds), as_dict("column_ids", column_ids)
         check_known_views("kinds", kinds, views)
         check_known_views("column_ids", column_ids, views)

@@ -136,7 +136,7 @@ def _check_n_unnamed_views(estimator: Any, X: Any, data: MultiViewData) -> None:
 
 def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiViewData:
     names, labels = storage.column_names(X), row_labels(X)
-    if sp.issparse(X):
+    if sp.issparse(X) or isinstance(X, np.ma.MaskedArray):
         X = storage.validate_view(X, "X")
     if not numeric and names is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -155,4 +155,12 @@ def _read_matrix(estimator: Any, X: Any, reset: bool, numeric: bool) -> MultiVie
     if reset and names and all(isinstance(name, str) for name in names):
         # scikit-learn < 1.8 does not recognise the column names of every dataframe library
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    return split_columns(X, estimator.views, names, labels)
+    data = split_columns(X, estimator.views, names, labels)
+    if names is None or all(isinstance(name, str) for name in names) or storage.is_dataframe(X):
+        return data
+    # scikit-learn compares the names of columns that are strings only
+    groups = column_groups(estimator.views, len(names), names)
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = names
+    columns = {view: tuple(labels[group].tolist()) for view, group in groups.items()}
+    return data._with_column_names(columns)

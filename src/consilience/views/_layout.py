@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._model_types import model_type
+from consilience._warnings import warn_user
 from consilience.views import _storage as storage
 from consilience.views._columns import default_names
 from consilience.views._data import MultiViewData
@@ -112,14 +113,21 @@ def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
     if data.kinds[name] in PAIRWISE:
         return None
     names = storage.column_names(data[name])
-    return None if names is None else tuple(names)
+    return data._column_names.get(name) if names is None else tuple(names)
 
 
 def check_columns(
     view: str, fitted: tuple[str, ...] | None, columns: tuple[str, ...] | None
 ) -> None:
-    """Check that the column names of a view, if it has any, are those seen in fit."""
-    if fitted is None or columns is None or fitted == columns:
+    """Check that the column names of a view are those seen in fit; warn if it has none."""
+    if fitted is None or fitted == columns:
+        return
+    if columns is None:
+        if all(isinstance(name, str) for name in fitted):  # numbers may just count the columns
+            warn_user(
+                f"view {view!r} has no column names, but had some in fit: its columns are taken to "
+                "be in the same order"
+            )
         return
     for j, (old, new) in enumerate(zip(fitted, columns, strict=True)):
         if old != new:
@@ -162,7 +170,7 @@ def check_values(
             non_finite = storage.first_non_finite(views[name], present, name in nan_views)
             if non_finite is not None:
                 _raise_non_finite(name, *non_finite)
-    return data._replace(views)
+    return data._replace(views)._with_column_names({})  # as dataframes, which are arrays now
 
 
 def _raise_non_finite(name: str, row: int, column: int, value: float) -> None:

@@ -16,7 +16,6 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import narwhals as nw
-import narwhals.selectors as ncs
 import numpy as np
 import scipy.sparse as sp
 
@@ -239,12 +238,11 @@ def _null_cells(view: Any) -> np.ndarray:
     """Mask of the cells of a dataframe that are null or NaN."""
     frame = nw.from_native(view, eager_only=True)
     nulls = frame.select(nw.all().is_null()).to_numpy().astype(bool)
-    floats = [j for j, dtype in enumerate(frame.schema.values()) if dtype.is_float()]
-    if floats:
-        nans = frame.select(
-            ncs.by_dtype(nw.Float32, nw.Float64).is_nan().fill_null(False)
-        ).to_numpy()
-        nulls[:, floats] |= nans.astype(bool)
+    is_float = [dtype.is_float() for dtype in frame.schema.values()]
+    names = [name for name, own in zip(frame.columns, is_float, strict=True) if own]
+    if names:
+        nans = frame.select(nw.col(*names).is_nan().fill_null(False)).to_numpy()
+        nulls[:, is_float] |= nans.astype(bool)
     return nulls
 
 
