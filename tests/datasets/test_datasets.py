@@ -159,7 +159,7 @@ def test_features_of_an_image_are_what_they_are_said_to_be():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_views_have_as_many_latent_dimensions_as_classes(n_classes):
-    data, _ = make_multiview_classification(200, n_classes, n_features=8, random_state=0)
+    data, _ = make_multiview_classification(200, n_classes=n_classes, n_features=8, random_state=0)
     values = np.linalg.svd(data["view0"] - data["view0"].mean(axis=0), compute_uv=False)
     assert values[n_classes - 1] > 5 * values[n_classes]
 
