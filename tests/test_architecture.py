@@ -69,7 +69,7 @@ ALLOWED = {
     "_copies": ["_core", "_warnings", "views"],
     "_method": ["_estimators", "views"],
     "_training": ["_core", "_targets", "views"],
-    "distributed": ["_core", "_targets", "_training", "views"],
+    "distributed": ["_core", "_targets", "_training", "_warnings", "views"],
     "_base": [
         "_compat",
         "_core",

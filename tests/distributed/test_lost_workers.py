@@ -24,6 +24,11 @@ from consilience.distributed._states import WorkerStates
 TEST_ALL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
 
 
+def have_two_workers(client):
+    client.cluster.scale(2)  # a worker that comes back late is given up by the cluster
+    client.wait_for_workers(2, timeout=120)
+
+
 class Passes:
     """Counts the passes over blocks on workers, and kills a worker during one of them."""
 
@@ -43,6 +48,7 @@ class Passes:
         def counted(*args, **kwargs):
             self.number += 1
             if self.number == self.kill_in:
+                have_two_workers(self.client)  # one is left
                 pids = self.client.run(os.getpid)
                 pid = pids[sorted(pids)[self.number % len(pids)]]
                 self.killer = threading.Timer(self.delay, os.kill, (pid, signal.SIGKILL))
@@ -75,13 +81,30 @@ def test_lost_workers_change_nothing(processes):
     with Passes(processes) as whole:
         clone(model).fit(lazy(X), y, weight)
     for _ in range(20 if TEST_ALL else 1):
-        processes.cluster.scale(2)  # a worker that comes back late is given up by the cluster
-        processes.wait_for_workers(2, timeout=120)
+        have_two_workers(processes)
         moment = moments.randint(1, whole.number), moments.choice([0.0, 0.01, 0.03])
         with Passes(processes, *moment) as passes:
             again = clone(model).fit(lazy(X), y, weight)
         assert passes.killer is not None
         assert_same(again, expected)
+
+
+def test_a_cluster_without_workers_is_waited_for_and_said_to_be(monkeypatch):
+    """The first call finds no worker, later ones one that is slow and then done."""
+    monkeypatch.setattr("consilience.distributed._states.POLL_SECONDS", 0.01)
+    answers = [TimeoutError, TimeoutError, TimeoutError, "actor"]
+
+    def result(timeout):
+        answer = answers.pop(0)
+        if answer is TimeoutError:
+            raise TimeoutError
+        return answer
+
+    client = SimpleNamespace(nthreads=lambda: {} if len(answers) > 1 else {"one": 1})
+    states = WorkerStates(client, [])
+    with pytest.warns(UserWarning, match="no workers; fit waits until there is one") as caught:
+        assert states._wait_for_actor(SimpleNamespace(result=result)) == "actor"
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("status", ["running", "closed"])

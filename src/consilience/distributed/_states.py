@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from consilience._warnings import warn_user
 from consilience.distributed._connection import check_connected, naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, add_up, gather_in_turn
 
@@ -109,6 +110,7 @@ class WorkerStates:
         self.client, self.futures = client, futures
         self.log: list[bytes] = []
         self.servers: list[Server | None] = [None] * len(futures)
+        self.is_waiting = False  # for a worker, which the user knows
 
     def update(self, function: Callable[..., None], *args: Any) -> None:
         """Change the states in the next pass."""
@@ -163,7 +165,17 @@ class WorkerStates:
         for k in numbers:
             server = self.servers[k]
             assert server is not None
-            server.actor = server.future.result()
+            server.actor = self._wait_for_actor(server.future)
+
+    def _wait_for_actor(self, future: Any) -> Any:
+        """The actor of a future; say that there is no worker to make it if there is none."""
+        while True:
+            try:
+                return future.result(timeout=POLL_SECONDS)
+            except TimeoutError:
+                if not self.client.nthreads() and not self.is_waiting:
+                    self.is_waiting = True
+                    warn_user("the dask cluster has no workers; fit waits until there is one")
 
     def _ask(self, k: int, call: bytes) -> Any:
         server = self.servers[k]
