@@ -73,12 +73,14 @@ def test_purposes_have_numbers_of_their_own():
     assert first[0] == (0xE220A8397B1DCDAF >> 11) / 2**53
 
 
+@pytest.mark.parametrize("is_nested", [True, False])
 @pytest.mark.parametrize("share", [0.02, 0.1])
-def test_rows_with_two_rare_views_are_drawn_once(share):
+def test_rows_with_two_rare_views_are_drawn_once(share, is_nested):
     rng = np.random.RandomState(0)
     n, size = 3000, 500
     rare = rng.rand(n) < share
-    present = np.column_stack([np.ones(n, dtype=bool), rare, rare & (rng.rand(n) < 0.8)])
+    rarer = rare & (rng.rand(n) < 0.8) if is_nested else rng.rand(n) < share
+    present = np.column_stack([np.ones(n, dtype=bool), rare, rarer])
     numbers = np.arange(n, dtype=float)[:, None]
     data = MultiViewData(dict.fromkeys("abc", numbers), present=present)
     sample = read(data, np.arange(n) % 2, None, (700,)).sample(size, np.random.RandomState(0))
@@ -87,3 +89,4 @@ def test_rows_with_two_rare_views_are_drawn_once(share):
     np.testing.assert_array_equal(sample.data.present, present[drawn])
     np.testing.assert_array_equal(sample.codes, drawn % 2)
     assert sample.data.present[:, 1].sum() == rare.sum()
+    assert sample.data.present[:, 2].sum() == rarer.sum()

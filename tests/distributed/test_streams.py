@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -264,3 +265,11 @@ def test_series_are_cut_by_position():
     times = pd.Series(y, index=0.5 * np.arange(40))
     parts = [part[1] for part in BlockSequence.cut({"a": X}, times, times, rows=15).blocks()]
     np.testing.assert_array_equal(np.concatenate(parts), y)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.ndarray.tolist])
+def test_a_block_with_rows_needs_labels(convert):
+    X, y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
+    blocks = BlockSequence([({"a": X}, y), ({"a": convert(X[:0])}, y[:0]), ({"a": convert(X)}, [])])
+    numbers = [number for number, *_ in blocks.open()]
+    assert numbers == [0, 2]  # where fit finds that the labels are missing
