@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from consilience import MultiViewData
 from consilience._copies import _continuous_columns, find_near_copies, warn_of_near_copies
 from consilience._folds import (
+    _count_rows,
     check_groups_for_folds,
     encode_groups,
     group_folds,
@@ -127,6 +128,19 @@ def test_few_dimensions_in_many_columns_are_no_copies():
 def test_exact_copies_are_rows_of_larger_weight():
     X = np.random.default_rng(1).normal(size=(100, 5)).repeat(3, axis=0)
     assert len(find_near_copies(X)[0]) == 0
+
+
+def test_rows_that_occur_very_often_have_no_distances():
+    X = np.random.default_rng(1).normal(size=(10, 5)).repeat(40, axis=0)
+    X += np.random.default_rng(2).normal(size=X.shape) * (np.arange(400) >= 200)[:, None]
+    copies, _ = find_near_copies(X)
+    assert len(copies) < 0.05 * len(X)
+
+
+def test_rows_of_each_class_are_counted_in_each_group():
+    codes, groups = np.array([0, 1, 1, -1, 0]), np.array([0, 0, 2, 2, 2])
+    assert _count_rows(codes, groups).tolist() == [[1, 1], [0, 0], [1, 1]]
+    assert _count_rows(codes, groups, 3).tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 0]]
 
 
 def test_near_copies_give_a_warning_that_names_rows():

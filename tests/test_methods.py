@@ -20,6 +20,7 @@ from consilience import ViewTransformer
 from consilience.fusion import EarlyFusionClassifier, LateFusionClassifier
 from consilience.methods import (
     METHODS,
+    CloneWithSeed,
     Method,
     find_methods,
     is_from_main,
@@ -239,3 +240,12 @@ def _local():
 
     build.__module__ = "__main__"
     return build
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_clones_have_the_seed_that_is_given(seed):
+    trees = ExtraTreesClassifier()
+    built = CloneWithSeed(trees)(seed)
+    assert built is not trees
+    assert built.random_state == seed
+    assert CloneWithSeed(ExtraTreesClassifier(random_state=3))(seed).random_state == 3

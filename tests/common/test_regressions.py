@@ -371,6 +371,12 @@ def test_pairwise_views_are_what_they_are_said_to_be(method):
     kernel[5, 7] = kernel[7, 5] = np.nan
     with pytest.raises(ValueError, match=r"view 'k', row (5|7), in the column of sample '?10(5|7)"):
         method().fit(data(kernel, "kernel"), Y)
+    rounded = 1e6 * (1 - similarities)
+    rounded[3, 4] = rounded[4, 3] = -1e-4
+    method().fit(data(rounded, "distance"), Y)
+    rounded[3, 4] = rounded[4, 3] = -1e-2
+    with pytest.raises(ValueError, match=r"view 'k' holds distances, but has -0.01 < 0 in row 3"):
+        method().fit(data(rounded, "distance"), Y)
     distances = data(1 - similarities, "distance")
     model = method().fit(distances[:40], Y[:40])
     wrong = 1 - similarities

