@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from consilience._model_checks._walk import public_name_of
 from consilience.views import MultiViewData
-from consilience.views._layout import ViewLayout
+from consilience.views._layout import MATCHED, ViewLayout
 from consilience.views._pairwise import Reference
 
 __all__ = ["TRIALS", "failed_trials", "passed_trials"]
@@ -119,7 +119,7 @@ def _multiview(model: Any, layout: ViewLayout, trial: str) -> MultiViewData:
     )
     if column_ids:
         data._origin = origin
-    return data
+    return data._with_column_names(dict.fromkeys(views, MATCHED))
 
 
 def _present(n_views: int, trial: str) -> np.ndarray | None:

@@ -242,7 +242,7 @@ def compare(
     if external is not None:
         if not data.target:
             raise ValueError(f"--test needs files as well, but {inputs[0]} is a data set")
-        check_external(external, data.target)
+        check_external(external, data)
     copies = _plan_copies(data, out) if write_var else []
     prices = parse_costs(costs)
     check_costs(prices, data.problem)

@@ -34,7 +34,7 @@ from consilience.cli.reading import (
     reading_arguments,
 )
 from consilience.comparison.explanation import explain_samples
-from consilience.comparison.folder import STORE_FILE_NAME
+from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME
 from consilience.comparison.prediction import (
     PredictionTable,
     load_model,
@@ -99,6 +99,11 @@ def predict(
         raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
     if out is not None and out.exists() and not out.is_file():
         raise ValueError(f"--out {out} cannot be written: it is not a regular file")
+    given = parse_files(files)
+    if out is not None and out.exists():
+        for path in [*(file.path for file in given), model, model / MODEL_FILE_NAME]:
+            if path.exists() and out.samefile(path):
+                raise ValueError(f"--out {out} is a file to read; choose another name")
     if costs and not advice:
         raise ValueError("--costs needs --advice")
     wanted = TrustColumns(sets, conflict, advice, parse_costs(costs))
@@ -110,7 +115,7 @@ def predict(
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
-        predictions = predict_files(fitted, parse_files(files), on=on, trust=wanted, **options)
+        predictions = predict_files(fitted, given, on=on, trust=wanted, **options)
     for note in predictions.notes:
         print(f"note: {note}", file=sys.stderr)
     for line in _describe_scores(predictions):

@@ -33,7 +33,7 @@ from consilience.comparison._result import ComparisonResult
 from consilience.comparison.budget import TimeBudget
 from consilience.comparison.features import rank_features, summarise_features, write_features
 from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
-from consilience.comparison.inputs import ComparisonInput
+from consilience.comparison.inputs import ComparisonInput, file_digest
 from consilience.comparison.model_card import CARD_FILE_NAME, model_card
 from consilience.comparison.prediction import predict_files
 from consilience.comparison.record import (
@@ -163,8 +163,13 @@ def claim_output(plan: Plan, execution: Execution) -> None:
         plan.run.notes.append(f"another study was set aside as {old}")
 
 
-def check_external(external: ExternalFiles, target: str) -> None:
-    """Check that one of the files to score the model on has the labels."""
+def check_external(external: ExternalFiles, data: ComparisonInput) -> None:
+    """Check that the files to score the model on are others, and that one of them has labels."""
+    known = {file.sha256 for file in data.inputs}
+    if all(file_digest(file.path) in known for file in external.files):
+        names = " ".join(str(file.path) for file in external.files)
+        raise ValueError(f"--test {names}: the comparison itself has the same content")
+    target = data.target
     if external.options.get("transpose"):
         return  # the labels may be a row
     columns = {

@@ -151,7 +151,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         problem,
         joined.views,
         summary,
-        [InputFile(str(file.path), _sha256(file.path)) for file in files],
+        [InputFile(str(file.path), file_digest(file.path)) for file in files],
         source=ProblemFiles(absolute, options, summary.data_hash),
         target=options["target"],
         key=joined.key,
@@ -231,7 +231,8 @@ def _text_roles(roles: Sequence[ColumnRole]) -> dict[str, ColumnRole]:
     return {title: by_column[key] for key, title in text_view_names(roles).items()}
 
 
-def _sha256(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -29,6 +29,7 @@ from consilience.tables._keys import check_spelling, normalise_keys, rename_keys
 from consilience.tables._labels import merge_column
 from consilience.tables._table import text_column
 from consilience.views import MultiViewData
+from consilience.views._layout import MATCHED
 from consilience.views._storage import format_list
 
 __all__ = [
@@ -183,9 +184,10 @@ def read_samples(
         notes.append(f"{empty} samples have no view at all; the most frequent class is predicted")
     is_feature = any(model.target in (view.columns or []) for view in model.views.values())
     has_target = bool(model.target) and not is_feature
-    labels = merge_column(tables, rows, model.target, "--target") if has_target else []
+    classes = [str(label) for label in model.classes_]
+    labels = merge_column(tables, rows, model.target, "--target", classes) if has_target else []
     return NewSamples(
-        MultiViewData(views, present=present),
+        MultiViewData(views, present=present)._with_column_names(dict.fromkeys(views, MATCHED)),
         ids,
         labels if any(label is not None for label in labels) else None,
         "row" if on is None else on,

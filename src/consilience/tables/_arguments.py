@@ -100,7 +100,9 @@ def _list_folder(folder: FileArgument) -> list[FileArgument]:
     for path in sorted(folder.path.iterdir()):
         if path.name.startswith("."):
             continue
-        if path.is_dir() and folder.view is None:
+        if path.is_dir() and (path / "run.toml").exists():
+            skipped.append(path.name)  # the results of a comparison
+        elif path.is_dir() and folder.view is None:
             files += _list_folder(FileArgument(path, path.name))
         elif file_kind(path) in READABLE:
             files.append(FileArgument(path, folder.view))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from consilience.tables._categories import spell_category
 from consilience.tables._table import Table, TableError, text_column
 from consilience.views._storage import format_list
 
@@ -17,9 +18,16 @@ MAX_FRACTIONAL_CLASSES = 20  # more distinct fractional labels are measurements,
 
 
 def merge_column(
-    tables: Mapping[str, Table], rows: Mapping[str, np.ndarray], column: str, option: str
+    tables: Mapping[str, Table],
+    rows: Mapping[str, np.ndarray],
+    column: str,
+    option: str,
+    known: Sequence[str] = (),
 ) -> list[str | None]:
-    """Cells of a column for all samples, from all tables that have it; they must agree."""
+    """Cells of a column for all samples, from all tables that have it; they must agree.
+
+    What is spelled in two ways, as 1 and 1.0, is the same, and spelled as in ``known``.
+    """
     merged: list[str | None] = []
     seen: set[str] = set()
     for name, table in tables.items():
@@ -32,13 +40,29 @@ def merge_column(
             merged = aligned
             continue
         for i, (old, new) in enumerate(zip(merged, aligned, strict=True)):
-            if old is not None and new is not None and old != new:
+            both = old is not None and new is not None
+            if both and spell_category(str(old)) != spell_category(str(new)):
                 raise TableError(
                     f"{option} {column}: the files disagree, for the same sample one has {old!r} "
                     f"and {table.path} has {new!r}"
                 )
-            merged[i] = old if new is None else new
-    return merged
+            merged[i] = new if old is None else old
+    return _spell_alike(merged, known)
+
+
+def _spell_alike(cells: list[str | None], known: Sequence[str]) -> list[str | None]:
+    """Cells that differ only in how a number or a truth value is spelled, as one text each."""
+    spellings: dict[str, list[str]] = {}
+    for cell in dict.fromkeys([*known, *cells]):
+        if cell is not None:
+            spellings.setdefault(spell_category(cell), []).append(cell)
+    chosen = {
+        cell: variants[0] if len(variants) == 1 or variants[0] in known else spelled
+        for spelled, variants in spellings.items()
+        for cell in variants
+    }
+    chosen |= {cell: cell for cell in known}
+    return [None if cell is None else chosen[cell] for cell in cells]
 
 
 def missing_label_notes(tables: Mapping[str, Table], target: str) -> list[str]:

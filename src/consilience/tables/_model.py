@@ -27,6 +27,7 @@ from consilience.tables._words import count_words
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 from consilience.views._index import find_labels
+from consilience.views._layout import MATCHED
 
 __all__ = ["TableModel", "TableView", "align_rows", "align_view", "view_values"]
 
@@ -370,11 +371,12 @@ class TableModel:
             np.zeros(table.n_rows, dtype=bool) if empty is None else empty
             for table, empty in ((t, self.views[name].empty_texts(t)) for name, t in tables.items())
         ]
-        return MultiViewData(
+        data = MultiViewData(
             views,
             present=~np.column_stack(absent) if any(mask.any() for mask in absent) else None,
             sample_ids=find_labels(X),
         )
+        return data._with_column_names(dict.fromkeys(views, MATCHED))
 
 
 def _to_table(name: str, value: Any) -> Table:

@@ -16,7 +16,9 @@ from consilience.views._columns import default_names
 from consilience.views._data import MultiViewData
 from consilience.views._pairwise import PAIRWISE
 
-__all__ = ["ViewLayout", "check_columns", "check_values"]
+__all__ = ["MATCHED", "ViewLayout", "check_columns", "check_values"]
+
+MATCHED: tuple = ()  # names of columns that have been put in the order of fit already
 
 
 @model_type("views.ViewLayout")
@@ -119,8 +121,11 @@ def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
 def check_columns(
     view: str, fitted: tuple[str, ...] | None, columns: tuple[str, ...] | None
 ) -> None:
-    """Check that the column names of a view are those seen in fit; warn if it has none."""
-    if fitted is None or fitted == columns:
+    """Check that the column names of a view are those seen in fit; warn if it has none.
+
+    Without a warning if they are ``MATCHED``.
+    """
+    if fitted is None or fitted == columns or columns == MATCHED:
         return
     if columns is None:
         if all(isinstance(name, str) for name in fitted):  # numbers may just count the columns

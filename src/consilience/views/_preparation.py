@@ -143,7 +143,8 @@ class ColumnPreparer(TransformerMixin, BaseEstimator):
                 f"{self.n_features_in_} in fit"
             )
         names = storage.column_names(X)
-        check_columns(self.view_name, self._columns, None if names is None else tuple(names))
+        if names is not None:  # the estimator around it says that they are lost
+            check_columns(self.view_name, self._columns, tuple(names))
         return X
 
     def _to_matrix(self, X: Any) -> Any:
