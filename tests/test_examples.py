@@ -44,6 +44,7 @@ def test_there_is_a_gallery():
 
 
 @pytest.mark.usefixtures("serially")
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script_runs(script, monkeypatch, tmp_path):
     imported = re.findall(r"^(?:import|from) (\w+)", script.read_text(encoding="utf-8"), flags=re.M)

@@ -59,11 +59,12 @@ def test_defaults(plan):
 
 def test_options_reach_the_plan_and_its_execution(plan, folder):
     (folder / "key").write_text("sixteen or more secret bytes")
+    (folder / "new.csv").write_text("a0,a1,b0,y\n1,2,3,u\n")
     planned, execution = plan(
         *["--cv", "3", "--repeats", "4", "--seed", "7", "--tune", "--allow-partial"],
         *["--metric", "f1", "--positive", "u", "--jobs", "2", "--out", "study", "--force"],
         *["--time-budget", "2m", "--timeout", "9s", "--trust", "one", "--trust", "two"],
-        *["--signing-key", "key", "--features", "--test", "wide.csv"],
+        *["--signing-key", "key", "--features", "--test", "new.csv"],
     )
     options = planned.run.options
     assert (options.cv, options.repeats, options.seed) == (3, 4, 7)
@@ -77,7 +78,7 @@ def test_options_reach_the_plan_and_its_execution(plan, folder):
     assert execution.features
     assert not execution.calibrate
     assert execution.signing_key == b"sixteen or more secret bytes"
-    assert [file.path.name for file in execution.external.files] == ["wide.csv"]
+    assert [file.path.name for file in execution.external.files] == ["new.csv"]
 
 
 def test_costs_imply_calibration(plan):

@@ -115,7 +115,7 @@ CASES = [
 def part_of(name, views):
     """Which checks ``make test`` runs: (first, step)."""
     number = list(CLASSIFIERS).index(name)
-    return (number, 6) if name in VARIANTS else (number + 2 * (views is None), 4)
+    return (number, 8) if name in VARIANTS else (number + 4 * (views is None), 8)
 
 
 @pytest.mark.parametrize(("name", "views"), CASES)

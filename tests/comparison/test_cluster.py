@@ -206,8 +206,10 @@ def test_external_cohort_is_scored(tmp_path, capsys):
     files = make_tables(tmp_path, suffix="csv")
     arguments = ["compare", *files, "--target", "y", "--on", "id", "--methods", "Early fusion"]
     arguments += ["--cv", "2", "--repeats", "1", "--quiet", "--jobs", "1"]
-    tests = [part for file in files for part in ("--test", file)]
+    (tmp_path / "new").mkdir()
+    new = make_tables(tmp_path / "new", n=58, suffix="csv")
+    tests = [part for file in new for part in ("--test", file)]
     with pytest.raises(SystemExit) as end:
         main([*arguments, *tests, "--out", str(tmp_path / "out")])
     assert end.value.code == 0
-    assert "on 60 samples of" in capsys.readouterr().out
+    assert "on 58 samples of" in capsys.readouterr().out

@@ -46,7 +46,7 @@ def test_cohort_that_does_not_fit_costs_neither_model_nor_report(capsys, tmp_pat
     assert "'crp'" in err.splitlines()[-1]
     names = {path.name for path in (tmp_path / "study").iterdir()}
     assert {"report.html", "model.skops", "model_card.md", "results.csv", "run.toml"} <= names
-    code, err = run(capsys, tmp_path, write(tmp_path / "new.csv"))
+    code, err = run(capsys, tmp_path, write(tmp_path / "new.csv", n=32))
     assert code == 0
     model = load_model(tmp_path / "study")
     assert (model.metric, model.positive, model.na) == ("f1", "n", ("-999",))

@@ -99,17 +99,17 @@ def predict(
         raise ValueError(f"{out} is a folder; --out must be a file for the predictions")
     if out is not None and out.exists() and not out.is_file():
         raise ValueError(f"--out {out} cannot be written: it is not a regular file")
-    given = parse_files(files)
-    if out is not None and out.exists():
-        for path in [*(file.path for file in given), model, model / MODEL_FILE_NAME]:
-            if path.exists() and out.samefile(path):
-                raise ValueError(f"--out {out} is a file to read; choose another name")
     if costs and not advice:
         raise ValueError("--costs needs --advice")
     wanted = TrustColumns(sets, conflict, advice, parse_costs(costs))
     if trust:
         make_importable(".")
     fitted = load_model(model, trusted=trust or (), key=read_signing_key(signing_key))
+    given = parse_files(files)
+    if out is not None and out.exists():
+        for path in [*(file.path for file in given), model, model / MODEL_FILE_NAME]:
+            if path.exists() and out.samefile(path):
+                raise ValueError(f"--out {out} is a file to read; choose another name")
     options = reading_arguments(
         delimiter, decimal, encoding, comment, na, transpose, key, normalise_keys
     )
