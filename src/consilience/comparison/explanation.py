@@ -22,9 +22,9 @@ class ViewStatement:
     view: str
     is_present: bool
     alone: str = ""
-    alone_probability: float = np.nan  # of the class that is predicted from all views
+    alone_probability: float = np.nan  # of the class that is predicted from this view
     without: str = ""
-    without_probability: float = np.nan
+    without_probability: float = np.nan  # of the class that is predicted from the others
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _format(probability: float) -> str:
 def explain_samples(
     model: TableModel, samples: NewSamples, rows: Sequence[int]
 ) -> list[SampleExplanation]:
-    """Explain the predictions for some rows; probabilities are those of the predicted class."""
+    """Explain the predictions for some rows; each probability is that of the class beside it."""
     data = samples.data[np.asarray(rows)]
     empty = [samples.ids[rows[i]] for i in np.flatnonzero(~data.present.any(axis=1)).tolist()]
     if empty:
@@ -68,11 +68,10 @@ def explain_samples(
     names = data.view_names
     predicted, probabilities = _predict(model, data.present, data)
     position = {label: k for k, label in enumerate(model.classes_.tolist())}
-    columns = np.array([position[label] for label in predicted.tolist()])
-    everyone = np.arange(len(rows))
 
-    def of_predicted(values: np.ndarray | None) -> np.ndarray:
-        return np.full(len(rows), np.nan) if values is None else values[everyone, columns]
+    def of_class(labels: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+        columns = [position.get(label, 0) for label in labels.tolist()]  # none without a view
+        return np.full(len(rows), np.nan) if values is None else values[range(len(rows)), columns]
 
     statements: list[list[ViewStatement]] = [[] for _ in rows]
     for v, name in enumerate(names):
@@ -80,7 +79,7 @@ def explain_samples(
         alone[:, v], without[:, v] = data.present[:, v], False
         first, p_first = _predict(model, alone, data)
         second, p_second = _predict(model, without, data)
-        shares = of_predicted(p_first), of_predicted(p_second)
+        shares = of_class(first, p_first), of_class(second, p_second)
         for i, is_present in enumerate(data.present[:, v]):
             statements[i].append(
                 ViewStatement(
@@ -92,7 +91,7 @@ def explain_samples(
                     float(shares[1][i]) if without[i].any() else np.nan,
                 )
             )
-    best = of_predicted(probabilities)
+    best = of_class(predicted, probabilities)
     return [
         SampleExplanation(
             samples.ids[row],
