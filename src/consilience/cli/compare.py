@@ -193,7 +193,7 @@ def compare(
         bool,
         typer.Option(
             "--calibrate",
-            help="Fit the best method once more without a third of the samples, so that 'predict' "
+            help="Fit the best method once more without 30 % of the samples, so that 'predict' "
             "can add prediction sets, conflicts between views and advice.",
         ),
     ] = False,

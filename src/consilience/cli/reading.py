@@ -35,7 +35,9 @@ Encoding = Annotated[
 ]
 Comment = Annotated[
     str | None,
-    typer.Option(help="Lines of text files that start with this are skipped; # by default."),
+    typer.Option(
+        help="Lines of text files that start with this are skipped; # if the first line does."
+    ),
 ]
 Missing = Annotated[
     list[str] | None,

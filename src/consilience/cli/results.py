@@ -179,7 +179,7 @@ def explain(
 def _describe_scores(predictions: PredictionTable) -> list[str]:
     """Metrics of the predictions, if the labels are known."""
     scores = predictions.scores
-    if scores is None:
+    if scores is None or not scores.samples:
         return []
     listed = ", ".join(f"{name}\xa0{value:.4f}" for name, value in scores.metrics.items())
     positive = f" (positive class: {scores.positive})" if scores.positive else ""

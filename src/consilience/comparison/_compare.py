@@ -128,7 +128,7 @@ def compare(
     signing_key : bytes, optional
         Secret key with which the saved model is signed, as in ``consilience.io.save``.
     calibrate : bool, default=False
-        Whether to fit the best method once more without a third of the samples, so that the model
+        Whether to fit the best method once more without 30 % of the samples, so that the model
         in ``out`` can predict sets of classes, conflicts between views and which view to measure
         next, and the report says how reliable it is for each pattern of views.
     costs : dict of view -> float, optional

@@ -2,7 +2,7 @@
 
 Suspects cost no fit: views are compared with each other, and labels with the out-of-fold
 predictions of the best method. For prediction sets, conflicts and the worth of views, the best
-method is fitted once more without a third of the samples.
+method is fitted once more without 30 % of the samples.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def calibrate_best(
 def fit_without_some(
     run: Run, problem: Problem, name: str, methods: Mapping[str, Method]
 ) -> tuple[ReferenceTable, np.ndarray]:
-    """Fit a method without a third of the rows; what it predicts for these, and their numbers."""
+    """Fit a method without 30 % of the rows; what it predicts for these, and their numbers."""
     classes, codes = np.unique(problem.target, return_inverse=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
