@@ -170,3 +170,11 @@ def test_stored_whole_numbers_become_floats():
         stored = sparse_view(sparse_parts("a", view), "a")
         assert stored.dtype == expected
         np.testing.assert_array_equal(stored.toarray(), view.toarray())
+
+
+def test_strength_is_the_distance_between_classes():
+    settings = {"n_views": 1, "n_classes": 3, "n_features": 8, "random_state": 0}
+    data, y = make_multiview_classification(20_000, strength=4.0, **settings)
+    means = np.array([data["view0"][y == k].mean(axis=0) for k in range(3)])
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert np.linalg.norm(means[a] - means[b]) == pytest.approx(4.0, abs=0.1)

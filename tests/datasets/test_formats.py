@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from consilience.datasets import _breast_tcga as breast_tcga
+from consilience.datasets import _flower17 as flower17
 from consilience.datasets._archives import unpack
 from consilience.datasets._course import extract_words
 from consilience.datasets._formats import (
@@ -218,3 +219,12 @@ def test_invalid_r_files_raise(tmp_path, content, message):
 def test_unknown_r_items_raise(tmp_path, item, message):
     with pytest.raises(ValueError, match=message):
         read_factor(read_back(tmp_path, item))
+
+
+def test_rows_of_the_splits_of_flower17_begin_at_1(tmp_path):
+    arrays = small_sets.flower17()
+    r.flower17(arrays, tmp_path)
+    ((name, read),) = flower17.convert(tmp_path)
+    assert name == "flower17"
+    for part in ("trn1", "val2", "tst3"):
+        np.testing.assert_array_equal(read[part], arrays[part])
