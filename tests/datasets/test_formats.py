@@ -222,7 +222,7 @@ def test_unknown_r_items_raise(tmp_path, item, message):
 
 
 def test_rows_of_the_splits_of_flower17_begin_at_1(tmp_path):
-    arrays = small_sets.flower17()
+    arrays = small_sets.flower17()["flower17"]
     r.flower17(arrays, tmp_path)
     ((name, read),) = flower17.convert(tmp_path)
     assert name == "flower17"
