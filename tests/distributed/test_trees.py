@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import distributed
@@ -234,3 +235,14 @@ def test_settings_that_need_memory_are_named_before_reading(model, error, messag
 
     with pytest.raises(error, match=message):
         model.fit(BlockSequence(read))
+
+
+@pytest.mark.parametrize("max_features", ["sqrt", 0.3])
+def test_shares_of_the_columns_are_those_of_the_tree_in_memory(max_features):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 14)), np.arange(300) % 3  # 3 or 4 columns; 5 of 16
+    tree = BinnedTreeClassifier(max_depth=4, max_features=max_features, random_state=0)
+    blocks = BlockSequence([(X[:100], y[:100]), (X[100:], y[100:])])
+    ours, theirs = clone(tree).fit(blocks), clone(tree).fit(X, y)
+    np.testing.assert_array_equal(ours.tree_.feature, theirs.tree_.feature)
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
