@@ -10,6 +10,8 @@
     python benchmarks/default.py official    # official splits of five sets
     python benchmarks/default.py rare        # a class thinned to 1:20 and 1:50
     python benchmarks/default.py growing     # accuracy as rows are added
+    python benchmarks/default.py growing-families  # the same on three families
+    python benchmarks/default.py threads     # two threads beside one
     python benchmarks/default.py speed       # time and memory
     python benchmarks/default.py prediction  # its time, that of one row, and the size of the model
     python benchmarks/default.py             # all of them
@@ -289,6 +291,20 @@ def speed():
     many_rows()
 
 
+def threads(n=20_000):
+    """Time waited for a fit by two threads beside one; other programs must not run."""
+    data, y = make_multiview_classification(
+        n, n_views=4, n_features=50, n_classes=4, strength=2, random_state=0
+    )
+    waited = []
+    for n_jobs in (1, 2):
+        clock = time.monotonic()
+        ConsilienceClassifier(random_state=0, n_jobs=n_jobs).fit(data, y)
+        waited.append(time.monotonic() - clock)
+    one, two = waited
+    print(f"- n = {n}, 4 views x 50: one thread {one:.1f} s, two {two:.1f} s, {two / one:.2f}")
+
+
 def prediction(sizes=(2000, 20_000), n_new=10_000, repeat=3):
     """Prediction, the same with 30 % of the views missing, one row, and the size of the model."""
     for n in sizes:
@@ -386,6 +402,24 @@ def growing(sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000), n_draws=2):
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
+def growing_families(
+    names=("words", "tables", "rings"), sizes=(500, 1000, 2000, 3000, 5000, 10_000), n_draws=1
+):
+    """The same on synthetic families."""
+    print(f"\n| family | {' | '.join(map(str, sizes))} |\n|---|{'---|' * len(sizes)}")
+    for name in names:
+        cells = []
+        for n in sizes:
+            scores = []
+            for seed in range(n_draws):
+                views, y = FAMILIES[name](sizes[-1] + 3000, np.random.RandomState(seed))
+                data = MultiViewData(views)
+                model = ConsilienceClassifier(random_state=seed).fit(data[:n], y[:n])
+                scores.append(model.score(data[sizes[-1] :], y[sizes[-1] :]))
+            cells.append(f"{np.mean(scores):.4f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 # -- official splits, rare classes -----------------------------------------------------------
 
 
@@ -421,7 +455,9 @@ def thin_class(data, y, ratio, seed):
     return data[rows], y[rows]
 
 
-def rare(names=("ads", "mfeat", "landuse21", "prokaryotic"), ratios=(20, 50), n_draws=3):
+def rare(
+    names=("ads", "mfeat", "landuse21", "prokaryotic", "breast-tcga"), ratios=(20, 50), n_draws=3
+):
     """Balanced accuracy (accuracy) where a class is rare; half of the rows, at most 1000, train."""
     if not available():
         return
@@ -519,6 +555,8 @@ PARTS = {
     "official": official,
     "rare": rare,
     "growing": growing,
+    "growing-families": growing_families,
+    "threads": threads,
     "speed": speed,
     "prediction": prediction,
 }

@@ -7,6 +7,7 @@ compared with if they are installed.
 """
 
 import argparse
+import copy
 import time
 import warnings
 
@@ -516,42 +517,46 @@ def cost_model(name, seed, n_estimators):
 
 
 def timing(quick, n_draws):
-    """Time of everything but cv+, in fits of the default on as many rows."""
+    """Time of everything but cv+, in fits of the default on as many rows.
+
+    The unit is a fit right before each run, as the speed of a busy machine varies; the median of
+    three counts. Whatever a model keeps of earlier predictions is dropped before.
+    """
     n = 200 if quick else 1000
     data, y = make_multiview_classification(n + 200, n_classes=3, random_state=0)
     train, y_train, test = data[:n], y[:n], data[n:]
     default = ConsilienceClassifier(20 if quick else None, random_state=0)
+    ratios = {}
 
-    def seconds(function):
+    def seconds(function, *arguments):
         start = time.process_time()
-        result = function()
+        result = function(*arguments)
         return result, time.process_time() - start
 
-    fits = [seconds(lambda: default.fit(train, y_train))[1] for _ in range(3)]
-    conformal, times = None, {}
+    def run(name, function, model=None):
+        ratios[name] = []
+        for _ in range(3):
+            arguments = () if model is None else (copy.deepcopy(model),)
+            _, unit = seconds(default.fit, train, y_train)
+            result, used = seconds(function, *arguments)
+            ratios[name].append(used / unit)
+        print(f"time: {name} {np.median(ratios[name]):.2f} fits", flush=True)
+        return result
+
+    default.fit(train, y_train)  # warms up
     for method in ("left-out", "split"):
-        conformal, times[method] = seconds(
-            lambda method=method: ConformalClassifier(default, method=method, random_state=0).fit(
-                train, y_train
-            )
-        )
-    robust, times["robust"] = seconds(
-        lambda: RobustPoolingClassifier(default, random_state=0).fit(train, y_train)
-    )
-    _, times["sets"] = seconds(lambda: conformal.predict_set(test))
-    _, times["opinions"] = seconds(lambda: view_opinions(conformal, test))
-    _, times["robust predict"] = seconds(lambda: robust.predict(test))
-    _, times["mix-ups"] = seconds(lambda: find_mismatched_samples(train))
-    _, times["labels"] = seconds(lambda: find_label_errors(default, train, y_train))
-    _, times["next view"] = seconds(lambda: next_view(conformal, test.select(["view0"])))
-    fits += [seconds(lambda: default.fit(train, y_train))[1] for _ in range(2)]
-    fit = float(np.median(fits[1:]))  # the first one warms up
-    print(
-        f"time: a fit of the default on {n} rows {fit:.2f} s ({min(fits):.2f} to {max(fits):.2f})"
-    )
-    for name, value in times.items():
-        print(f"time: {name} {value:.2f} s, {value / fit:.2f} fits")
-    extra = sum(times.values()) / fit - 3  # one each in "left-out", "robust" and "labels"
+        model = ConformalClassifier(default, method=method, random_state=0)
+        conformal = run(method, lambda model=model: model.fit(train, y_train))
+    robust = RobustPoolingClassifier(default, random_state=0)
+    robust = run("robust", lambda: robust.fit(train, y_train))
+    run("sets", lambda model: model.predict_set(test), conformal)
+    run("opinions", lambda model: view_opinions(model, test), conformal)
+    run("robust predict", lambda model: model.predict(test), robust)
+    run("mix-ups", lambda: find_mismatched_samples(train))
+    run("labels", lambda: find_label_errors(default, train, y_train))
+    run("next view", lambda model: next_view(model, test.select(["view0"])), conformal)
+    # one fit each in "left-out", "robust" and "labels"
+    extra = sum(np.median(values) for values in ratios.values()) - 3
     print(f"time: together, beyond the fits of the models themselves, {extra:.2f} fits", flush=True)
 
 

@@ -62,7 +62,7 @@ ALLOWED = {
     "_solvers": ["_core"],
     "_warnings": [],
     "views": ["_compat", "_parameters", "_warnings"],
-    "_kernel_views": ["_parameters", "_solvers", "views"],
+    "_kernel_views": ["_parameters", "_solvers", "_warnings", "views"],
     "_targets": ["views"],
     "_estimators": [],
     "_folds": ["_copies", "_warnings", "views"],

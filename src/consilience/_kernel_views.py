@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._model_types import model_type
 from consilience._parameters import (
@@ -32,6 +33,7 @@ from consilience._solvers.kernels import (
     distance_kernel,
     kernel_gamma,
 )
+from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views._pairwise import Reference, number_ids
 from consilience.views._params import per_view
@@ -49,6 +51,7 @@ __all__ = [
     "feature_gamma",
     "kernel_against",
     "kernel_specs",
+    "linear_origin",
     "present_rows",
     "raise_similarity_overflow",
     "read_pairwise",
@@ -57,6 +60,7 @@ __all__ = [
 ]
 
 Rows = slice | np.ndarray
+MAX_SQUARED_OFFSET = 1e10  # of linear kernels, in units of the variance: 1e-6 is rounding
 MAX_NEGATIVE_DISTANCE = 1e-9  # by rounding, in units of the largest
 
 # constraints on the parameters that choose the kernels of the views
@@ -80,10 +84,16 @@ class KernelSpec:
     degree: float = 3
     coef0: float = 1.0
 
-    def against(self, Z: Any, dtype: Any = np.float64, centre: bool = True) -> KernelAgainst:
+    def against(
+        self,
+        Z: Any,
+        dtype: Any = np.float64,
+        centre: bool = True,
+        origin: np.ndarray | None = None,
+    ) -> KernelAgainst:
         """The kernel against the rows Z of a feature view."""
         numbers = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return KernelAgainst(Z, self.kernel, **numbers, dtype=dtype, centre=centre)
+        return KernelAgainst(Z, self.kernel, **numbers, dtype=dtype, centre=centre, origin=origin)
 
 
 def kernel_specs(
@@ -213,12 +223,44 @@ def feature_gamma(gamma: float | str, X: Any, weight: np.ndarray, name: str) -> 
 
 
 def kernel_against(
-    spec: KernelSpec, data: MultiViewData, name: str, samples: np.ndarray
+    spec: KernelSpec,
+    data: MultiViewData,
+    name: str,
+    samples: np.ndarray,
+    origin: np.ndarray | None = None,
 ) -> ViewKernel:
     """The kernel of a view, gamma settled, against some samples of ``data`` (row numbers)."""
     if data.kinds[name] == "features":
-        return FeatureKernel(name, spec.against(data[name][samples]))
+        return FeatureKernel(name, spec.against(data[name][samples], origin=origin))
     return PairwiseKernel(name, data.select([name])[samples].reference(), spec.gamma)
+
+
+def linear_origin(
+    spec: KernelSpec, data: MultiViewData, name: str, weight: np.ndarray, is_centred: bool
+) -> np.ndarray | None:
+    """Mean of the columns of a dense view with a linear kernel, an origin without large products.
+
+    It is for methods that centre the kernel themselves. For others, and for sparse columns, it is
+    None, with a warning if so much is lost by rounding that results would not be reliable.
+    """
+    if spec.kernel != "linear" or data.kinds[name] != "features":
+        return None
+    rows = present_rows(data, name)
+    X, shares = data[name][rows], weight[rows] / weight[rows].sum()
+    mean = np.asarray(shares @ X, dtype=np.float64).ravel()
+    if is_centred and not sp.issparse(X):
+        return mean
+    with np.errstate(over="ignore", invalid="ignore"):  # an error of its own
+        squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+        total, offset = float(np.sum(shares @ squares)), float(mean @ mean)
+        is_far = offset > MAX_SQUARED_OFFSET * max(total - offset, 0.0)
+    if is_far and (X.max(axis=0) != X.min(axis=0)).sum():
+        warn_user(
+            f"the columns of view {name!r} are so far from 0, compared with how much they vary, "
+            "that their linear kernel is inaccurate; centre them, e.g. by "
+            f"ViewTransformer({{{name!r}: StandardScaler()}}, remainder='passthrough')"
+        )
+    return None
 
 
 def present_rows(data: MultiViewData, name: str) -> np.ndarray:

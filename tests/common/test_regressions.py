@@ -255,13 +255,15 @@ def test_numbers_in_object_and_nullable_columns():
     frame = pd.DataFrame(
         {
             "o": pd.Series([1, 2.5] * 30, dtype=object),
-            "c": pd.Series([3, 4] * 30, dtype="category"),
             "s": pd.arrays.SparseArray([0.0, 5.0] * 30),
             "n": pd.array([1, None] * 30, dtype="Int64"),
         }
     )
     array = MultiViewData({"f": frame}).to_array()
-    np.testing.assert_array_equal(array[:2], [[1, 3, 0, 1], [2.5, 4, 5, np.nan]])
+    np.testing.assert_array_equal(array[:2], [[1, 0, 1], [2.5, 5, np.nan]])
+    declared = frame.assign(c=pd.Series([3, 4] * 30, dtype="category"))
+    with pytest.raises(ValueError, match="view 'f' has non-numeric columns: 'c'"):
+        MultiViewData({"f": declared}).to_array()
     dated = pd.DataFrame({"x": A[:, 0], "d": pd.date_range("2020", periods=60)})
     with pytest.raises(ValueError, match=r"view 'X' has non-numeric columns: 'd'"):
         LateFusionClassifier().fit(dated, Y)

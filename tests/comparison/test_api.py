@@ -337,10 +337,29 @@ BAD = {
     "renamed": ({"methods": {"c": "Concat"}}, ValueError, "keeps its name"),
     "no classifier": ({"methods": {"c": 3}}, TypeError, "method 'c' must be a classifier"),
     "a class": ({"methods": [Own]}, TypeError, r"the class Own; write Own\(\)"),
-    "groups": ({"groups": [1, 2]}, ValueError, "groups has shape"),
+    "empty groups": (
+        {"groups": pd.array([1, pd.NA] * 20, dtype="Int64")},
+        ValueError,
+        r"groups is None or NaN in rows 1, 3, 5, 7, 9, \.\.\.; fill it in",
+    ),
+    "groups": ({"groups": [1, 2]}, ValueError, "groups must have"),
     "weights": ({"sample_weight": -np.ones(40)}, ValueError, "sample_weight is negative in row 0"),
     "n_jobs": ({"n_jobs": 0}, ValueError, "n_jobs"),
 }
+
+
+def test_columns_with_numbers_as_names_and_groups_of_several_types():
+    frame = pd.DataFrame(VIEWS["blood"])
+    frame[3] = pd.Categorical([1, 2, 3, 4] * 10)
+    frame[4] = pd.cut(frame[0], 3)
+    frame[5] = pd.date_range("2020-01-01", periods=20).repeat(2)
+    views = {**VIEWS, "blood": frame}
+    groups = [1, "u", 2.5, "v"] * 10
+    quick = {"methods": ["Concat"], "cv": 2, "repeats": 1}
+    result = compare(views, Y, groups=groups, keep=["5"], **quick)
+    roles = {group.role: group.columns for group in result._run.data.columns}
+    assert roles == {"number": ["0", "1", "2"], "category": ["3", "4"], "date": ["5"]}
+    assert result.best_estimator_.predict(views).shape == (40,)
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -352,6 +371,11 @@ def test_bad_arguments(case, tmp_path):
 
 
 def test_bad_data():
+    with pytest.raises(ValueError, match="view 'blood' has no columns"):
+        compare({**VIEWS, "blood": pd.DataFrame(index=range(40))}, Y)
+    levels = pd.concat({"u": pd.DataFrame(VIEWS["blood"])}, axis=1)
+    with pytest.raises(ValueError, match=r"view 'blood' has columns with names of several levels"):
+        compare({**VIEWS, "blood": levels}, Y)
     with pytest.raises(ValueError, match="X has 40 samples, but y has 39"):
         compare(VIEWS, Y[:-1])
     with pytest.raises(ValueError, match="class 'odd' has only one sample"):

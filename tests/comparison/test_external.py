@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from consilience.cli import main
+from consilience.comparison._copies import count_copies
 from consilience.comparison.prediction import load_model, read_samples
 from consilience.tables import FileArgument, ReadOptions
+from consilience.views import MultiViewData
 
 pytestmark = pytest.mark.usefixtures("serially", "undrawn")
 QUICK = ["--methods", "Late fusion", "--cv", "2", "--repeats", "1", "--jobs", "1"]
@@ -87,3 +89,41 @@ def test_a_data_set_has_no_external_cohort(tmp_path, capsys):
     assert capsys.readouterr().err == (
         "consilience: --test needs files as well, but digits is a data set\n"
     )
+
+
+@pytest.mark.parametrize("digits", [3, 2])
+def test_rows_that_the_model_was_trained_on_are_noticed_without_a_key(capsys, tmp_path, digits):
+    """By their values, exact or rounded."""
+    old, new, study = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "study"
+    rng = np.random.default_rng(0)
+    rows = [[*rng.normal(size=4), "fm"[i % 3 == 0], "yn"[i % 2]] for i in range(120)]
+    header = "a,b,c,d,sex,ill\n"
+
+    def lines(chosen, digits):
+        cells = ([*(f"{v:.{digits}f}" for v in row[:4]), *row[4:]] for row in chosen)
+        return "".join(",".join(row) + "\n" for row in cells)
+
+    old.write_text(header + lines(rows[:100], 3))
+    new.write_text(header + lines(rows[80:], digits))
+    command = ["compare", f"v={old}", "--target", "ill", "--out", str(study), *QUICK]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--test", f"v={new}"])
+    assert end.value.code == 0
+    warning = "--test: 20 of 40 samples have the values of a sample that the model was trained on"
+    assert f"warning: {warning}" in " ".join(capsys.readouterr().out.split())
+    assert warning in (study / "report.html").read_text()
+    assert warning in (study / "model_card.md").read_text()
+
+
+def test_equal_rows_of_few_values_are_no_copies():
+    rng = np.random.default_rng(0)
+    few = MultiViewData({"v": rng.integers(2, size=(200, 3)).astype(float)})
+    assert count_copies(few[:40], few[40:]) == 0
+    many = MultiViewData({"v": rng.normal(size=(200, 3)), "w": rng.normal(size=(200, 3))})
+    assert count_copies(many[:40], many[40:]) == 0
+    assert count_copies(many[:40], many[30:]) == 10
+    assert count_copies(many[:40].select(["w"]), many[30:]) == 10
+    present = np.ones((200, 2), dtype=bool)
+    present[35:, 0] = False
+    partial = MultiViewData(dict(many.items()), present=present)
+    assert count_copies(partial[:40], partial[30:]) == 10

@@ -105,6 +105,49 @@ def test_other_files_do_not_matter(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def in_folder(folder, name):
+    """An input file of this name in a folder."""
+    lines = [f"{a:.3f},{b:.3f},{'uv'[y]}" for a, b, y in zip(*VIEWS["blood"].T[:2], Y, strict=True)]
+    (folder / name).write_text("\n".join(["a,b,ill", *lines]) + "\n")
+    return folder / name
+
+
+@pytest.mark.parametrize("is_test", [False, True])
+def test_force_does_not_move_input_files(out, tmp_path, capsys, is_test):
+    inside, outside = in_folder(out, "blood.csv"), in_folder(tmp_path, "other.csv")
+    outside.write_text(outside.read_text().replace("0.", "1."))
+    link = tmp_path / "link.csv"
+    link.symlink_to(inside)
+    for given in (inside, link, out / ".." / out.name / "blood.csv"):
+        files = [f"v={outside}", "--test", f"v={given}"] if is_test else [f"v={given}"]
+        before = files_of(out)
+        with pytest.raises(SystemExit) as end:
+            main(["compare", *files, "--target", "ill", "--out", str(out), "--force"])
+        assert end.value.code == 2
+        assert capsys.readouterr().err == (
+            f"consilience: the folder {out} cannot be set aside, because it contains the input "
+            f"{given}; choose another folder\n"
+        )
+        assert files_of(out) == before
+
+
+@pytest.mark.parametrize("name", ["results.csv", "features.csv"])
+def test_input_files_are_not_written_over(tmp_path, capsys, name):
+    given = in_folder(tmp_path, name)
+    link = tmp_path / "link.csv"
+    link.symlink_to(given)
+    for path in (given, link):
+        before = files_of(tmp_path)
+        with pytest.raises(SystemExit) as end:
+            main(["compare", f"v={path}", "--target", "ill", "--out", str(tmp_path)])
+        assert end.value.code == 2
+        assert capsys.readouterr().err == (
+            f"consilience: {path} is an input, and the study would write over it in {tmp_path}; "
+            "choose another folder, or rename the file\n"
+        )
+        assert files_of(tmp_path) == before
+
+
 class Killed(BaseException):
     """Nothing catches it."""
 

@@ -63,6 +63,31 @@ def test_cuts_are_halfway_between_bins(form):
     assert (one.values.tolist(), one.start.tolist()) == ([1, 4.5], [0, 2])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [2, 7, 255])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_alone_are_those_of_the_bins(dtype, max_bins, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 11)).astype(dtype)
+    X[:, 1], X[:, 2] = np.nan, rng.integers(-3, 4, 700)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[::7, 3], X[1::7, 3], X[::5, 4], X[1::5, 4] = 0.0, -0.0, np.inf, -np.inf
+    X[:, 5] *= dtype(1e-40)  # subnormal in float32
+    masses = row_masses(rng.random(700)) if weighted else None
+    for rows in (X, np.asfortranarray(X), X[::3, ::2], X[:1], X[:0]):
+        mass = None if masses is None else np.ascontiguousarray(masses[: len(rows)])
+        _, expected = _core.bin_dense(rows, mass, None, max_bins)
+        found = _core.find_limits(rows, mass, max_bins)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
+    for wrong in (1, 256):
+        with pytest.raises(ValueError, match="max_bins must lie in 2"):
+            _core.find_limits(X, None, wrong)
+    with pytest.raises(ValueError, match="mass"):
+        _core.find_limits(X, np.ones(699, dtype=np.int64), 255)
+
+
 def test_weights_become_integers():
     masses = row_masses(np.array([1.0, 2, 5]))
     assert masses.tolist() == [2**47, 2**48, 5 * 2**47]  # with a sum of at most 2⁵⁰

@@ -13,11 +13,16 @@ from consilience import ConsilienceClassifier, MultiViewData
 from consilience._copies import row_keys
 from consilience._default import _columns, _kernel, _linear
 from consilience._default._combine import fit_stacking_weights
-from consilience._default._components import fit_components, fit_kernel_components
-from consilience._default._kernel import choose_landmarks, fit_kernel_member
+from consilience._default._components import (
+    fit_components,
+    fit_kernel_components,
+    left_out_components,
+)
+from consilience._default._kernel import fit_kernel_member
 from consilience._default._reference_set import (
     N_DONORS,
     ReferenceView,
+    choose_landmarks,
     distances_to_references,
     imputed_distances,
     joint_distances,
@@ -162,16 +167,19 @@ def test_components(shape, convert):
     np.testing.assert_allclose(np.abs(gram), np.abs(expected), atol=1e-6)
 
 
-def test_rows_are_merged_in_any_order():
+@pytest.mark.parametrize("agree", [True, False])
+def test_rows_are_merged_in_any_order(agree):
+    """Equal rows are, if their labels agree."""
     rng = np.random.RandomState(0)
     A, B = rng.randint(3, size=(30, 2)).astype(float), rng.randint(2, size=(30, 1)) - 0.5
-    codes, weight = rng.randint(2, size=30), np.ones(30)
+    codes = (A[:, 0] > B[:, 0]).astype(int) if agree else rng.randint(2, size=30)
+    weight = np.ones(30)
     dense = MultiViewData({"a": A, "b": B})
     sparse = MultiViewData({"a": sp.csr_array(A), "b": sp.csr_array(B)})
     np.testing.assert_array_equal(row_keys(dense), row_keys(sparse))
     rows, merged, copies = merge_rows(dense, codes, weight)
     whole = np.column_stack([A, B, codes])
-    assert len(rows) == len(np.unique(whole, axis=0))
+    assert len(rows) == (len(np.unique(whole, axis=0)) if agree else 30)
     assert merged.sum() == 30
     np.testing.assert_array_equal(whole[rows][np.argsort(copies[rows])][copies], whole)
     turn = rng.permutation(30)
@@ -188,6 +196,22 @@ def test_different_rows_of_few_values_are_not_merged(values):
         rows, totals, _ = merge_rows(MultiViewData({"a": view}), np.zeros(3000, int), np.ones(3000))
         assert len(rows) == len(np.unique(X, axis=0)) == 3000
         assert (totals == 1).all()
+
+
+def test_samples_that_few_columns_cannot_tell_apart():
+    """Equal rows of different classes are no copies: they are not left out by class."""
+    rng = np.random.RandomState(0)
+    X = rng.randint(2, size=(1000, 3)).astype(float)
+    is_one = rng.uniform(size=len(X)) < np.where(X[:, 0] == 1, 0.75, 0.2)
+    y = np.where(is_one, "one", "other")
+    rows, weights, copies = merge_rows(
+        MultiViewData({"a": X[:100]}), is_one[:100].astype(int), np.ones(100)
+    )
+    assert sorted(rows) == sorted(copies) == list(range(100))
+    assert (weights == 1).all()
+    model = ConsilienceClassifier(n_estimators=50, random_state=0).fit({"a": X[:200]}, y[:200])
+    assert model.score({"a": X[200:]}, y[200:]) > 0.74  # at best 0.775, the larger class 0.525
+    assert (model.member_scores_ > 0.7).all()
 
 
 def test_pool_is_a_minimum_and_ignores_failing_members():
@@ -236,6 +260,24 @@ def test_kernels_of_many_rows_by_other_solvers(monkeypatch, grouped):
             np.testing.assert_allclose(left_out, fits[0][1][tested], atol=atol)
         else:  # in four folds instead of one by one
             assert np.abs(left_out - fits[0][1][tested]).mean() < 2 * atol
+
+
+def test_coefficients_for_a_pattern_in_single_precision():
+    """The compiled kernel of rows in single precision is that of their distances."""
+    rng = np.random.RandomState(0)
+    n = _kernel.SINGLE_PRECISION_MIN_ROWS + 1
+    y = np.arange(n) % 2
+    data = MultiViewData({name: rng.randn(n, 3) + y[:, None] for name in "abc"})
+    member, *_ = fit_kernel_member(data, dict(data.items()), y, np.ones(n), np.array([0.5, 0.5]))
+    references = member.reference_set
+    assert references.views[0].rows.dtype == np.float32
+    pattern = np.array([True, False, True])
+    Ds = [references.views[v].own_distances() for v in (0, 2)]
+    weights = member.view_weights[pattern]
+    penalty = np.exp(weights @ np.log(member.view_penalties[pattern]) / weights.sum())
+    K = member._combine(Ds, pattern)
+    expected = solve_kernel_ridge(K, member.targets, member.weight, penalty)
+    np.testing.assert_allclose(member._solve(references, pattern), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("folds", [None, np.arange(80) % 5])
@@ -344,3 +386,28 @@ def test_votes_of_single_views_are_pooled_by_their_logarithms():
     one = smooth[0][1] ** 0.75 * prior**0.25
     np.testing.assert_allclose(out[1], one / one.sum())
     np.testing.assert_allclose(out[2], prior)
+
+
+@pytest.mark.parametrize("shape", [(30, 25), (20, 50)])
+def test_left_out_components_are_those_of_new_rows(shape):
+    """Projected on the directions of the other folds, then on those of all rows."""
+    X, folds = np.random.RandomState(0).randn(*shape) + 3, np.arange(shape[0]) % 3
+    of_all = fit_components(X)
+    out = left_out_components(X @ X.T, of_all.apply(X), folds)
+    for i in range(shape[0]):
+        rest = X[folds != folds[i]]
+        _, _, basis = np.linalg.svd(rest - rest.mean(axis=0))
+        basis = basis[: min(20, len(rest) - 1)]
+        row = basis.T @ basis @ (X[i] - rest.mean(axis=0))
+        np.testing.assert_allclose(out[i], of_all.directions.T @ row, atol=1e-8)
+
+
+def test_components_of_few_training_rows_are_no_larger_than_those_of_new_rows():
+    rng = np.random.RandomState(0)
+    X, new = rng.randn(60, 400), rng.randn(500, 400)
+    components = fit_components(X)
+    of_new = components.apply(new).std(axis=0)
+    of_training = components.apply(X)
+    assert (of_training.std(axis=0) > 2 * of_new).all()
+    left_out = left_out_components(X @ X.T, of_training, np.arange(60) % 5)
+    assert (left_out.std(axis=0) < 1.5 * of_new).all()

@@ -77,12 +77,18 @@ def left_out_ridge(F, C, penalties):
     return out
 
 
-def policy_point(spent, rates, is_right, limit):
-    """Mean cost and accuracy if each sample stops before the first step below the limit."""
+def policy_point(spent, rates, is_right, limit, n_steps):
+    """Mean cost and accuracy if each sample stops before the first step below the limit.
+
+    Of the steps that would not be taken with a higher limit, only the first few count.
+    """
     costs, rights = [], []
     for path, steps, right in zip(spent, rates, is_right, strict=True):
-        taken = 0
-        while taken < len(steps) and steps[taken] >= limit:
+        taken, least = 0, np.inf
+        while taken < len(steps):
+            least = min(least, steps[taken])
+            if least < limit or (least == limit and taken >= n_steps):
+                break
             taken += 1
         costs.append(path[taken])
         rights.append(right[taken])

@@ -8,7 +8,15 @@ from sklearn.pipeline import make_pipeline
 from consilience.comparison.inputs import read_files, read_views
 from consilience.comparison.prediction import predict_files, read_samples
 from consilience.fusion import LateFusionClassifier
-from consilience.tables import FileArgument, Table, TableModel, TableView
+from consilience.tables import (
+    FeatureSelector,
+    FileArgument,
+    ReadOptions,
+    Table,
+    TableModel,
+    TableView,
+    read_file,
+)
 from consilience.tables import _categories as categories
 from consilience.views import ViewPreparer
 
@@ -133,3 +141,53 @@ def test_each_distinct_cell_is_spelled_once(monkeypatch):
     assert categories.category_column(table, "s")[:4] == ["True", "0", None, "b"]
     assert sorted(spelled) == ["-0.0", "TRUE", "b"]
     assert categories.count_unseen(table, "s", ["0"]) == (100, 150)
+
+
+# -- columns that the user declares to be categories ----------------------------------------------
+
+GRADES = [i % 3 + 1 for i in range(N)]
+DECLARED = pd.DataFrame({"size": list(map(float, SIZES)), "grade": pd.Categorical(GRADES)})
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_that_are_numbers_in_dataframes(tmp_path, ordered):
+    frame = DECLARED.assign(grade=pd.Categorical(GRADES, ordered=ordered))
+    given = read_views({"v": frame}, Y)
+    assert [(role.column, role.role) for role in given.roles] == [
+        ("size", "number"),
+        ("grade", "category"),
+    ]
+    assert given.views["v"].categories == (("grade", ("1", "2", "3")),)
+    model = fit(given)
+    expected = model.estimator.predict_proba(given.problem.data)
+    assert model.predict_proba({"v": frame}).tolist() == expected.tolist()
+    # the estimator of a comparison takes the dataframe as it is
+    selector = FeatureSelector(given.roles)
+    assert model.estimator.predict_proba(selector.transform({"v": frame})).tolist() == (
+        expected.tolist()
+    )
+    # and a file has the numbers
+    frame.astype({"grade": int}).to_csv(tmp_path / "new.csv", index=False)
+    new = read_file(tmp_path / "new.csv")["new"]
+    assert model.views["v"].values(new)["grade"].to_pylist() == [str(g) for g in GRADES]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_categories_that_are_numbers_in_files(tmp_path, ending):
+    path = tmp_path / f"v.{ending}"
+    frame = DECLARED.assign(ill=Y)
+    getattr(frame, f"to_{ending}")(path)
+    for reading in (None, ReadOptions(na=("3",))):  # cells that mean missing
+        given = read_files([FileArgument(path, "v")], target="ill", reading=reading)
+        known = ("1", "2") if reading else ("1", "2", "3")
+        assert given.views["v"].categories == (("grade", known),)
+    frame.astype({"grade": int}).iloc[:6].to_parquet(tmp_path / "more.parquet")
+    files = [FileArgument(path, "v"), FileArgument(tmp_path / "more.parquet", "v")]
+    given = read_files(files, target="ill")
+    assert given.views["v"].categories == (("grade", ("1", "2", "3")),)
+
+
+def test_declared_categories_that_identify_samples_are_left_out():
+    frame = DECLARED.assign(patient=pd.Categorical(range(100, 100 + N)))
+    (role,) = [role for role in read_views({"v": frame}, Y).roles if role.column == "patient"]
+    assert role.reason == "identifier: every value is different"

@@ -189,6 +189,19 @@ def test_words_that_are_read_as_missing_labels_in_a_sheet(tmp_path):
     assert "'ill' is 'None' in 5 rows" in notes[0]
 
 
+def test_one_class_beside_words_that_are_read_as_missing(tmp_path):
+    file = FileArgument(tmp_path / "t.csv", "t")
+    told = r"t.csv: 'ill' is 'None' in 4 rows, which is read as a missing label; if it is a class,"
+    file.path.write_text("x,ill\n" + "1.5,None\n2.5,mild\n" * 4)
+    with pytest.raises(
+        TableError, match=f"only one class, 'mild'; at least two are needed; .*{told}"
+    ):
+        read_tables([file], target="ill")
+    file.path.write_text("x,ill\n" + "1.5,None\n2.5,\n" * 4)
+    with pytest.raises(TableError, match=f"no sample has both a view and a label; .*{told}"):
+        read_tables([file], target="ill")
+
+
 def test_only_missing_labels_are_counted(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("x,colour,ill\n1,red,a\n2,NA,b\n" * 2)
     book = openpyxl.Workbook()

@@ -164,8 +164,43 @@ def test_dates_are_days(cells):
     view = joined.views["a"]
     new = csv_table("new.csv", day=[cells[0].replace("31", "05")])
     assert view.values(new).ravel().tolist() == [20088.0 - 26]
-    with pytest.raises(TableError, match="column 'day' must contain dates written like 2024-12-31"):
+    with pytest.raises(
+        TableError, match=r"column 'day' must contain dates written like .*2024-12-31"
+    ):
         view.values(csv_table("new.csv", day=["yesterday"]))
+
+
+@pytest.mark.parametrize(
+    ("training", "new", "day"),
+    [
+        (["2024-12-31", "2024-12-30"], "2024-03-05", "2024-03-05"),
+        (["31.12.2024", "30.12.2024"], "05.03.2024", "2024-03-05"),
+        (["31.12.2024", "30.12.2024"], "2024-03-05", "2024-03-05"),
+        (["12/31/2024", "12/30/2024"], "05/03/2024", "2024-05-03"),
+        (["31/12/2024", "30/12/2024"], "05/03/2024", "2024-03-05"),
+        (["2024-12-31", "2024-12-30"], "05/03/2024", "dates written like 2024-12-31 or"),
+        (["31.12.2024", "30.12.2024"], "05/03/2024", "like 31.12.2024, as in training, or like 2"),
+        (["12/31/2024", "12/30/2024"], "25.03.2024", "like 12/31/2024, as in training, or like 2"),
+        (["12/31/2024", "12/30/2024"], "05/03/24", "like 12/31/2024, as in training, or like 2"),
+    ],
+)
+def test_dates_of_new_rows_have_the_format_of_training(training, new, day):
+    table = csv_table("a.csv", day=training * 5, y=["u", "v"] * 5)
+    view = join_tables({"a": table}, target="y", keep=["day"]).views["a"]
+    frame = pd.DataFrame({"day": training * 5})
+    given = read_views({"a": frame}, ["u"] * 5 + ["v"] * 5, keep=["day"])
+    selector = FeatureSelector(given.roles)
+    new_table, new_frame = csv_table("new.csv", day=[new]), pd.DataFrame({"day": [new]})
+    if "like" in day:
+        with pytest.raises(TableError, match=f"new.csv: column 'day' must contain .*{day}"):
+            view.values(new_table)
+        with pytest.raises(ValueError, match=f"view 'a': column 'day' must contain .*{day}"):
+            selector.transform({"a": new_frame})
+        return
+    expected = (datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days
+    assert view.values(new_table).tolist() == [[expected]]
+    assert given.views["a"].values(new_table).tolist() == [[expected]]
+    assert selector.transform({"a": new_frame})["a"]["day"].tolist() == [expected]
 
 
 def test_times_of_days():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import approx_fprime, minimize
+from scipy.stats import entropy
 
 from conftest import FULL
 from consilience import MultiViewData
@@ -19,6 +20,8 @@ from consilience.trust._cross_view import (
     pair_evidence,
     ridge_basis,
 )
+from consilience.trust._expected_gain import PENALTIES as GAIN_PENALTIES
+from consilience.trust._expected_gain import fit_gain_model, sureness
 from consilience.trust._faults import alter_rows
 from consilience.trust._fdr import q_values_of_probabilities
 from consilience.trust._label_errors import confident_claims
@@ -143,10 +146,12 @@ def test_limits_on_the_gain(seed):
     is_right = rng.rand(n, n_views + 1) > 0.5
     cost, accuracy = sweep_limits(spent, rates, is_right)
     lowest = np.minimum.accumulate(rates, axis=1)
-    limits = np.unique(lowest)[::-1]
-    assert len(cost) == len(limits) + 1
-    for c, a, limit in zip(cost[1:], accuracy[1:], limits, strict=True):
-        np.testing.assert_allclose((c, a), slow.policy_point(spent, rates, is_right, limit))
+    expected = [(0.0, is_right[:, 0].mean())]
+    for limit in np.unique(lowest)[::-1]:
+        for step in np.unique(np.nonzero(lowest == limit)[1]):
+            expected.append(slow.policy_point(spent, rates, is_right, limit, step + 1))
+    np.testing.assert_allclose(np.column_stack([cost, accuracy]), expected, atol=1e-12)
+    np.testing.assert_allclose(cost[-1], spent[:, -1].mean())
 
 
 def test_mixture_finds_the_mismatched():
@@ -344,14 +349,62 @@ def test_detector_finds_the_view_that_is_off_and_how_often():
 
 
 def test_next_view_leaves_the_fixed_order_only_for_a_clear_gain():
-    gains = np.zeros((3, 50, 2))
-    gains[:, :, 0] = 0.1
-    gains[0, :, 1] = 0.05
-    gains[1, :, 1] = np.where(np.arange(50) % 2, 1.3, -1.0)  # better on average, but not clearly
-    gains[2, :, 1] = 0.2 + 0.01 * np.arange(50)
-    best, mean = choose_view(gains)
-    assert best.tolist() == [0, 0, 1]
-    np.testing.assert_allclose(mean, [0.1, 0.1, gains[2, :, 1].mean()])
+    before, p = np.tile([0.7, 0.3], (50, 1)), np.array([[0.7, 0.3], [0.2, 0.8]])
+    others = [
+        (np.full(50, 0.05), 0),
+        (np.where(np.arange(50) % 2, 1.3, -1.0), 0),  # better on average, but not clearly
+        (0.2 + 0.01 * np.arange(50), 1),
+    ]
+    for other, expected in others:
+        best, gain = choose_view(before, np.column_stack([np.full(50, 0.1), other]), p)
+        assert best.tolist() == [expected] * 2
+        np.testing.assert_allclose(gain, other.mean() if expected else 0.1)
+    # too few rows to tell
+    few = choose_view(before[:2], np.array([[0.1, 0.9], [0.1, 0.9]]), p)
+    assert few[0].tolist() == [0, 0]
+
+
+def test_next_view_depends_on_how_sure_a_sample_is():
+    rng = np.random.RandomState(0)
+    before = rng.dirichlet([1.0, 1.0, 1.0], size=200)
+    need = 1.0 - before.max(axis=1)
+    gains = np.column_stack([np.full(200, 0.2), need]) + 0.02 * rng.randn(200, 2)
+    best, gain = choose_view(before, gains, np.array([[0.98, 0.01, 0.01], [0.34, 0.33, 0.33]]))
+    assert best.tolist() == [0, 1]
+    np.testing.assert_allclose(gain, [0.2, 0.66], atol=0.02)
+
+
+@pytest.mark.parametrize("noise", [0.01, 10.0])
+def test_expected_gains_have_the_penalty_of_least_error_in_rows_left_out(noise):
+    rng = np.random.RandomState(0)
+    p = rng.dirichlet([1.0, 1.0, 1.0, 1.0], size=30)
+    features = sureness(p)
+    np.testing.assert_allclose(features[:, 1:], np.sort(p)[:, -1:] - [[0, 1]] * np.sort(p)[:, [-2]])
+    np.testing.assert_allclose(features[:, 0], entropy(p, axis=1))
+    gains = features @ [[0.2], [1.0], [-1.0]] + noise * rng.randn(30, 1)
+    Z = (features - features.mean(axis=0)) / features.std(axis=0)
+
+    def fit(rows, penalty):
+        # the intercept is not penalised; features are scaled as for all rows
+        A = np.column_stack([np.ones(len(rows)), Z[rows]])
+        return np.linalg.solve(A.T @ A + np.diag([0, *[penalty] * 3]), A.T @ gains[rows])
+
+    def loss(penalty):
+        errors = []
+        for i in range(30):
+            theta = fit(np.delete(np.arange(30), i), penalty)
+            errors.append(gains[i] - np.append(1, Z[i]) @ theta)
+        return np.mean(np.square(errors))
+
+    penalties = [min(penalty, 1e12) for penalty in GAIN_PENALTIES]
+    best = min(penalties, key=loss)
+    assert (best == 1e12) == (noise == 10.0)
+    theta = fit(np.arange(30), best)
+    mean, error = fit_gain_model(p, gains).predict(p)
+    np.testing.assert_allclose(mean, np.column_stack([np.ones(30), Z]) @ theta, atol=1e-8)
+    inverse = np.linalg.inv(Z.T @ Z + best * np.eye(3))
+    spread = 1 / 30 + np.einsum("if,fg,ig->i", Z, inverse @ Z.T @ Z @ inverse, Z)
+    np.testing.assert_allclose(error[:, 0], np.sqrt(loss(best) * spread), rtol=1e-6)
 
 
 def test_reference_table_predicts_what_the_classifier_does():

@@ -6,10 +6,12 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from consilience import MultiViewData
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import encode_tables, fit_codes, fit_table_codes
+from consilience.views._storage import to_numeric
 
 COLUMNS = {"x": [1.0, 2.0, None, 4.0], "colour": ["red", "blue", "red", None]}
 
@@ -96,3 +98,34 @@ def test_dates_in_columns_of_objects_are_no_categories(value):
     frame = pd.DataFrame({"d": pd.Series([value, None], dtype=object)})
     with pytest.raises(ValueError, match="values of column 'd' are no numbers, texts or"):
         fit_table_codes(MultiViewData({"f": frame}))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical([3, 1, None, 1]),
+        pd.Categorical([3, 1, None, 1], ordered=True),
+        pd.Categorical([3.0, 1.0, None, 1.0]),
+        pd.Series([3, 1, None, 1], dtype="Int64").astype("category"),
+        pl.Series(["3", "1", None, "1"], dtype=pl.Categorical),
+        pl.Series(["3", "1", None, "1"], dtype=pl.Enum(["1", "3"])),
+        pa.chunked_array([pa.array([3, 1, None, 1]).dictionary_encode()]),
+    ],
+)
+def test_categories_that_are_numbers_are_categories(column):
+    frames = {"polars": pl.DataFrame, "pyarrow": pa.table}
+    frame = frames.get(type(column).__module__.split(".")[0], pd.DataFrame)({"c": column})
+    codes = fit_codes(frame, "v")
+    assert [str(int(float(c))) for c in codes.categories[0]] == ["1", "3"]
+    assert codes.encode(frame, "v").tolist() == [[0, 1], [1, 0], [0, 0], [1, 0]]
+    with pytest.raises(ValueError, match="non-numeric columns: 'c'"):
+        to_numeric(frame, "v")
+
+
+def test_texts_where_categories_were_numbers():
+    codes = fit_codes(pd.DataFrame({"c": pd.Categorical([3, 1])}), "v")
+    assert codes.encode(pd.DataFrame({"c": [1.0, 3.0]}), "v").tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(
+        ValueError, match="'c' was categorical in fit but is text now, got '1'; con"
+    ):
+        codes.encode(pd.DataFrame({"c": ["1", "3"]}), "v")

@@ -77,8 +77,8 @@ def test_a_bootstrap_does_not_invent_groups():
     ("groups", "message"),
     [
         ([0, 1], "groups must have 3 entries"),
-        ([0, None, 1], "groups has an entry that is None or NaN, at position 1"),
-        (pd.array([0, 1, pd.NA], dtype="Int64"), "None or NaN, at position 2"),
+        ([0, None, 1], "groups is None or NaN in row 1; fill it in"),
+        (pd.array([0, 1, pd.NA], dtype="Int64"), "groups is None or NaN in row 2"),
         (0, "groups"),
     ],
 )

@@ -159,10 +159,13 @@ def test_categories_are_those_of_the_default_classifier():
     np.testing.assert_array_equal(prepared["f"], expected["f"])
 
 
-def test_numbers_of_dtype_category_are_numbers():
+def test_numbers_of_dtype_category_are_categories():
     frame = pd.DataFrame({"grade": pd.Categorical([1, 3, None]), "x": [1.0, 2.0, 3.0]})
     out = ColumnPreparer().fit_transform(frame)
-    np.testing.assert_array_equal(out, [[1, 1], [3, 2], [2, 3]])
+    np.testing.assert_array_equal(np.sort(out[:, :-1], axis=1)[:2], [[0, 1], [0, 1]])
+    assert (out[0, :-1] != out[1, :-1]).all()
+    np.testing.assert_array_equal(out[2, :-1], 0)
+    np.testing.assert_array_equal(out[:, -1], frame["x"])
 
 
 def test_nullable_pandas_columns():

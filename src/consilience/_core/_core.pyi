@@ -215,6 +215,9 @@ def bin_dense(
 ) -> tuple[NDArray[uint8], Limits]:
     """Bin codes (blocks x n x 8, flat) and limits; x may have any strides and is not copied."""
 
+def find_limits(x: NDArray[T], mass: NDArray[int64] | None, max_bins: int) -> Limits:
+    """The limits of ``bin_dense`` alone."""
+
 def bin_sparse(
     data: NDArray[float64],
     indices: NDArray[int32],

@@ -37,6 +37,19 @@ nb::tuple py_bin_dense(Strided<T> x, Masses mass, Flags present, int limit) {
     return nb::make_tuple(to_numpy(std::move(bins)), limits_to_numpy(std::move(limits)));
 }
 
+template <typename T>
+nb::tuple py_find_limits(Strided<T> x, Masses mass, int limit) {
+    require(limit >= 2 && limit <= max_bins, "max_bins must lie in 2 ... 255");
+    require(x.shape(0) < (std::size_t{1} << 31), "more than 2^31 rows");
+    const std::int64_t* masses = row_masses(mass, x.shape(0));
+    BinLimits limits;
+    {
+        nb::gil_scoped_release release;
+        limits = find_limits(columns(x), masses, limit);
+    }
+    return limits_to_numpy(std::move(limits));
+}
+
 nb::tuple py_bin_sparse(Vector<double> data, Vector<std::int32_t> indices,
                         Vector<std::int64_t> indptr, std::size_t n, Masses mass, Flags present,
                         int limit) {
@@ -107,6 +120,10 @@ void bind_trees(nb::module_& m) {
           "present"_a.none(), "max_bins"_a);
     m.def("bin_dense", &py_bin_dense<double>, nb::arg("x").noconvert(), "mass"_a.none(),
           "present"_a.none(), "max_bins"_a);
+    m.def("find_limits", &py_find_limits<float>, nb::arg("x").noconvert(), "mass"_a.none(),
+          "max_bins"_a);
+    m.def("find_limits", &py_find_limits<double>, nb::arg("x").noconvert(), "mass"_a.none(),
+          "max_bins"_a);
     m.def("bin_sparse", &py_bin_sparse, "data"_a, "indices"_a, "indptr"_a, "n_rows"_a,
           "mass"_a.none(), "present"_a.none(), "max_bins"_a);
     m.def("grow_dense", &py_grow_dense, "bins"_a, "least"_a, "greatest"_a, "start"_a,

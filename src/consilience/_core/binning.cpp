@@ -5,7 +5,8 @@
 //
 // The values are sorted by their bits: an order-preserving map to unsigned integers, a radix sort
 // on the upper 32 bits that carries the row along, and a comparison sort inside the (short) runs
-// that agree in those bits. Absent rows and NaN take no part.
+// that agree in those bits. Absent rows and NaN take no part. Where nobody asks for the bins of the
+// rows, bits of float32 values are sorted alone.
 #include "binning.hpp"
 
 #include <algorithm>
@@ -25,6 +26,13 @@ std::uint32_t upper_bits(float value) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
+float from_upper_bits(std::uint32_t bits) {
+    bits = bits & 0x80000000u ? bits & 0x7fffffffu : ~bits;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 std::uint32_t upper_bits(double value) {
     std::uint64_t bits;
     std::memcpy(&bits, &value, sizeof bits);
@@ -32,11 +40,13 @@ std::uint32_t upper_bits(double value) {
     return static_cast<std::uint32_t>(bits >> 32);
 }
 
-// Sorts (upper bits << 32 | row) by the upper half: three digits of 11, 11 and 10 bits.
-void radix_sort(std::vector<std::uint64_t>& items, std::vector<std::uint64_t>& spare) {
-    constexpr int digits = 3, shifts[digits] = {32, 43, 54}, size = 2048;
+// Sorts upper bits, or (upper bits << 32 | row) by them: three digits of 11, 11 and 10 bits.
+template <typename Item>
+void radix_sort(std::vector<Item>& items, std::vector<Item>& spare) {
+    constexpr int lowest = 8 * sizeof(Item) - 32, digits = 3, size = 2048;
+    constexpr int shifts[digits] = {lowest, lowest + 11, lowest + 22};
     std::uint32_t counts[digits][size] = {};
-    for (const std::uint64_t item : items)
+    for (const Item item : items)
         for (int d = 0; d < digits; ++d) ++counts[d][(item >> shifts[d]) & (size - 1)];
     spare.resize(items.size());
     for (int d = 0; d < digits; ++d) {
@@ -48,7 +58,7 @@ void radix_sort(std::vector<std::uint64_t>& items, std::vector<std::uint64_t>& s
             count[digit] = offset;
             offset += held;
         }
-        for (const std::uint64_t item : items)
+        for (const Item item : items)
             spare[count[(item >> shifts[d]) & (size - 1)]++] = item;
         items.swap(spare);
     }
@@ -93,14 +103,26 @@ public:
             if (sizeof(T) > 4) sort_runs(items_, values);
         }
         find_distinct(values, mass, zeros);
-        widths_ = share_bins(masses_, limit_);
-        std::size_t first = 0;
-        for (const int width : widths_) {
-            limits.least.push_back(distinct_[first]);
-            limits.greatest.push_back(distinct_[first + width - 1]);
-            first += width;
+        share(limits);
+    }
+
+    // The limits alone, of values with equal masses.
+    void fit_limits(const float* values, std::size_t n, BinLimits& limits) {
+        signals_.add(sort_cost / 2 * n);
+        bits_.resize(n);
+        std::size_t size = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            bits_[size] = upper_bits(values[i]);
+            size += !std::isnan(values[i]);
         }
-        limits.start.push_back(static_cast<std::int64_t>(limits.least.size()));
+        bits_.resize(size);
+        if (size > 1) radix_sort(bits_, spare_bits_);
+        start_values();
+        for (std::size_t i = 0; i < size; ++i) {
+            if (i == 0 || bits_[i] != bits_[i - 1]) start_value(from_upper_bits(bits_[i]), 0);
+            ++masses_.back();
+        }
+        share(limits);
     }
 
     // The bin of the implicit zeros, or 0 if there is no zero.
@@ -124,9 +146,7 @@ public:
 
 private:
     void find_distinct(const T* values, const std::int64_t* mass, std::int64_t zeros) {
-        distinct_.clear();
-        masses_.clear();
-        stored_.clear();
+        start_values();
         bool zeros_placed = zeros == 0;
         for (const std::uint64_t item : items_) {
             const std::uint32_t entry = static_cast<std::uint32_t>(item);
@@ -142,6 +162,23 @@ private:
         if (!zeros_placed) start_value(0, zeros);
     }
 
+    void share(BinLimits& limits) {
+        widths_ = share_bins(masses_, limit_);
+        std::size_t first = 0;
+        for (const int width : widths_) {
+            limits.least.push_back(distinct_[first]);
+            limits.greatest.push_back(distinct_[first + width - 1]);
+            first += width;
+        }
+        limits.start.push_back(static_cast<std::int64_t>(limits.least.size()));
+    }
+
+    void start_values() {
+        distinct_.clear();
+        masses_.clear();
+        stored_.clear();
+    }
+
     void start_value(double value, std::int64_t mass) {
         distinct_.push_back(value);
         masses_.push_back(mass);
@@ -150,27 +187,20 @@ private:
 
     int limit_;
     std::vector<std::uint64_t> items_, spare_;
+    std::vector<std::uint32_t> bits_, spare_bits_;
     std::vector<double> distinct_;
     std::vector<std::int64_t> masses_, stored_;  // by value: mass with zeros, listed entries
     std::vector<int> widths_;
     SignalCheck signals_;
 };
 
-template <typename T>
-BinLimits bin_columns(Columns<T> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
-                      std::uint8_t* bins) {
-    BinLimits limits;
-    Binner<T> binner(limit);
+// visit(feature, values) for every feature. Eight neighbours share a cache line of a row, so they
+// are fetched together; adding 0 turns -0 into +0, which the sort would keep apart.
+template <typename T, typename Visit>
+void each_column(Columns<T> x, const std::uint8_t* skip, Visit visit) {
     std::vector<T> block(lanes * x.n);
-    std::vector<std::uint8_t> absent(present ? x.n : 0);
-    for (std::size_t i = 0; i < absent.size(); ++i) absent[i] = !present[i];
-    const std::uint8_t* skip = present ? absent.data() : nullptr;
     for (std::size_t first = 0; first < x.d; first += lanes) {
         const std::size_t width = std::min<std::size_t>(lanes, x.d - first);
-        std::uint8_t* codes = bins + first * x.n;
-        std::fill_n(codes, lanes * x.n, static_cast<std::uint8_t>(missing_bin));
-        // eight neighbours share a cache line of a row, so they are fetched together;
-        // adding 0 turns -0 into +0, which the sort would keep apart
         for (std::size_t i = 0; i < x.n; ++i)
             for (std::size_t j = 0; j < width; ++j)
                 block[j * x.n + i] =
@@ -179,11 +209,38 @@ BinLimits bin_columns(Columns<T> x, const std::int64_t* mass, const std::uint8_t
                         : x.data[static_cast<std::ptrdiff_t>(i) * x.row_stride +
                                  static_cast<std::ptrdiff_t>(first + j) * x.column_stride] +
                               T(0);
-        for (std::size_t j = 0; j < width; ++j) {
-            binner.fit(block.data() + j * x.n, mass, skip, x.n, 0, limits);
-            binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes + j] = bin; });
-        }
+        for (std::size_t j = 0; j < width; ++j) visit(first + j, block.data() + j * x.n);
     }
+}
+
+template <typename T>
+BinLimits bin_columns(Columns<T> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
+                      std::uint8_t* bins) {
+    BinLimits limits;
+    Binner<T> binner(limit);
+    std::vector<std::uint8_t> absent(present ? x.n : 0);
+    for (std::size_t i = 0; i < absent.size(); ++i) absent[i] = !present[i];
+    const std::uint8_t* skip = present ? absent.data() : nullptr;
+    std::fill_n(bins, (x.d + lanes - 1) / lanes * lanes * x.n,
+                static_cast<std::uint8_t>(missing_bin));
+    each_column(x, skip, [&](std::size_t f, const T* values) {
+        std::uint8_t* codes = bins + f / lanes * lanes * x.n + f % lanes;
+        binner.fit(values, mass, skip, x.n, 0, limits);
+        binner.each([&](std::uint32_t row, std::uint8_t bin) { codes[row * lanes] = bin; });
+    });
+    return limits;
+}
+
+template <typename T>
+BinLimits limits_of_columns(Columns<T> x, const std::int64_t* mass, int limit) {
+    BinLimits limits;
+    Binner<T> binner(limit);
+    each_column(x, nullptr, [&](std::size_t, const T* values) {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (!mass) return binner.fit_limits(values, x.n, limits);
+        }
+        binner.fit(values, mass, nullptr, x.n, 0, limits);
+    });
     return limits;
 }
 
@@ -210,6 +267,14 @@ BinLimits bin_dense(Columns<float> x, const std::int64_t* mass, const std::uint8
 BinLimits bin_dense(Columns<double> x, const std::int64_t* mass, const std::uint8_t* present, int limit,
                     std::uint8_t* bins) {
     return bin_columns(x, mass, present, limit, bins);
+}
+
+BinLimits find_limits(Columns<float> x, const std::int64_t* mass, int limit) {
+    return limits_of_columns(x, mass, limit);
+}
+
+BinLimits find_limits(Columns<double> x, const std::int64_t* mass, int limit) {
+    return limits_of_columns(x, mass, limit);
 }
 
 SparseBins bin_sparse(const double* data, const std::int32_t* indices, const std::int64_t* indptr,

@@ -27,6 +27,10 @@ BinLimits bin_dense(Columns<float> x, const std::int64_t* mass, const std::uint8
 BinLimits bin_dense(Columns<double> x, const std::int64_t* mass, const std::uint8_t* present,
                     int limit, std::uint8_t* bins);
 
+// The limits alone, of rows that are all present.
+BinLimits find_limits(Columns<float> x, const std::int64_t* mass, int limit);
+BinLimits find_limits(Columns<double> x, const std::int64_t* mass, int limit);
+
 // Entries of each column ordered by bin, then row, without those that fall into the zeros' bin.
 struct SparseBins {
     BinLimits limits;

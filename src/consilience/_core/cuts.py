@@ -87,7 +87,7 @@ def find_cuts(X: Any, weight: np.ndarray | None, max_bins: int) -> Cuts:
             *sparse_arrays(canonical(X, "csc")), X.shape[0], masses, None, max_bins
         )
     else:
-        _, limits = _core.bin_dense(as_floats(X), masses, None, max_bins)
+        limits = _core.find_limits(as_floats(X), masses, max_bins)
     least, greatest, start = limits
     # between the last bin of a feature and the first of the next there is no cut
     is_inner = np.ones(max(len(least) - 1, 0), dtype=bool)

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "forest.hpp"
 #include "signals.hpp"
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::size_t few_rows = 24;  // up to which trees are not unpacked
 constexpr std::size_t block_rows = 256;
+constexpr std::size_t routed_rows = 1024, routed_cells = std::size_t{1} << 17;
 constexpr std::size_t block_cells = std::size_t{1} << 20;  // of a copied block
 constexpr int rows_at_once = 8;
 constexpr std::size_t walk_work = 32, node_work = 2;
@@ -90,26 +94,35 @@ inline std::int32_t next_node(const Node<Threshold>& node, const double* row) {
     return node.child[side<MayBeNaN>(row[node.split >> 1], node.threshold, node.split & 1)];
 }
 
+// Where eight rows end on their way down from a node: a negative child each.
+template <bool MayBeNaN, typename Threshold>
+std::array<std::int32_t, rows_at_once> walk_rows(
+    const std::vector<Node<Threshold>>& nodes, std::int32_t from,
+    const std::array<const double*, rows_at_once>& rows) {
+    std::array<std::int32_t, rows_at_once> at;
+    at.fill(from);
+    std::int32_t all_at_end = from;
+    while (all_at_end >= 0) {
+        all_at_end = -1;
+        for (int j = 0; j < rows_at_once; ++j) {
+            // those at their end stay, without a branch
+            const std::int32_t next = next_node<MayBeNaN>(nodes[std::max(at[j], 0)], rows[j]);
+            at[j] = at[j] < 0 ? at[j] : next;
+            all_at_end &= at[j];
+        }
+    }
+    return at;
+}
+
 template <bool MayBeNaN, typename Threshold>
 void walk_tree(const std::vector<Node<Threshold>>& nodes, std::int32_t root, const Block& x,
                Votes votes) {
+    std::array<const double*, rows_at_once> rows;
     for (std::size_t first = 0; first < x.n; first += rows_at_once) {
         const int n = static_cast<int>(std::min<std::size_t>(rows_at_once, x.n - first));
-        std::array<std::int32_t, rows_at_once> at;
-        std::array<const double*, rows_at_once> rows;
-        at.fill(root);
         for (int j = 0; j < rows_at_once; ++j) rows[j] = x.row(first + std::min(j, n - 1));
-        std::int32_t all_in_leaves = root;
-        while (all_in_leaves >= 0) {
-            all_in_leaves = -1;
-            for (int j = 0; j < rows_at_once; ++j) {
-                // those in a leaf stay, without a branch
-                const std::int32_t next = next_node<MayBeNaN>(nodes[std::max(at[j], 0)], rows[j]);
-                at[j] = at[j] < 0 ? at[j] : next;
-                all_in_leaves &= at[j];
-            }
-        }
-        for (int j = 0; j < n; ++j) votes.add(first + j, ~at[j]);
+        const auto leaves = walk_rows<MayBeNaN>(nodes, root, rows);
+        for (int j = 0; j < n; ++j) votes.add(first + j, ~leaves[j]);
     }
 }
 
@@ -183,69 +196,158 @@ void mix_shares(const ForestView& f, std::size_t tree, const std::vector<Node<Th
     }
 }
 
-struct Path {
-    std::int32_t node;
-    double weight;
-};
+// A node that splits on an absent column ends a walk, as a negative child below those of leaves.
+constexpr std::int32_t absent_base = std::numeric_limits<std::int32_t>::min();
+inline bool is_absent(std::int32_t child) { return child < absent_base / 2; }
 
+// Rows that lack the same views go down a tree together, eight at the same time, and stop at the
+// nodes that split on an absent column. The weight with which rows reach a node follows from such
+// nodes above it, so it is the same for all of them.
 template <typename Threshold>
 class Router {
 public:
-    Router(const ForestView& forest, const RowViews& views, Votes votes)
-        : f_(forest), views_(views), votes_(votes) {}
+    // x and present (x.n x n_views): in
+    Router(const ForestView& forest, const RowViews& views, const Block& x, bool may_be_nan,
+           const std::uint8_t* present, Votes votes)
+        : f_(forest),
+          views_(views),
+          x_(x),
+          may_be_nan_(may_be_nan),
+          present_(present),
+          votes_(votes),
+          rows_(x.n) {
+        const std::size_t n_views = views.n_views;
+        std::iota(rows_.begin(), rows_.end(), std::uint32_t{0});
+        std::stable_sort(rows_.begin(), rows_.end(), [=](std::uint32_t i, std::uint32_t j) {
+            return std::memcmp(present + i * n_views, present + j * n_views, n_views) < 0;
+        });
+    }
 
-    // present (x.n x n_views, in)
-    void route(std::size_t tree, const Block& x, const std::uint8_t* present) {
+    void route(std::size_t tree) {
         unpack(f_, tree, nodes_);
         mix_shares(f_, tree, nodes_, votes_, shares_);
-        const float* left_share = f_.left_share + f_.starts[tree];
-        for (std::size_t i = 0; i < x.n; ++i) {
-            paths_.assign(1, {f_.roots[tree], 1.0});
-            while (!paths_.empty()) {
-                const Path path = paths_.back();
-                paths_.pop_back();
-                follow(path, i, x.row(i), present + i * views_.n_views, left_share);
-            }
+        left_share_ = f_.left_share + f_.starts[tree];
+        lacks_.assign(nodes_.size() + 1, 0);
+        const std::size_t n_views = views_.n_views;
+        for (std::size_t first = 0, last = 0; first < x_.n; first = last) {
+            const std::uint8_t* own = present_ + rows_[first] * n_views;
+            for (std::size_t i = 0; i < nodes_.size(); ++i)
+                lacks_[i] = !own[views_.view_of_column[nodes_[i].split >> 1]];
+            const std::int32_t root = mark(f_.roots[tree]);
+            for (Node<Threshold>& node : nodes_)
+                for (std::int32_t& child : node.child) child = mark(child);
+            for (; last < x_.n && !std::memcmp(own, present_ + rows_[last] * n_views, n_views);
+                 ++last)
+                arrivals_.push_back({root, rows_[last]});
+            follow(0, root, 1.0);
         }
     }
     std::size_t size() const { return nodes_.size(); }
 
 private:
-    // Down to the end of the path; the right one of two children waits on the stack.
-    void follow(Path path, std::size_t i, const double* row, const std::uint8_t* present,
-                const float* left_share) {
-        while (path.node >= 0) {
-            const Node<Threshold>& node = nodes_[path.node];
-            if (present[views_.view_of_column[node.split >> 1]]) {
-                path.node = next_node<true>(node, row);
-                continue;
+    struct Arrival {
+        std::int32_t node;
+        std::uint32_t row;
+    };
+    struct Entry {
+        std::int32_t node;
+        double weight;
+    };
+
+    // A child as rows that lack these columns see it, whatever others saw; without a branch.
+    std::int32_t mark(std::int32_t child) const {
+        child = is_absent(child) ? child - absent_base : child;
+        const std::uint8_t ends = lacks_[std::max(child, 0)] & (child >= 0);
+        return child + ends * absent_base;
+    }
+
+    // The arrivals from `first` on, which are all at this node, go to the leaves and are dropped.
+    void follow(std::size_t first, std::int32_t node, double weight) {
+        const std::size_t last = arrivals_.size(), first_entry = entries_.size();
+        common_.assign(f_.n_classes, 0.0);
+        split(node, weight);
+        for (std::size_t k = first; k < last; ++k)
+            votes_.add(arrivals_[k].row, common_.data(), 1.0);
+        for (std::size_t e = first_entry; e < entries_.size(); ++e) {
+            const double entry_weight = entries_[e].weight;
+            if (may_be_nan_)
+                walk<true>(first, last, entries_[e]);
+            else
+                walk<false>(first, last, entries_[e]);
+            std::sort(arrivals_.begin() + static_cast<std::ptrdiff_t>(last), arrivals_.end(),
+                      [](const Arrival& a, const Arrival& b) { return a.node < b.node; });
+            while (arrivals_.size() > last) {
+                const std::int32_t reached = arrivals_.back().node;
+                std::size_t k = arrivals_.size() - 1;
+                while (k > last && arrivals_[k - 1].node == reached) --k;
+                follow(k, reached, entry_weight);
             }
-            if (path.weight < views_.min_path_weight) {
-                const double* own =
-                    shares_.data() + static_cast<std::size_t>(path.node) * f_.n_classes;
-                return votes_.add(i, own, path.weight);
-            }
-            const double left = path.weight * left_share[path.node];
-            paths_.push_back({node.child[1], path.weight - left});
-            path = {node.child[0], left};
         }
-        votes_.add(i, ~path.node, path.weight);
+        entries_.resize(first_entry);
+        arrivals_.resize(first);
+    }
+
+    // Below a node up to the next splits on columns that the rows have: the votes that all rows
+    // share, and the nodes from which they go different ways.
+    void split(std::int32_t node, double weight) {
+        Votes common(f_, common_.data());
+        if (node >= 0) return entries_.push_back({node, weight});
+        if (!is_absent(node)) return common.add(0, ~node, weight);
+        if (weight < views_.min_path_weight) return common.add(0, shares_of(node), weight);
+        const double left = weight * left_share_[node - absent_base];
+        const Node<Threshold>& own = nodes_[node - absent_base];
+        split(own.child[0], left);
+        split(own.child[1], weight - left);
+    }
+
+    template <bool MayBeNaN>
+    void walk(std::size_t first, std::size_t last, Entry entry) {
+        const bool is_light = entry.weight < views_.min_path_weight;
+        std::array<const double*, rows_at_once> rows;
+        for (std::size_t k = first; k < last; k += rows_at_once) {
+            const int n = static_cast<int>(std::min<std::size_t>(rows_at_once, last - k));
+            for (int j = 0; j < rows_at_once; ++j)
+                rows[j] = x_.row(arrivals_[k + std::min(j, n - 1)].row);
+            const auto ends = walk_rows<MayBeNaN>(nodes_, entry.node, rows);
+            for (int j = 0; j < n; ++j) {
+                const std::uint32_t row = arrivals_[k + j].row;
+                if (!is_absent(ends[j]))
+                    votes_.add(row, ~ends[j], entry.weight);
+                else if (is_light)
+                    votes_.add(row, shares_of(ends[j]), entry.weight);
+                else
+                    arrivals_.push_back({ends[j], row});
+            }
+        }
+    }
+    const double* shares_of(std::int32_t absent) const {
+        return shares_.data() + static_cast<std::size_t>(absent - absent_base) * f_.n_classes;
     }
 
     const ForestView& f_;
     const RowViews& views_;
+    const Block x_;
+    const bool may_be_nan_;
+    const std::uint8_t* present_;
     Votes votes_;
+    std::vector<std::uint32_t> rows_;  // those with the same views side by side
+    // of a tree
     std::vector<Node<Threshold>> nodes_;
+    std::vector<std::uint8_t> lacks_;  // of each node: whether the rows lack its column
     std::vector<double> shares_;
-    std::vector<Path> paths_;
+    const float* left_share_ = nullptr;
+    // of the rows on their way
+    std::vector<Arrival> arrivals_;
+    std::vector<Entry> entries_;
+    std::vector<double> common_;
 };
 
 template <typename Threshold>
-void route_block(const ForestView& f, const Block& x, const RowViews& views,
+void route_block(const ForestView& f, const Block& x, bool may_be_nan, const RowViews& views,
                  const std::uint8_t* present, Votes votes, SignalCheck& signals) {
-    Router<Threshold> router(f, views, votes);
+    Router<Threshold> router(f, views, x, may_be_nan, present, votes);
     for (std::size_t tree = 0; tree < f.n_trees; ++tree) {
-        router.route(tree, x, present);
+        router.route(tree);
         signals.add((node_work + 2 * f.n_classes) * router.size() + 4 * walk_work * x.n);
     }
 }
@@ -255,10 +357,11 @@ void route_block(const ForestView& f, const Block& x, const RowViews& views,
 void add_block(const ForestView& f, const Block& x, std::size_t d, const RowViews* views,
                const std::uint8_t* present, double* votes, SignalCheck& signals) {
     const Votes sums(f, votes);
-    if (views && f.threshold.wide) return route_block<double>(f, x, *views, present, sums, signals);
-    if (views) return route_block<float>(f, x, *views, present, sums, signals);
-    if (x.n <= few_rows) return walk_packed(f, x, sums, signals);
+    if (!views && x.n <= few_rows) return walk_packed(f, x, sums, signals);
     const bool may_be_nan = has_nan(x, d);
+    if (views && f.threshold.wide)
+        return route_block<double>(f, x, may_be_nan, *views, present, sums, signals);
+    if (views) return route_block<float>(f, x, may_be_nan, *views, present, sums, signals);
     if (f.threshold.wide) return walk_unpacked<double>(f, x, may_be_nan, sums, signals);
     walk_unpacked<float>(f, x, may_be_nan, sums, signals);
 }
@@ -275,13 +378,21 @@ void in_blocks(const ForestView& f, std::size_t n, std::size_t d, const RowViews
     }
 }
 
-std::size_t copied_rows(std::size_t d) {
-    return std::clamp<std::size_t>(block_cells / std::max<std::size_t>(d, 1), 16, block_rows);
+// Rows that lack views are taken in larger blocks, as trees are prepared for their views first.
+std::size_t rows_of_block(std::size_t d, const RowViews* views) {
+    if (!views) return block_rows;
+    return std::clamp<std::size_t>(routed_cells / std::max<std::size_t>(d, 1), block_rows,
+                                   routed_rows);
+}
+
+std::size_t copied_rows(std::size_t d, const RowViews* views) {
+    return std::clamp<std::size_t>(block_cells / std::max<std::size_t>(d, 1), 16,
+                                   rows_of_block(d, views));
 }
 
 template <typename T>
 void add_dense(const ForestView& f, Columns<T> x, const RowViews* views, double* votes) {
-    const std::size_t rows = copied_rows(x.d);
+    const std::size_t rows = copied_rows(x.d, views);
     std::vector<double> buffer(std::min(rows, x.n) * x.d);
     in_blocks(f, x.n, x.d, views, rows, votes, [&](std::size_t first, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) {
@@ -303,13 +414,14 @@ void add_votes(const ForestView& f, Columns<float> x, const RowViews* views, dou
 void add_votes(const ForestView& f, Columns<double> x, const RowViews* views, double* votes) {
     if (x.column_stride != 1 || x.row_stride < 0) return add_dense(f, x, views, votes);
     const auto stride = static_cast<std::size_t>(x.row_stride);
-    in_blocks(f, x.n, x.d, views, block_rows, votes, [&](std::size_t first, std::size_t n) {
+    const std::size_t rows = rows_of_block(x.d, views);
+    in_blocks(f, x.n, x.d, views, rows, votes, [&](std::size_t first, std::size_t n) {
         return Block{x.data + first * stride, n, stride};
     });
 }
 
 void add_votes(const ForestView& f, SparseRows x, const RowViews* views, double* votes) {
-    const std::size_t rows = copied_rows(x.d);
+    const std::size_t rows = copied_rows(x.d, views);
     std::vector<double> buffer(std::min(rows, x.n) * x.d, 0.0);
     std::size_t old_first = 0, old_n = 0;
     const auto each_entry = [&](std::size_t first, std::size_t n, auto write) {

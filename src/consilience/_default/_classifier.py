@@ -32,7 +32,7 @@ from consilience._default._combine import (
     out_of_fold_error,
 )
 from consilience._default._explain import Explanation, explain_views
-from consilience._default._forest import MANY_ROWS, N_FOLDS, count_folds
+from consilience._default._forest import MANY_ROWS, N_FOLDS, assign_folds, count_folds
 from consilience._default._from_blocks import draw_training_rows
 from consilience._default._kernel import fit_kernel_member
 from consilience._default._linear import fit_linear_member
@@ -74,6 +74,7 @@ MIN_TREES, MAX_TREES = 10, 1_000_000
 N_TREES, N_TREES_OF_MANY_ROWS = 300, 150
 TINY = 1e-300
 BOOSTED_MIN_ROWS = 50  # with fewer rows the folds left out are too small to stop in time
+N_COMPONENT_FOLDS = 5  # of the training rows, left out when their components are computed
 COLUMN_SHARE = 0.3  # of the columns, for which every other tree looks at each node
 COLUMN_SHARE_MAX_ROWS = 1000  # with more rows boosting finds a few strong columns as well
 LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
@@ -423,9 +424,13 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             oof_scores.append(linear[1][tested])
             self.member_names_.append("linear")
         column_share = COLUMN_SHARE if len(codes) <= COLUMN_SHARE_MAX_ROWS else 0.0
-        for (name, blocks), own_seeds in zip(
-            self._tree_columns(mapped, data).items(), seeds, strict=True
-        ):
+        # as many as divide those of the forests: rows that a tree leaves out stay left out
+        own_folds = assign_folds(codes, N_COMPONENT_FOLDS) if folds is None else folds
+        tree_columns = {
+            "columns": mapped.raw,
+            "components": self._columns.left_out_components_of(mapped, data, own_folds),
+        }
+        for (name, blocks), own_seeds in zip(tree_columns.items(), seeds, strict=True):
             if all(block is None for block in blocks):
                 continue
             member, votes = fit_tree_member(

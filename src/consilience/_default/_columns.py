@@ -11,8 +11,10 @@ import scipy.sparse as sp
 
 from consilience._default._components import (
     Components,
+    dense,
     fit_components,
     fit_kernel_components,
+    left_out_components,
 )
 from consilience._default._reference_set import ReferenceSet, ReferenceView
 from consilience._model_types import model_type
@@ -30,6 +32,8 @@ COMMON_DTYPES = "?bBhHiIlLqQfd"
 # columns up to which a view keeps them beside its components: rules on single columns get lost in
 # rotations, see docs/results/default-log.md
 NARROW_VIEW_COLUMNS = 40
+# training rows above which directions hardly depend on single ones; see docs/results/default-log.md
+MAX_LEFT_OUT_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,31 @@ class Columns:
                     view = self.reference_set.views[v]
                     block[rows] = fitted.apply(_base_kernel(view, view.distances(data[rows])))
                 blocks.append(block)
+        return blocks
+
+    def left_out_components_of(
+        self, mapped: Mapped, data: MultiViewData, folds: np.ndarray
+    ) -> list[np.ndarray | None]:
+        """The same of the training rows, each by directions found without its fold."""
+        blocks = self.components_of(mapped, data)
+        if len(data) > MAX_LEFT_OUT_ROWS:
+            return blocks
+        assert self.reference_set is not None  # set together with the components
+        for v, (name, fitted) in enumerate(zip(self.names, self.components, strict=True)):
+            rows = np.flatnonzero(data.present[:, v])
+            block = blocks[v]
+            if fitted is None or block is None or len(np.unique(folds[rows])) < 2:
+                continue
+            if name not in self.maps:
+                view = self.reference_set.views[v]
+                gram = _base_kernel(view, view.own_distances())
+            elif self.maps[name].width > fitted.width:
+                X = mapped.filled[name][rows]
+                gram = np.asarray(dense(X @ X.T), dtype=np.float64)
+            else:  # all directions there are, whatever the rows
+                continue
+            own = block[rows, : fitted.width]
+            block[rows, : fitted.width] = left_out_components(gram, own, folds[rows])
         return blocks
 
 

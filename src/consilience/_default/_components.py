@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from consilience._model_types import model_type
 from consilience._solvers.eigen import symmetric_eigh
 
-__all__ = ["Components", "fit_components", "fit_kernel_components"]
+__all__ = ["Components", "dense", "fit_components", "fit_kernel_components", "left_out_components"]
 
 MAX_COMPONENTS = 20  # components of a view
 FIT_ROWS = 2000  # rows they are computed from
@@ -43,10 +43,10 @@ def fit_components(X: Any) -> Components:
     k = min(MAX_COMPONENTS, d, n - 1)
     mean = np.asarray(X.mean(axis=0)).ravel().astype(np.float64)
     if d <= n:
-        values, vectors = _largest_eigenpairs(_dense(X.T @ X) / n - np.outer(mean, mean), k)
+        values, vectors = _largest_eigenpairs(dense(X.T @ X) / n - np.outer(mean, mean), k)
         directions = vectors[:, values > 0]
     else:
-        values, vectors = _largest_eigenpairs(_centred(_dense(X @ X.T)), k)
+        values, vectors = _largest_eigenpairs(_centred(dense(X @ X.T)), k)
         kept = values > 0
         left = vectors[:, kept] / np.sqrt(values[kept])
         directions = np.asarray(X.T @ left) - np.outer(mean, left.sum(axis=0))
@@ -60,6 +60,31 @@ def fit_kernel_components(K: np.ndarray) -> Components:
     directions = vectors[:, kept] / np.sqrt(values[kept])
     directions = directions - directions.mean(axis=0)
     return Components(directions, K.mean(axis=0) @ directions)
+
+
+def left_out_components(gram: np.ndarray, components: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Components (n x k) of training rows as if they were new.
+
+    Where rows are few and columns many, directions follow the noise of the rows they were found in,
+    and no new row lies as far along them. So each row is projected on the directions found
+    without its fold, then on those found in all rows.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        Products of the rows, or a kernel between them.
+    components : array of shape (n, k)
+        Their components by directions found in all of them.
+    folds : int array of shape (n,)
+        Fold of each row.
+    """
+    left_out = np.empty_like(components)
+    for fold in np.unique(folds):
+        own, rest = folds == fold, folds != fold
+        part = fit_kernel_components(gram[np.ix_(rest, rest)])
+        rotation = part.directions.T @ components[rest]
+        left_out[own] = part.apply(gram[np.ix_(own, rest)]) @ rotation
+    return left_out
 
 
 def _largest_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,5 +104,6 @@ def _centred(K: np.ndarray) -> np.ndarray:
     return K - mean - mean[:, None] + mean.mean()
 
 
-def _dense(A: Any) -> np.ndarray:
+def dense(A: Any) -> np.ndarray:
+    """The matrix as an array."""
     return A.toarray() if sp.issparse(A) else A

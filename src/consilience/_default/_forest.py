@@ -21,7 +21,15 @@ from consilience._core import _core
 from consilience._core.binned import MAX_DEPTH, BinnedView, as_floats, canonical, sparse_arrays
 from consilience._model_types import model_type
 
-__all__ = ["MANY_ROWS", "N_FOLDS", "Forest", "RunTasks", "count_folds", "grow_forest"]
+__all__ = [
+    "MANY_ROWS",
+    "N_FOLDS",
+    "Forest",
+    "RunTasks",
+    "assign_folds",
+    "count_folds",
+    "grow_forest",
+]
 
 N_FOLDS = 10
 # rows above which half as many folds and trees do as well; see docs/results/default-log.md

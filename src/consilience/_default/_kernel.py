@@ -28,6 +28,7 @@ from consilience._core import combined_rbf
 from consilience._default._reference_set import (
     ReferenceSet,
     ReferenceView,
+    choose_landmarks,
     distances_to_references,
     imputed_distances,
     make_reference_set,
@@ -196,15 +197,23 @@ class KernelMember:
         if (pattern == (self.view_weights > 0)).all():
             return self.reference_set, self.coef, self.intercept + self.prior
         references = self.reference_set.head(PATTERN_ROWS)
-        Ds = [
-            imputed_distances(references, v, references.views[v].own_distances())
-            for v in np.flatnonzero(pattern).tolist()
-        ]
-        weights, n = self.view_weights[pattern], len(references)
-        penalty = np.exp(weights @ np.log(self.view_penalties[pattern]) / weights.sum())
-        K = self._combine(Ds, pattern)
-        coef = solve_kernel_ridge(K, self.targets[:n], self.weight[:n], penalty)
+        coef = self._solve(references, pattern)
         return references, coef, coef.sum(axis=0) + self.prior
+
+    def _solve(self, references: ReferenceSet, pattern: np.ndarray) -> np.ndarray:
+        """Coefficients of the reference rows if only the views of a pattern count."""
+        weights, n = self.view_weights[pattern], len(references)
+        used = np.flatnonzero(pattern).tolist()
+        views = [references.views[v] for v in used]
+        if references.is_plain and views[0].rows.dtype == np.float32:
+            own = {view.name: view.rows for view in views}
+            K = combine_feature_views(views, own, weights / weights.sum(), self.width)
+        else:
+            Ds = [view.own_distances() for view in views]
+            Ds = [imputed_distances(references, v, D) for v, D in zip(used, Ds, strict=True)]
+            K = self._combine(Ds, pattern)
+        penalty = np.exp(weights @ np.log(self.view_penalties[pattern]) / weights.sum())
+        return solve_kernel_ridge(K, self.targets[:n], self.weight[:n], penalty)
 
 
 def fit_kernel_member(
@@ -233,7 +242,10 @@ def fit_kernel_member(
     Y = np.eye(len(prior))[codes] - prior
     # otherwise matrices between the reference rows are needed for imputation and look-up
     is_plain = bool(data.present.all()) and len(mapped) == data.n_views
-    chosen = choose_references(codes, is_plain)
+    exact_limit = EXACT_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS
+    chosen = np.arange(len(codes))
+    if len(codes) > exact_limit:
+        chosen = choose_landmarks(codes, N_LANDMARKS if is_plain else N_IMPUTED_LANDMARKS)
     is_small = len(codes) <= (EIGEN_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS)
     if is_plain and not is_small:
         mapped = {name: X.astype(np.float32) for name, X in mapped.items()}
@@ -329,14 +341,6 @@ def count_copies(Ds: Sequence[np.ndarray], linear: Sequence[bool] | np.ndarray) 
     return np.clip(above, 0.0, 1.0).sum(axis=1)
 
 
-def choose_references(codes: np.ndarray, is_plain: bool) -> np.ndarray:
-    """Indices of the rows that new ones will be compared with."""
-    exact_limit = EXACT_MAX_ROWS if is_plain else N_IMPUTED_LANDMARKS
-    if len(codes) <= exact_limit:
-        return np.arange(len(codes))
-    return choose_landmarks(codes, N_LANDMARKS if is_plain else N_IMPUTED_LANDMARKS)
-
-
 def fit_many_rows(
     K: np.ndarray,
     kernel_blocks: Callable[[np.ndarray], Iterable[np.ndarray]],
@@ -365,12 +369,6 @@ def fit_many_rows(
         None if folds is None else folds[rows],
     )
     return landmark_fit.coef, landmark_fit.left_out, tested
-
-
-def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:
-    """Indices of ``limit`` rows, stratified by class."""
-    order = np.argsort(codes, kind="stable")
-    return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 
 
 def fit_views_alone(

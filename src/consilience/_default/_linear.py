@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
+from consilience._default._combine import log_sums
 from consilience._model_types import model_type
 from consilience._solvers.kernel_ridge import RidgeFit, exact_ridge, feature_ridge, kernel_ridge
 from consilience.views import MultiViewData
@@ -222,6 +223,6 @@ def fit_factor(scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> flo
     def loss(log_factor: float) -> float:
         logits = np.exp(log_factor) * scores
         shrinkage = 0.5 * (log_factor - np.log(TYPICAL_FACTOR)) ** 2 / len(codes)
-        return float(share @ (logsumexp(logits, axis=1) - logits[rows, codes]) + shrinkage)
+        return float(share @ (log_sums(logits) - logits[rows, codes]) + shrinkage)
 
     return float(np.exp(minimize_scalar(loss, bounds=LOG_FACTORS, method="bounded").x))

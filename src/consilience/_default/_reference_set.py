@@ -24,6 +24,7 @@ from consilience.views._pairwise import Reference
 __all__ = [
     "ReferenceSet",
     "ReferenceView",
+    "choose_landmarks",
     "distances_to_references",
     "imputed_distances",
     "make_reference_set",
@@ -121,6 +122,12 @@ class ReferenceSet:
         if self.means[v] is None:
             return distances
         return distances @ self.means[v].T - self.offsets[v]
+
+
+def choose_landmarks(codes: np.ndarray, limit: int) -> np.ndarray:
+    """Indices of ``limit`` rows, stratified by class."""
+    order = np.argsort(codes, kind="stable")
+    return np.sort(order[np.linspace(0, len(codes) - 1, limit).astype(np.intp)])
 
 
 def make_reference_view(

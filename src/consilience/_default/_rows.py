@@ -1,7 +1,9 @@
 """Training rows merged and ordered, and rows grouped by the views they have.
 
 Equal rows with equal labels (of the same group, if there are groups) become one row with the sum of
-their weights, so that a row left out is left out with its copies.
+their weights, so that a row left out is left out with its copies. Where equal rows have different
+labels they are no copies but samples that few columns of few values cannot tell apart, and all
+stay: a row left out with its like would leave those of the other classes behind, in its place.
 
 Folds, landmarks and samples follow the order of the rows, which must not depend on how the data are
 presented: it is that of a random projection of the scaled columns, shuffled. Rows in another order,
@@ -26,6 +28,7 @@ __all__ = ["group_by_pattern", "merge_rows", "project_rows"]
 
 CHUNK_ROWS = 4096
 TINY = 1e-300
+MAX_DISAGREEMENT = 0.01  # of copies: share of pairs with different labels, relative to all pairs
 
 
 def merge_rows(
@@ -51,8 +54,27 @@ def _sort_rows(data: MultiViewData, codes: np.ndarray) -> tuple[np.ndarray, np.n
     groups = np.zeros_like(codes) if data.groups is None else encode_groups(data.groups)
     order = np.lexsort((np.arange(len(keys)), groups, codes, keys))
     is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = np.any([np.diff(part[order]) != 0 for part in (keys, codes, groups)], axis=0)
+    if not _equal_rows_disagree(keys, codes):
+        is_first[1:] = np.any([np.diff(part[order]) != 0 for part in (keys, codes, groups)], axis=0)
     return order, is_first, groups
+
+
+def _equal_rows_disagree(keys: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether equal rows often have different labels, compared with any two rows."""
+    labelled = codes >= 0
+    keys = np.unique(keys[labelled], return_inverse=True)[1].ravel()
+    codes = codes[labelled]
+    n_same_row, n_same_label = _count_pairs(keys), _count_pairs(codes)
+    n_same_both = _count_pairs(keys * (codes.max(initial=0) + 1) + codes)
+    n_pairs = len(codes) * (len(codes) - 1) / 2
+    disagreeing = n_same_row - n_same_both
+    return disagreeing * n_pairs > MAX_DISAGREEMENT * n_same_row * (n_pairs - n_same_label)
+
+
+def _count_pairs(codes: np.ndarray) -> float:
+    """Number of pairs of equal values."""
+    counts = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return float((counts * (counts - 1) / 2).sum())
 
 
 def project_rows(data: MultiViewData) -> np.ndarray:

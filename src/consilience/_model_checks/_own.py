@@ -17,6 +17,7 @@ NON_FINITE_ATTRIBUTES = {
     "view_scores_",  # of a single view, which needs none
 }
 MAX_DIMENSIONS = 32
+MEANINGS = ("thousands", "decimals", "points", "commas")  # of points and commas in columns
 KINDS = ("features", "kernel", "distance")
 
 
@@ -128,12 +129,16 @@ def check_boosted_member(member: Any) -> None:
 
 def check_table_view(view: Any) -> None:
     """Check the columns of a table."""
-    for name in ("columns", "text_columns", "date_columns", "left_out", "month_first", "words"):
+    for name in ("columns", "text_columns", "date_columns", "left_out", "words", "percents"):
         columns = getattr(view, name)
         if columns is not None:
             is_list = isinstance(columns, (list, tuple))
             require(is_list and all(isinstance(c, str) for c in columns), f"{name} must be names")
     require(view.text_columns is not None, "text_columns must be names")
+    require(isinstance(view.date_formats, tuple), "date_formats must be those of columns")
+    for name, pattern in view.date_formats:
+        is_known = name in view.date_columns and isinstance(pattern, str)
+        require(is_known, "date_formats must be those of columns")
     require(isinstance(view.categories, tuple), "categories must be those of columns")
     for name, categories in view.categories:
         require(name in view.text_columns, "categories must be those of columns")
@@ -147,7 +152,7 @@ def check_table_view(view: Any) -> None:
     require(view.decimal in ("", ".", ","), "decimal must be a point or a comma")
     require(isinstance(view.points, tuple), "points must be those of columns")
     for name, meaning in view.points:
-        is_known = isinstance(name, str) and meaning in ("thousands", "decimals")
+        is_known = isinstance(name, str) and meaning in MEANINGS
         require(is_known, "points must be those of columns")
     has_index = view.first_index is None or type(view.first_index) is int
     require(has_index and view.first_index in (None, 0, 1), "features begin at index 0 or 1")
@@ -168,9 +173,8 @@ def check_table_model(model: Any) -> None:
 
 def check_column_role(role: Any) -> None:
     """Check the role of a column of a dataframe."""
-    values = (role.view, role.column, role.role, role.reason)
+    values = (role.view, role.column, role.role, role.reason, role.date_format)
     require(all(isinstance(value, str) for value in values), "roles of columns must be text")
-    require(type(role.month_first) is bool, "month_first must be True or False")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {

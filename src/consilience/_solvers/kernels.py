@@ -62,6 +62,9 @@ class KernelAgainst:
     centre : bool
         Whether the mean of a dense Z is subtracted before distances are computed; it is not for
         rows that have to stay sparse.
+    origin : array of shape (d,), optional
+        Subtracted from all rows before products are computed, for a linear kernel whose origin
+        does not matter, since it is centred later: rounding of large products would remain.
     """
 
     def __init__(
@@ -74,10 +77,11 @@ class KernelAgainst:
         coef0: float = 1.0,
         dtype: Any = np.float64,
         centre: bool = True,
+        origin: np.ndarray | None = None,
     ) -> None:
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.dtype, self.n_references = np.dtype(dtype), Z.shape[0]
-        self.origin, self.row_scale = None, 1.0
+        self.origin, self.row_scale = origin, 1.0
         if kernel == "rbf":
             # distances do not depend on the origin, but their rounding does; with √γ in the rows
             # their squares stay within the range of float32

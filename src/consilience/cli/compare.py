@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,17 +50,20 @@ from consilience.comparison._methods import read_methods
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.execution import (
     Execution,
-    ExternalFiles,
     Plan,
-    check_external,
     claim_output,
     plan_comparison,
     run_comparison,
 )
-from consilience.comparison.features import FEATURES_FILE_NAME, write_var_copies
-from consilience.comparison.folder import MODEL_FILE_NAME, REPORT_FILE_NAME
+from consilience.comparison.external import ExternalFiles, check_external
+from consilience.comparison.features import write_var_copies
+from consilience.comparison.folder import (
+    CARD_FILE_NAME,
+    FEATURES_FILE_NAME,
+    MODEL_FILE_NAME,
+    REPORT_FILE_NAME,
+)
 from consilience.comparison.inputs import ComparisonInput, read_dataset, read_files
-from consilience.comparison.model_card import CARD_FILE_NAME
 from consilience.comparison.ranking import format_p_value, ranking
 from consilience.comparison.record import DataSummary, Options, Run
 from consilience.comparison.study import StudyResults, failures
@@ -266,11 +270,12 @@ def compare(
     claim_output(plan, execution)
     console = Console()
     _print_plan(console, plan)
+    n_warnings = len(plan.run.warnings)
     with connect(scheduler) as client:
         if client is not None:
             execution = replace(execution, client=client, jobs=n_threads(client))
         result = _run(plan, execution)
-    _print_result(console, result, out)
+    _print_result(console, result, out, result._run.warnings[n_warnings:])
     if copies and result.features_ is not None:
         write_var_copies(copies, result.features_)
         _say(console, f"var:    {', '.join(str(copy.target) for copy in copies)}")
@@ -347,7 +352,9 @@ def _print_plan(console: Console, plan: Plan) -> None:
         say(f"not applicable: {', '.join(excluded)}, because {reason}")
 
 
-def _print_result(console: Console, result: ComparisonResult, out: Path | None) -> None:
+def _print_result(
+    console: Console, result: ComparisonResult, out: Path | None, new_warnings: Sequence[str]
+) -> None:
     run, results = result._run, result._results
     say = partial(_say, console)
     if results.n_splits:
@@ -369,6 +376,8 @@ def _print_result(console: Console, result: ComparisonResult, out: Path | None) 
         say(str(result.features_))
     for note in run.notes:
         say(note)
+    for warning in new_warnings:
+        say(f"warning: {warning}")
     if not results.is_complete and out is not None:
         say("run the same command to continue, or with --allow-partial to choose from these splits")
     if out is None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._copies import describe_near_copies, row_keys
+from consilience._copies import (
+    MAX_ROWS,
+    MIN_COPIES_SHARE,
+    MIN_ROWS,
+    describe_near_copies,
+    find_near_copies,
+    row_keys,
+)
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
-from consilience.views._encode import encode_tables, fit_table_codes
+from consilience.views._encode import TableCodes, encode_tables, fit_table_codes
 
-__all__ = ["copy_notes"]
+__all__ = ["copy_notes", "count_copies"]
 
 MIN_SHARE_OF_COPIES = 0.01  # fewer have little influence on scores
 # samples of a few discrete columns are equal by chance: a column must have different values in so
@@ -43,9 +51,48 @@ def copy_notes(data: MultiViewData) -> list[str]:
     return notes
 
 
-def _feature_views(data: MultiViewData) -> MultiViewData:
+def count_copies(new: MultiViewData, known: MultiViewData) -> int:
+    """Number of new samples that are copies, exact or nearly, of a known one in their views."""
+    names = [
+        name
+        for name, view in new.items()
+        if new.kinds[name] == "features" and not storage.is_documents(view)
+    ]
+    if not names:
+        return 0
+    codes = fit_table_codes(known.select(names))
+    known, new = (_feature_views(part.select(names), codes) for part in (known, new))
+    is_copy = np.zeros(len(new), dtype=bool)
+    keys = row_keys(known)
+    n_different = len(np.unique(keys))
+    if _tells_apart(known, n_different):
+        is_copy = np.isin(row_keys(new), keys) & new.present.any(axis=1)
+    is_near = _near_copies(new, known)
+    if is_near.sum() >= MIN_COPIES_SHARE * len(new):
+        is_copy |= is_near
+    return int(is_copy.sum())
+
+
+def _near_copies(new: MultiViewData, known: MultiViewData) -> np.ndarray:
+    """Mask of the new samples that are nearly copies of a known one in some view."""
+    is_near = np.zeros(len(new), dtype=bool)
+    for v, name in enumerate(new.view_names):
+        first, second = (np.flatnonzero(part.present[:, v]) for part in (known, new))
+        n = len(first) + len(second)
+        if sp.issparse(new[name]) or sp.issparse(known[name]) or not MIN_ROWS <= n <= MAX_ROWS:
+            continue
+        X = np.vstack([np.asarray(known[name])[first], np.asarray(new[name])[second]])
+        copies, neighbours = find_near_copies(X)
+        copies = copies[(copies >= len(first)) & (neighbours < len(first))]
+        is_near[second[copies - len(first)]] = True
+    return is_near
+
+
+def _feature_views(
+    data: MultiViewData, codes: Mapping[str, TableCodes] | None = None
+) -> MultiViewData:
     """The views of columns, as numbers; kernels, distances and documents stay as they are."""
-    data = encode_tables(data, fit_table_codes(data))
+    data = encode_tables(data, fit_table_codes(data) if codes is None else codes)
     return data._replace(
         {
             name: storage.to_numeric(view, name)
@@ -72,10 +119,15 @@ def _exact_copies(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
     _, first, which = np.unique(row_keys(part), return_index=True, return_inverse=True)
     copies = np.setdiff1d(np.arange(len(part)), first)
     is_rare = len(copies) < max(2, MIN_SHARE_OF_COPIES * len(data))
-    limit = min(MIN_SHARE_OF_ALL * len(part), MIN_SHARE_OF_DIFFERENT * len(first))
-    if is_rare or not any(_n_values(view) >= max(2, limit) for _, view in part.items()):
+    if is_rare or not _tells_apart(part, len(first)):
         return none, none
     return complete[copies], complete[first[which.ravel()[copies]]]
+
+
+def _tells_apart(data: MultiViewData, n_different: int) -> bool:
+    """Whether some column has so many values that samples are hardly ever equal by chance."""
+    limit = min(MIN_SHARE_OF_ALL * len(data), MIN_SHARE_OF_DIFFERENT * n_different)
+    return any(_n_values(view) >= max(2, limit) for _, view in data.items())
 
 
 def _n_values(view: Any) -> int:

@@ -31,13 +31,18 @@ from consilience.benchmark.tasks import Task
 from consilience.benchmark.work import Outcome
 from consilience.comparison._result import ComparisonResult
 from consilience.comparison.budget import TimeBudget
+from consilience.comparison.external import ExternalFiles, score_external
 from consilience.comparison.features import rank_features, summarise_features, write_features
-from consilience.comparison.folder import MODEL_FILE_NAME, STORE_FILE_NAME, claim_folder
-from consilience.comparison.inputs import ComparisonInput, file_digest
-from consilience.comparison.model_card import CARD_FILE_NAME, model_card
-from consilience.comparison.prediction import predict_files
+from consilience.comparison.folder import (
+    CARD_FILE_NAME,
+    MODEL_FILE_NAME,
+    RESULTS_FILE_NAME,
+    STORE_FILE_NAME,
+    claim_folder,
+)
+from consilience.comparison.inputs import ComparisonInput
+from consilience.comparison.model_card import model_card
 from consilience.comparison.record import (
-    ExternalScores,
     Options,
     OwnMethod,
     Run,
@@ -63,29 +68,19 @@ from consilience.methods import (
     is_from_main,
     with_own_methods,
 )
-from consilience.tables import FileArgument, TableModel, read_file
+from consilience.tables import TableModel
 from consilience.tables._frames import take_all_columns
 from consilience.trust._reference import ReferenceTable
 
 __all__ = [
     "Execution",
-    "ExternalFiles",
     "Plan",
-    "check_external",
     "claim_output",
     "plan_comparison",
     "run_comparison",
 ]
 
 MAP_DIGITS = 4
-
-
-@dataclass(frozen=True)
-class ExternalFiles:
-    """Files to score the model on, and how to read them."""
-
-    files: list[FileArgument]
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -158,34 +153,11 @@ def claim_output(plan: Plan, execution: Execution) -> None:
     """Make sure that the output folder, if any, is there and belongs to this study."""
     if execution.out is None:
         return
-    old = claim_folder(execution.out, plan.run, force=execution.force)
+    inputs = [Path(file.path) for file in plan.data.inputs]
+    inputs += [] if execution.external is None else [f.path for f in execution.external.files]
+    old = claim_folder(execution.out, plan.run, force=execution.force, inputs=inputs)
     if old is not None:
         plan.run.notes.append(f"another study was set aside as {old}")
-
-
-def check_external(external: ExternalFiles, data: ComparisonInput) -> None:
-    """Check that the files to score the model on are others, and that one of them has labels."""
-    known = {file.sha256 for file in data.inputs}
-    if all(file_digest(file.path) in known for file in external.files):
-        names = " ".join(str(file.path) for file in external.files)
-        raise ValueError(f"--test {names}: the comparison itself has the same content")
-    target = data.target
-    if external.options.get("transpose"):
-        return  # the labels may be a row
-    columns = {
-        column
-        for file in external.files
-        for table in read_file(
-            file.path, part=file.part, options=external.options.get("reading")
-        ).values()
-        for column in table.columns
-    }
-    if target not in columns:
-        raise ValueError(_describe_unlabelled(target))
-
-
-def _describe_unlabelled(target: str) -> str:
-    return f"the files of --test have no label: none of them has the column {target!r}"
 
 
 def run_comparison(plan: Plan, execution: Execution) -> ComparisonResult:
@@ -263,12 +235,12 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
     external_error: ValueError | None = None
     if out is not None:
         write_features(out, features)
-        write_atomically(out / "results.csv", raw_csv(results.main))
+        write_atomically(out / RESULTS_FILE_NAME, raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
             model = _table_model(run, data, results.best, fitted, note, reference)
             try:
-                run.external = _score_external(run, data, model, execution.external)
+                run.external = score_external(run, data, model, execution.external)
             except ValueError as error:
                 external_error = error  # raised when everything else has been written
             _save_model(run, model, execution)
@@ -395,28 +367,6 @@ def _table_model(
         positive=run.positive,
         na=data.na,
     )
-
-
-def _score_external(
-    run: Run, data: ComparisonInput, model: TableModel, external: ExternalFiles | None
-) -> ExternalScores | None:
-    """Scores of the model on files that were not part of the comparison."""
-    if external is None:
-        return None
-    predictions = predict_files(model, external.files, on=run.on or None, **external.options)
-    if predictions.scores is None:
-        raise ValueError(_describe_unlabelled(model.target))
-    run.notes += [f"--test: {note}" for note in predictions.notes]
-    if run.on:
-        known = set(map(str, data.problem.data.sample_ids))
-        n_known = sum(sample in known for sample in predictions.ids)
-        if n_known:
-            run.notes.append(
-                f"--test: {n_known} of {len(predictions.ids)} samples have the {run.on!r} of a "
-                "sample that the model was trained on, so that its scores are too good"
-            )
-    names = [str(file.path) for file in external.files]
-    return ExternalScores(names, predictions.scores.samples, predictions.scores.metrics)
 
 
 def _save_model(run: Run, model: TableModel, execution: Execution) -> None:

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from consilience._atomic_write import write_atomically
+from consilience.comparison.folder import FEATURES_FILE_NAME
 from consilience.comparison.inputs import ComparisonInput
 from consilience.comparison.record import FeatureRow, FeatureSummary
 from consilience.inspection import FeatureImportance, feature_importance
 from consilience.tables._var_columns import VarColumns, VarCopy, write_var_copy
 
 __all__ = [
-    "FEATURES_FILE_NAME",
     "rank_features",
     "summarise_features",
     "write_features",
     "write_var_copies",
 ]
 
-FEATURES_FILE_NAME = "features.csv"
 FDR = 0.1
 N_SHOWN = 10  # features of each view
 VAR_COLUMNS = ("importance", "std", "frequency", "p_value", "q_value")

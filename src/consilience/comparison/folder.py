@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from consilience.comparison.record import DERIVED_OPTIONS, RUN_FILE_NAME, Run, read_run
 
-__all__ = ["MODEL_FILE_NAME", "REPORT_FILE_NAME", "STORE_FILE_NAME", "claim_folder", "holds_study"]
+__all__ = [
+    "CARD_FILE_NAME",
+    "FEATURES_FILE_NAME",
+    "MODEL_FILE_NAME",
+    "REPORT_FILE_NAME",
+    "RESULTS_FILE_NAME",
+    "STORE_FILE_NAME",
+    "claim_folder",
+    "holds_study",
+]
 
 MODEL_FILE_NAME = "model.skops"
 REPORT_FILE_NAME = "report.html"
 STORE_FILE_NAME = "results.sqlite"
+RESULTS_FILE_NAME = "results.csv"
+CARD_FILE_NAME = "model_card.md"
+FEATURES_FILE_NAME = "features.csv"
 STUDY_FILE_NAMES = (RUN_FILE_NAME, MODEL_FILE_NAME, REPORT_FILE_NAME, STORE_FILE_NAME)
+WRITTEN_FILE_NAMES = (*STUDY_FILE_NAMES, RESULTS_FILE_NAME, CARD_FILE_NAME, FEATURES_FILE_NAME)
 
 
 def holds_study(folder: Path) -> bool:
@@ -19,12 +33,16 @@ def holds_study(folder: Path) -> bool:
     return any((folder / name).exists() for name in STUDY_FILE_NAMES)
 
 
-def claim_folder(folder: Path, run: Run, *, force: bool = False) -> Path | None:
+def claim_folder(
+    folder: Path, run: Run, *, force: bool = False, inputs: Collection[Path] = ()
+) -> Path | None:
     """Make a folder that belongs to this run alone.
 
     A folder with the same study is continued. One with another study is an error, or with
     ``force`` is renamed as a whole, so that no file of it can remain; its new path is returned.
+    The input files must not be moved or written over.
     """
+    _check_written_names(folder, inputs)
     old = None
     if holds_study(folder):
         reason = _difference(folder, run)
@@ -33,7 +51,7 @@ def claim_folder(folder: Path, run: Run, *, force: bool = False) -> Path | None:
                 f"{folder} contains another study ({reason}); choose another folder, or set the "
                 "old one aside with --force (force=True in Python)"
             )
-        old = _set_aside(folder) if reason else None
+        old = _set_aside(folder, inputs) if reason else None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -42,7 +60,7 @@ def claim_folder(folder: Path, run: Run, *, force: bool = False) -> Path | None:
         try:
             run.write(folder, replace=False)  # first, so that whatever follows has an owner
         except FileExistsError:  # another process was faster
-            return claim_folder(folder, run)
+            return claim_folder(folder, run, inputs=inputs)
     return old
 
 
@@ -65,7 +83,26 @@ def _difference(folder: Path, run: Run) -> str:
     return f"of version {other.version}" if other.version != run.version else "of other methods"
 
 
-def _set_aside(folder: Path) -> Path:
+def _check_written_names(folder: Path, inputs: Collection[Path]) -> None:
+    """Check that no input file has the name of a file that the study writes."""
+    written = {(folder / name).absolute() for name in WRITTEN_FILE_NAMES}
+    written |= {path.resolve() for path in written}
+    for path in inputs:
+        if {path.absolute(), path.resolve()} & written:
+            raise ValueError(
+                f"{path} is an input, and the study would write over it in {folder}; choose "
+                "another folder, or rename the file"
+            )
+
+
+def _set_aside(folder: Path, inputs: Collection[Path]) -> Path:
+    moved = folder.resolve()
+    for path in inputs:
+        if {moved, folder.absolute()} & {*path.absolute().parents, *path.resolve().parents}:
+            raise ValueError(
+                f"the folder {folder} cannot be set aside, because it contains the input {path}; "
+                "choose another folder"
+            )
     here = Path.cwd()
     if folder.resolve() in (here, *here.parents):  # relative paths would still lead into it
         raise ValueError(

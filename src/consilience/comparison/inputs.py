@@ -32,10 +32,13 @@ from consilience.tables._categories import find_categories
 from consilience.tables._frames import frame_roles, select_frame_features, text_view_names
 from consilience.tables._identity import left_out_note
 from consilience.tables._leakage import is_grave, leakage_notes
+from consilience.tables._table import plain_text
+from consilience.tables._units import text_number_notes
 from consilience.views import MultiViewData, as_multiview
 from consilience.views import _storage as storage
 from consilience.views._encode import MAX_CATEGORIES
 from consilience.views._index import check_aligned, is_default
+from consilience.views._pairwise import check_ids, number_ids
 
 __all__ = ["ComparisonInput", "read_dataset", "read_files", "read_views"]
 
@@ -81,17 +84,19 @@ def read_views(
     check_aligned(data, y=y, groups=groups, sample_weight=sample_weight)
     _check_views(data)
     roles = frame_roles(data, keep)
+    unread = text_number_notes(data, roles)
     data = select_frame_features(data, roles)
     target = check_labels(y, len(data), "compare")
     if len(np.unique(target)) < 2:
         raise ValueError(f"y has only one class, {str(target[0])!r}; at least two are needed")
     if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (len(data),):
-            raise ValueError(f"groups has shape {groups.shape}, but there are {len(data)} samples")
+        groups = check_ids("groups", groups, len(data))
+        # groups of several types have no order
+        groups = number_ids(groups)[1] if len(set(map(type, groups.tolist()))) > 1 else groups
     weight = None if sample_weight is None else check_weights(sample_weight, len(data))
     problem = Problem(data, target, groups=groups, sample_weight=weight)
     notes = [note for note in (left_out_note(roles, option="keep"),) if note is not None]
+    notes += unread
     texts = _text_roles(roles)
     notes += [
         f"{role.column!r} is free text; its {len(role.words)} words are a view"
@@ -119,6 +124,8 @@ def _check_views(data: MultiViewData) -> None:
         raise ValueError(f"{(~has_view).sum()} samples have no view at all: rows {rows}; drop them")
     for v, (name, view) in enumerate(data.items()):
         storage.check_two_dimensional(view, name)
+        if not storage.n_columns(view):
+            raise ValueError(f"view {name!r} has no columns")
         if data.kinds[name] != "features" or storage.is_dataframe(view) or view.dtype.kind != "f":
             continue
         cell = storage.first_non_finite(view, data.present[:, v], allow_nan=True)
@@ -153,7 +160,7 @@ def read_files(files: Sequence[FileArgument], **options: Any) -> ComparisonInput
         summary,
         [InputFile(str(file.path), file_digest(file.path)) for file in files],
         source=ProblemFiles(absolute, options, summary.data_hash),
-        target=options["target"],
+        target=plain_text(options["target"]),
         key=joined.key,
         single_file=options.get("views") is not None,
         transposed=_transposed_views(joined.views, options.get("transpose", ())),
@@ -190,8 +197,9 @@ def _many_categories(data: MultiViewData, views: dict[str, TableView]) -> list[s
         if not view.text_columns or view.words:
             continue
         frame = nw.from_native(data[name], eager_only=True)
-        texts = [c for c in view.text_columns if frame.schema[c] in CATEGORICAL_TYPES]
-        counts = {c: frame[c].drop_nulls().n_unique() for c in texts}
+        columns = {str(frame.columns[j]): frame[:, j] for j in range(frame.shape[1])}
+        texts = [c for c in view.text_columns if columns[c].dtype in CATEGORICAL_TYPES]
+        counts = {c: columns[c].drop_nulls().n_unique() for c in texts}
         many += [f"{c!r} ({n})" for c, n in counts.items() if n > MAX_CATEGORIES]
     if not many:
         return []
@@ -220,7 +228,7 @@ def _describe_columns(data: MultiViewData, name: str, roles: Sequence[ColumnRole
         data.kinds[name],
         date_columns=tuple(role.column for role in of_view if role.role == "date"),
         left_out=tuple(role.column for role in of_view if role.reason),
-        month_first=tuple(role.column for role in of_view if role.month_first),
+        date_formats=tuple((r.column, r.date_format) for r in of_view if r.role == "date"),
         categories=find_categories(view, text_columns),
     )
 
@@ -296,11 +304,9 @@ def _group_columns(roles: Sequence[ColumnRole]) -> list[ColumnGroup]:
 
 def _text_columns(view: Any) -> list[str]:
     frame = nw.from_native(view, eager_only=True)
-    return [
-        column
-        for column, dtype in frame.schema.items()
-        if storage.column_to_numeric(frame[column], dtype) is None
-    ]
+    # names may be numbers, which would select rows
+    columns = [frame[:, j] for j in range(frame.shape[1])]
+    return [str(c.name) for c in columns if storage.column_to_numeric(c, c.dtype) is None]
 
 
 def _share_of_empty_cells(data: MultiViewData, v: int) -> float:

@@ -14,9 +14,8 @@ from consilience.comparison.report.text import methods_paragraph, references
 from consilience.comparison.report.verdict import verdict
 from consilience.comparison.study import StudyResults
 
-__all__ = ["CARD_FILE_NAME", "model_card"]
+__all__ = ["model_card"]
 
-CARD_FILE_NAME = "model_card.md"
 MAX_LISTED = 20
 
 

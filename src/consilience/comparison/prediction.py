@@ -38,6 +38,7 @@ __all__ = [
     "PredictionTable",
     "load_model",
     "predict_files",
+    "predict_samples",
     "read_samples",
 ]
 
@@ -207,7 +208,13 @@ def predict_files(
     If the files have the labels, the predictions are scored as well. ``trust`` asks for columns
     with prediction sets, conflicts and advice.
     """
-    samples = read_samples(model, files, **options)
+    return predict_samples(model, read_samples(model, files, **options), trust)
+
+
+def predict_samples(
+    model: TableModel, samples: NewSamples, trust: TrustColumns | None = None
+) -> PredictionTable:
+    """Predict the labels of samples, and score the predictions if these have labels."""
     output = predict_output(model.estimator, samples.data, model.predict(samples.data))
     return PredictionTable(
         samples.ids,

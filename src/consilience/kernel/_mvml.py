@@ -23,6 +23,7 @@ from consilience._kernel_views import (
     KERNEL_PARAMETERS,
     kernel_against,
     kernel_specs,
+    linear_origin,
     present_rows,
     resolve_gamma,
 )
@@ -201,7 +202,11 @@ class MVMLClassifier(MultiViewClassifier):
         def features(name: str) -> tuple[NystroemMap, np.ndarray]:
             landmarks = self.landmarks_[name]
             spec = resolve_gamma(specs[name], data, name, weight)
-            kernel = kernel_against(spec, data, name, landmarks)
+            # features of landmarks that span all columns are the same up to a rotation, once they
+            # are centred, whatever the origin
+            spans = self.fit_intercept and len(landmarks) >= data.widths[name]
+            origin = linear_origin(spec, data, name, weight, spans)
+            kernel = kernel_against(spec, data, name, landmarks, origin)
             nystroem = NystroemMap.from_landmarks(
                 kernel, data, weight, landmarks, self.fit_intercept
             )

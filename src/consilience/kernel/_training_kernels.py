@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consilience._kernel_views import KernelSpec, ViewKernel, kernel_against, present_rows
+from consilience._kernel_views import (
+    KernelSpec,
+    ViewKernel,
+    kernel_against,
+    linear_origin,
+    present_rows,
+)
 from consilience._model_types import model_type
 from consilience._solvers.kernels import chunks
 from consilience.views import MultiViewData
@@ -39,6 +45,7 @@ class TrainingKernel:
     shares: np.ndarray
     column_means: np.ndarray
     scale: float
+    origin: np.ndarray | None = None  # of a linear kernel
 
     @classmethod
     def from_view(
@@ -51,7 +58,8 @@ class TrainingKernel:
     ) -> TrainingKernel:
         """Compute and normalise."""
         rows = present_rows(data, name)
-        K = kernel_against(spec, data, name, rows).square_block(data, rows)
+        origin = linear_origin(spec, data, name, weight, normalize == "centred")
+        K = kernel_against(spec, data, name, rows, origin).square_block(data, rows)
         if data.kinds[name] != "features":
             K = (K + K.T) / 2  # symmetric to the last digit
         shares = weight[rows] / weight[rows].sum()
@@ -69,7 +77,7 @@ class TrainingKernel:
         if len(rows) < len(data):
             matrix = np.zeros((len(data), len(data)))
             matrix[np.ix_(rows, rows)] = K
-        return cls(spec, name, np.ascontiguousarray(matrix), rows, shares, means, scale)
+        return cls(spec, name, np.ascontiguousarray(matrix), rows, shares, means, scale, origin)
 
     def machine(self, data: MultiViewData, mu: float, duals: np.ndarray) -> ViewMachine:
         """The view's part of the decisions, μ K(·, train) g, from the samples with g ≠ 0.
@@ -86,7 +94,7 @@ class TrainingKernel:
             constant = sums * (self.shares @ self.column_means) - self.column_means @ g
         used = np.flatnonzero(coefs.any(axis=1))
         factor = mu * self.scale
-        kernel = kernel_against(self.spec, data, self.name, self.rows[used])
+        kernel = kernel_against(self.spec, data, self.name, self.rows[used], self.origin)
         return ViewMachine(kernel, factor * coefs[used], factor * constant)
 
 

@@ -14,7 +14,7 @@ from consilience.tables._join import JoinedTables, join_tables
 from consilience.tables._keys import normalise_keys, rename_keys
 from consilience.tables._numbers import unify_points
 from consilience.tables._stack import stack_tables
-from consilience.tables._table import Table, TableError
+from consilience.tables._table import Table, TableError, plain_text
 from consilience.tables._text_format import ReadOptions
 from consilience.tables._transpose import transpose_table
 from consilience.views._storage import format_list
@@ -233,9 +233,12 @@ def read_tables(
     >>> joined.data.view_names, len(joined.target)
     (('blood',), 8)
     """
+    target, on, groups = (None if n is None else plain_text(n) for n in (target, on, groups))
+    categorical, keep, drop = (list(map(plain_text, names)) for names in (categorical, keep, drop))
+    keys = {view: plain_text(column) for view, column in (keys or {}).items()}
+    notes = _skipped_notes(files)
     if target is None:
         raise TableError("--target COLUMN is required: the column with the labels")
-    keys, notes = dict(keys or {}), _skipped_notes(files)
     reading = reading or ReadOptions(delimiter=delimiter)
     text = {name for name in (target, on, groups, *keys.values(), *categorical) if name}
     reading = replace(reading, text_columns=frozenset(text), labels=target)

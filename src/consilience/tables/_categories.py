@@ -9,13 +9,13 @@ from typing import Any
 
 import narwhals as nw
 
-from consilience.tables._table import Table, text_column
+from consilience.tables._table import Table, plain_text, text_column
 
 __all__ = ["Categories", "category_column", "count_unseen", "find_categories"]
 
 Categories = tuple[tuple[str, tuple[str, ...]], ...]  # columns, and the categories of each
 MAX_KNOWN_CATEGORIES = 1000  # of a column; more are not recorded
-WHOLE_NUMBER = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0+")
+WHOLE_NUMBER = re.compile(r"([+-]?(?:0|[1-9]\d*))\.0+|([+-]0)")
 
 
 def spell_category(cell: str) -> str:
@@ -24,8 +24,8 @@ def spell_category(cell: str) -> str:
         return cell.capitalize()
     number = WHOLE_NUMBER.fullmatch(cell)
     if number is None:
-        return cell
-    return "0" if number[1] in ("-0", "+0") else number[1]
+        return plain_text(cell)
+    return "0" if number[1] in (None, "-0", "+0") else number[1]
 
 
 def category_column(table: Table, name: str, known: Sequence[str] | None = ()) -> list[str | None]:

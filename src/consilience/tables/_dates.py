@@ -14,9 +14,10 @@ from consilience.tables._table import Table, TableError, import_pyarrow
 __all__ = [
     "date_column",
     "date_formats",
+    "describe_format",
+    "find_date_format",
     "is_compact_date",
     "is_epoch_time",
-    "is_month_first",
     "to_days",
     "to_timestamps",
 ]
@@ -25,30 +26,37 @@ MICROSECONDS_PER_DAY = 86_400e6
 DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?.*")
 HALF_DAY = re.compile(r"([aApP])\.?[mM]\.?$")
-MONTH_FIRST = ("%m/%d/%Y", "%m/%d/%y")
+YEAR_FIRST = ("%Y-%m-%d", "%Y/%m/%d")  # which cannot be mistaken
 DATE_FORMATS = (
-    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y",
-    *MONTH_FIRST,
+    *YEAR_FIRST, "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y", "%m/%d/%Y", "%m/%d/%y",
 )  # fmt: skip
+EXAMPLE = datetime(2024, 12, 31)
 # 2000-01-01 to 2050-01-01 in seconds; times are also counted in milli-, micro- and nanoseconds
 EPOCH_SECONDS = 946_684_800, 2_524_608_000
 MAX_EPOCH_RATIO = 1.2  # about ten years; measurements of this size vary more
 EPOCH_UNITS = 1, 10**3, 10**6, 10**9
 
 
-def date_column(table: Table, name: str, month_first: bool = False) -> np.ndarray:
-    """Dates as days since 1970-01-01, NaN where missing."""
-    days = to_days(table.frame[name], month_first)
+def date_column(table: Table, name: str, pattern: str = "") -> np.ndarray:
+    """Dates, in the format of training, as days since 1970-01-01, NaN where missing."""
+    days = to_days(table.frame[name], pattern)
     if days is None:
-        raise TableError(
-            f"{table.path}: column {name!r} must contain dates written like 2024-12-31 or "
-            "2024-12-31 08:30"
-        )
+        raise TableError(f"{table.path}: column {name!r} must contain {describe_format(pattern)}")
     return days
 
 
-def to_days(column: Any, month_first: bool = False) -> np.ndarray | None:
-    """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others."""
+def describe_format(pattern: str) -> str:
+    """How dates of a format are written."""
+    if pattern in ("", *YEAR_FIRST):
+        return "dates written like 2024-12-31 or 2024-12-31 08:30"
+    return f"dates written like {EXAMPLE.strftime(pattern)}, as in training, or like 2024-12-31"
+
+
+def to_days(column: Any, pattern: str = "") -> np.ndarray | None:
+    """Days since 1970-01-01 of an Arrow column of dates, NaN where missing; None for others.
+
+    Dates that are text have the year first, or the format ``pattern``.
+    """
     if column is not None and import_pyarrow().types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     timestamps = None if column is None else to_timestamps(column)
@@ -60,7 +68,7 @@ def to_days(column: Any, month_first: bool = False) -> np.ndarray | None:
         return None
     cells = [cell.strip() if cell else None for cell in column.to_pylist()]
     known = [cell for cell in cells if cell]
-    formats = [f for f in date_formats(known) if (f in MONTH_FIRST) == month_first]
+    formats = [f for f in date_formats(known) if f in (pattern, *YEAR_FIRST)]
     return np.array([_days(cell, formats[0]) for cell in cells]) if formats else None
 
 
@@ -106,20 +114,17 @@ def date_formats(cells: Sequence[str]) -> list[str]:
     return [pattern for pattern in DATE_FORMATS if all(_parses(day, pattern) for day in days)]
 
 
-def is_month_first(column: Any) -> bool | None:
-    """Whether the dates of an Arrow column, such as 12/31/2024, have the month first.
+def find_date_format(column: Any) -> str | None:
+    """The format of an Arrow column of dates; empty if it is no text, or text in ISO format.
 
-    None if they may have either.
+    None if the dates, such as 1/2/2024, may have the day or the month first.
     """
     if import_pyarrow().types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if to_timestamps(column) is not None or str(column.type) not in ("string", "large_string"):
-        return False
+        return ""
     formats = date_formats([cell.strip() for cell in column.to_pylist() if cell and cell.strip()])
-    has_month_first = any(pattern in MONTH_FIRST for pattern in formats)
-    if has_month_first and len(formats) > 1:
-        return None
-    return has_month_first
+    return None if len(formats) > 1 else (formats or [""])[0]
 
 
 def _parses(text: str, pattern: str) -> bool:

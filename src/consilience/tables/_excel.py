@@ -17,8 +17,8 @@ from typing import Any
 
 from consilience._suggest import suggest
 from consilience.tables._content import file_stem
-from consilience.tables._numbers import clean_numbers, describe_points
-from consilience.tables._table import Table, TableError, check_memory, import_pyarrow
+from consilience.tables._numbers import clean_numbers
+from consilience.tables._table import Table, TableError, check_memory, import_pyarrow, plain_text
 from consilience.tables._text_files import MISSING_VALUES, count_missing_words
 from consilience.tables._text_format import ReadOptions
 from consilience.views._storage import format_list
@@ -136,7 +136,7 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     columns = [list(column) for column in zip_longest(*body, fillvalue="")] if body else []
     columns += [[""] * len(body)] * (len(header) - len(columns))
     used = [j for j, column in enumerate(columns) if header[j] or any(c != "" for c in column)]
-    names = [header[j].strip() for j in used]
+    names = [plain_text(header[j]) for j in used]
     unnamed = [j for j, name in zip(used, names, strict=True) if not name]
     if unnamed == [0] and "index" not in names:
         names[0] = "index"
@@ -154,9 +154,12 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
         ],
         names=names,
     )
-    frame, points = clean_numbers(label, frame, decimal, options.text_columns, dict(options.points))
+    is_known = bool(options.decimal or options.default_decimal)
+    clean = clean_numbers(
+        label, frame, decimal, options.text_columns, dict(options.points), is_known
+    )
     titles = f"{n_titles} lines above the header skipped" if n_titles else ""
-    notes = ", ".join(filter(None, [titles, describe_points(points)]))
+    notes = ", ".join(filter(None, [titles, clean.describe()]))
     words = {
         name: count_missing_words(cell for cell in columns[j] if isinstance(cell, str))
         for j, name in zip(used, names, strict=True)
@@ -165,11 +168,12 @@ def _to_table(label: str, rows: list[list[Any]], options: ReadOptions) -> Table:
     note = f"{label}: {notes}" if notes else ""
     return Table(
         label,
-        frame,
+        clean.frame,
         note=note,
         missing_words=words,
         decimal=options.decimal or "",
-        points=points,
+        points=clean.points,
+        percents=clean.percents,
         blank_rows=blank_rows,
     )
 

@@ -5,6 +5,7 @@ Any problem with a file is reported in one sentence that names it.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -53,6 +54,13 @@ def _reading_errors(path: Path) -> Iterator[None]:
         raise TableError(f"{path} cannot be read: it needs more memory than there is") from None
     except OverflowError:
         raise TableError(f"{path} cannot be read: it contains a number that is too large") from None
+    except csv.Error as error:
+        if "new-line character" not in str(error):
+            raise TableError(f"{path} cannot be read: {error}") from None
+        raise TableError(
+            f"{path} cannot be read: some of its lines end with a carriage return alone, others do "
+            "not; save it with line ends of one kind"
+        ) from None
     except Exception as error:  # readers raise all kinds of errors for damaged content
         message = (str(error).splitlines() or [type(error).__name__])[0][:300]
         if "invalid UTF8" in message:
@@ -106,8 +114,8 @@ def read_file(
         raise TableError(f"{path} is a folder, not a file")
     readers: dict[str, Callable[[], Table | dict[str, Table]]] = {
         **dict.fromkeys(DELIMITERS, lambda: read_text(path, options)),
-        **dict.fromkeys(PARQUET, lambda: read_parquet(path)),
-        **dict.fromkeys(FEATHER, lambda: read_feather(path)),
+        **dict.fromkeys(PARQUET, lambda: read_parquet(path, options)),
+        **dict.fromkeys(FEATHER, lambda: read_feather(path, options)),
         **dict.fromkeys(EXCEL, lambda: read_excel(path, part, options)),
         ".npz": lambda: read_npz(path),
         ".h5ad": lambda: read_h5ad(path, part),

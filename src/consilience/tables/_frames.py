@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from consilience._model_types import model_type
-from consilience.tables._dates import is_month_first, to_days
+from consilience.tables._dates import describe_format, find_date_format, to_days
 from consilience.tables._roles import CATEGORY, NUMBER, ColumnRole, assign_role, inspect_column
 from consilience.tables._table import import_pyarrow
 from consilience.tables._words import count_words, find_words, name_text_views
@@ -53,18 +53,18 @@ def _frame_role(view: str, column: nw.Series, keep: Collection[str]) -> ColumnRo
         content = inspect_column(cells, name, text_as_numbers=False)
     role = assign_role(view, name, content, keep)
     if role.role == "date":
-        return replace(role, month_first=_is_month_first(view, name, cells))
+        return replace(role, date_format=_date_format(view, name, cells))
     return replace(role, words=find_words(_cells(column))) if role.role == "text" else role
 
 
-def _is_month_first(view: str, name: str, cells: Any) -> bool:
-    is_first = is_month_first(cells)
-    if is_first is None:
+def _date_format(view: str, name: str, cells: Any) -> str:
+    pattern = find_date_format(cells)
+    if pattern is None:
         raise ValueError(
             f"view {view!r}: the dates of column {name!r} may have the day or the month first; "
             "write them like 2024-12-31, or convert the column to dates"
         )
-    return is_first
+    return pattern
 
 
 def _cells(column: nw.Series) -> list[str | None]:
@@ -75,7 +75,11 @@ def _to_arrow(column: nw.Series) -> Any:
     """Convert to an Arrow array; None for objects that Arrow does not know."""
     pa = import_pyarrow()
     try:
-        return pa.chunked_array([column.to_arrow()])
+        cells = pa.chunked_array([column.to_arrow()])
+        kind = cells.type
+        if pa.types.is_dictionary(kind) and isinstance(kind.value_type, pa.BaseExtensionType):
+            return pa.chunked_array([column.cast(nw.String()).to_arrow()])  # such as intervals
+        return cells
     except (pa.ArrowException, TypeError):
         return None
 
@@ -83,9 +87,9 @@ def _to_arrow(column: nw.Series) -> Any:
 def select_frame_features(data: MultiViewData, roles: Sequence[ColumnRole]) -> MultiViewData:
     """Leave out the columns that are no features; convert dates to days, free text to words."""
     left_out = {(role.view, role.column) for role in roles if role.reason}
-    dates = {(role.view, role.column): role.month_first for role in roles if role.role == "date"}
+    dates = {(role.view, role.column): role.date_format for role in roles if role.role == "date"}
     texts = {(role.view, role.column): role.words for role in roles if role.role == "text"}
-    if not left_out and not dates and not texts:
+    if not left_out and not dates and not texts and not _has_declared_categories(data):
         return data
     views, masks = {}, {}
     titles = text_view_names(roles)
@@ -99,8 +103,9 @@ def select_frame_features(data: MultiViewData, roles: Sequence[ColumnRole]) -> M
         if frame.shape[1]:
             views[name], masks[name] = frame.to_native(), is_present
         for (view, column), words in texts.items():
-            if view == name and column in whole.columns:
-                cells, title = _cells(whole[column]), titles[view, column]
+            names = list(map(str, whole.columns))
+            if view == name and column in names:
+                cells, title = _cells(whole[:, names.index(column)]), titles[view, column]
                 views[title] = count_words(cells, words)
                 masks[title] = is_present & np.array([bool(cell) for cell in cells])
     if not views:
@@ -108,6 +113,15 @@ def select_frame_features(data: MultiViewData, roles: Sequence[ColumnRole]) -> M
         raise ValueError(f"no view has a feature: column {column!r} of {view!r} is left out")
     kinds = {name: data.kinds.get(name, "features") for name in views}
     return data._replace(views, kinds, np.column_stack([masks[name] for name in views]))
+
+
+def _has_declared_categories(data: MultiViewData) -> bool:
+    return any(
+        dtype in (nw.Categorical, nw.Enum)
+        for name, view in data.items()
+        if data.kinds[name] == "features" and storage.is_dataframe(view)
+        for dtype in nw.from_native(view, eager_only=True).schema.values()
+    )
 
 
 def text_view_names(roles: Sequence[ColumnRole]) -> dict[tuple[str, str], str]:
@@ -121,18 +135,26 @@ def _select(
     frame: nw.DataFrame,
     view: str,
     left_out: set[tuple[str, str]],
-    dates: Mapping[tuple[str, str], bool],
+    dates: Mapping[tuple[str, str], str],
 ) -> nw.DataFrame:
     used = [j for j, column in enumerate(frame.columns) if (view, str(column)) not in left_out]
     frame = frame[:, used]
+    # models know categories as texts
+    declared = [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype in (nw.Categorical, nw.Enum) and (view, str(name)) not in dates
+    ]
+    frame = frame.with_columns(nw.col(*declared).cast(nw.String())) if declared else frame
     days = {
-        column: to_days(_to_arrow(frame[column]), dates[view, str(column)])
-        for column in frame.columns
+        column: to_days(_to_arrow(frame[:, j]), dates[view, str(column)])
+        for j, column in enumerate(frame.columns)
         if (view, str(column)) in dates
     }
     wrong = [column for column, values in days.items() if values is None]
     if wrong:
-        raise ValueError(f"view {view!r}: column {wrong[0]!r} must contain dates")
+        expected = describe_format(dates[view, str(wrong[0])])
+        raise ValueError(f"view {view!r}: column {wrong[0]!r} must contain {expected}")
     return frame.with_columns(
         *(
             nw.new_series(column, values, nw.Float64(), backend=frame.implementation)

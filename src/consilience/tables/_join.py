@@ -25,11 +25,13 @@ from consilience.tables._labels import (
     drop_rare_classes,
     merge_column,
     missing_label_notes,
+    similar_class_notes,
 )
 from consilience.tables._leakage import names_groups
 from consilience.tables._model import TableView, align_rows, align_view
 from consilience.tables._roles import ColumnRole
 from consilience.tables._table import Table, TableError, text_column
+from consilience.tables._units import unit_notes
 from consilience.tables._views import (
     check_not_constant,
     read_text_view,
@@ -157,11 +159,13 @@ def join_tables(
         contents = inspect_tables(tables, sources, special, orders)
     labels = merge_column(tables, rows, target, "--target")
     members = None if groups is None else merge_column(tables, rows, groups, "--groups")
-    notes += missing_label_notes(tables, target)
+    missing_labels = missing_label_notes(tables, target)
+    notes += missing_labels
     others = other_roles(tables, sources, on, target, groups)
     features, text_sources, roles = select_features(sources, contents, keep, categorical)
     _check_features(sources, features, roles, is_divided=views is not None)
-    sources = features
+    given, sources = {**sources, **features}, features
+    numbers = [role for role in roles if role.column not in categorical]
     if on is not None:
         _check_overlap(tables, sources, rows, on)
         spelling = check_spelling(tables, on)
@@ -182,6 +186,8 @@ def join_tables(
     common = drop_rare_classes(labels, drop_rare, target, notes)
     is_rare = np.array([old is not new for old, new in zip(labels, common, strict=True)])
     kept, others_kept = _usable_samples(ids, present, common, members, on, notes, unlabelled)
+    if not len(kept):
+        raise TableError("; ".join(["no sample has both a view and a label", *missing_labels]))
     others_kept = others_kept[~is_rare[others_kept]]
 
     def take(rows: np.ndarray) -> MultiViewData:
@@ -194,10 +200,12 @@ def join_tables(
     data = take(kept)
     if len(others_kept):
         notes.append(f"{len(others_kept)} samples without a label help methods that can use them")
-    y = convert_labels([labels[i] for i in kept], target)
+    y = convert_labels([labels[i] for i in kept], target, missing_labels)
+    notes += similar_class_notes(y, target)
     table_views = {
         name: _complete_view(view, name, data[name], roles) for name, view in table_views.items()
     }
+    notes += unit_notes(tables, {view: source for view, (source, _) in given.items()}, numbers)
     note = left_out_note(roles)
     notes += [] if note is None else [note]
     if groups is None:
@@ -419,6 +427,4 @@ def _usable_samples(
             word = "samples" if on else "rows"
             notes.append(f"left out: {mask.sum()} {word} that {reason} ({format_list(excluded)})")
     kept = np.flatnonzero(has_view & has_label & has_group)
-    if not len(kept):
-        raise TableError("no sample has both a view and a label")
     return kept, np.flatnonzero(without_label & (unlabelled == "use"))

@@ -11,7 +11,13 @@ from consilience.tables._categories import spell_category
 from consilience.tables._table import Table, TableError, text_column
 from consilience.views._storage import format_list
 
-__all__ = ["convert_labels", "drop_rare_classes", "merge_column", "missing_label_notes"]
+__all__ = [
+    "convert_labels",
+    "drop_rare_classes",
+    "merge_column",
+    "missing_label_notes",
+    "similar_class_notes",
+]
 
 MAX_NAMED_CLASSES = 10
 MAX_FRACTIONAL_CLASSES = 20  # more distinct fractional labels are measurements, not classes
@@ -78,6 +84,19 @@ def missing_label_notes(tables: Mapping[str, Table], target: str) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
+def similar_class_notes(labels: np.ndarray, target: str) -> list[str]:
+    """Name classes that differ only in case, blanks or quotation marks."""
+    spellings: dict[str, list[str]] = {}
+    for name in map(str, np.unique(labels)):
+        spellings.setdefault("".join(name.split()).strip("'\"").casefold(), []).append(name)
+    similar = [names for names in spellings.values() if len(names) > 1]
+    return [
+        f"the classes {format_list(names)} of {target} differ only in case, blanks or quotation "
+        "marks; if they are the same, spell them alike"
+        for names in similar[:MAX_NAMED_CLASSES]
+    ]
+
+
 def drop_rare_classes(
     labels: list[str | None], minimum: int, target: str, notes: list[str]
 ) -> list[str | None]:
@@ -94,14 +113,16 @@ def drop_rare_classes(
     return [None if label in rare else label for label in labels]
 
 
-def convert_labels(cells: list[str | None], target: str) -> np.ndarray:
-    """Convert labels to integers if all of them are, else leave them as text."""
+def convert_labels(cells: list[str | None], target: str, missing: Sequence[str] = ()) -> np.ndarray:
+    """Convert labels to integers if all of them are, else leave them as text.
+
+    ``missing`` are the notes about words that were read as missing labels.
+    """
     labels = [cell for cell in cells if cell is not None]
     different = sorted(set(labels))
     if len(different) < 2:
-        raise TableError(
-            f"--target {target} has only one class, {different[0]!r}; at least two are needed"
-        )
+        message = f"--target {target} has only one class, {different[0]!r}; at least two are needed"
+        raise TableError("; ".join([message, *missing]))
     try:
         numbers = [float(text) for text in different]
     except ValueError:

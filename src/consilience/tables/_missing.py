@@ -45,8 +45,9 @@ def _empty_column(column: Any, na: Sequence[str], numbers: list[float]) -> Any:
     pa = import_pyarrow()
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    if pa.types.is_dictionary(column.type):  # and stays so: its numbers are categories
+        values = column.cast(column.type.value_type)
+        return _empty_column(values, na, numbers).dictionary_encode()
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         cells = pc.utf8_trim_whitespace(column)

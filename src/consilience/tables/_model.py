@@ -32,6 +32,9 @@ from consilience.views._layout import MATCHED
 __all__ = ["TableModel", "TableView", "align_rows", "align_view", "view_values"]
 
 
+POINTS_MEAN = {"thousands": "thousands", "points": "thousands", "decimals": "decimals"}
+
+
 @model_type("tables.TableView")
 @dataclass(frozen=True)
 class TableView:
@@ -53,14 +56,15 @@ class TableView:
     kind: str = "features"
     date_columns: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # columns of the table that are no features
-    month_first: tuple[str, ...] = ()  # columns of dates such as 12/31/2024
+    date_formats: tuple[tuple[str, str], ...] = ()  # of columns of dates; empty if not text
     words: tuple[str, ...] = ()  # of the only column, if it is free text
     source: str = ""  # view whose table has the column, if it is another one
     first_index: int | None = None  # of the features of svmlight files: 0 or 1
     categories: Categories = ()  # of text columns in training
     spells_alike: bool = False  # whether other categories were spelled in one way in training
     decimal: str = ""  # mark of the text files; empty if nothing told it
-    points: tuple[tuple[str, str], ...] = ()  # columns whose points are "thousands" or "decimals"
+    points: tuple[tuple[str, str], ...] = ()  # columns, and their meaning, as in Points
+    percents: tuple[str, ...] = ()  # columns of numbers with per cent signs
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -99,7 +103,8 @@ class TableView:
         if self.words:
             return count_words(text_column(table, self.columns[0]), self.words)
         self._check_points(table)
-        dates = {name: name in self.month_first for name in self.date_columns}
+        self._check_percents(table)
+        dates = dict.fromkeys(self.date_columns, "") | dict(self.date_formats)
         others = dict.fromkeys(self.text_columns, () if self.spells_alike else None)
         categories = others | dict(self.categories)
         return view_values(table, self.columns, set(self.text_columns), dates, categories)[0]
@@ -107,10 +112,25 @@ class TableView:
     def _check_points(self, table: Table) -> None:
         """Check that points mean what they meant in training."""
         for name, meaning in self.points:
-            if name in table.points and table.points[name].meaning != meaning:
+            expected = POINTS_MEAN.get(meaning)
+            given = POINTS_MEAN.get(table.points[name].meaning) if name in table.points else None
+            if expected and given and expected != given:
                 raise TableError(
-                    f"{table.path}: the points of column {name!r} are {meaning} in the training "
-                    f"files, but {table.points[name].meaning} here; write them as there"
+                    f"{table.path}: the points of column {name!r} are {expected} in the training "
+                    f"files, but {given} here; write them as there"
+                )
+
+    def _check_percents(self, table: Table) -> None:
+        """Check that numbers have per cent signs if and only if they had some in training."""
+        if table.percents is None:
+            return
+        for name in self.columns or ():
+            is_empty = table.frame[name].null_count == table.n_rows
+            if (name in table.percents) != (name in self.percents) and not is_empty:
+                given, expected = ("", "no ") if name in table.percents else ("no ", "")
+                raise TableError(
+                    f"{table.path}: column {name!r} has {given}per cent signs, but {expected}per "
+                    "cent signs in the training files; write it as there"
                 )
 
     def align(self, table: Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -141,14 +161,14 @@ def view_values(
     table: Table,
     columns: list[str],
     text_columns: set[str] | None,
-    dates: Mapping[str, bool] | None = None,
+    dates: Mapping[str, str] | None = None,
     categories: Mapping[str, Sequence[str] | None] | None = None,
 ) -> tuple[Any, list[str]]:
     """Columns of a frame as a matrix of floats, or as a frame if some are text, and which are.
 
     ``text_columns`` are the columns to read as text; None detects them. ``dates`` are columns of
-    dates, which become days, and whether 1/2/2024 is a day in January. ``categories`` are those of
-    text columns that a model knows; None leaves the cells as they are spelled.
+    dates, which become days, and their formats. ``categories`` are those of text columns that a
+    model knows; None leaves the cells as they are spelled.
     """
     pa = import_pyarrow()
     if not dates and not text_columns and has_floats_only(frame := table.frame.select(columns)):
@@ -384,6 +404,7 @@ def _to_table(name: str, value: Any) -> Table:
     if storage.is_dataframe(value):
         frame = nw.from_native(value, eager_only=True)
         # the index of pandas is no column
-        return Table(f"view {name!r}", frame.to_arrow().select(list(map(str, frame.columns))))
+        cells = frame.to_arrow().select(list(map(str, frame.columns)))
+        return Table(f"view {name!r}", cells, percents=None)
     matrix = sp.csr_array(value) if sp.issparse(value) else np.asarray(value, dtype=np.float64)
     return Table(f"view {name!r}", pa.table({}), matrix)

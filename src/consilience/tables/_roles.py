@@ -22,7 +22,7 @@ from consilience.tables._dates import (
     is_epoch_time,
     to_timestamps,
 )
-from consilience.tables._table import float_columns, import_pyarrow
+from consilience.tables._table import decode_categories, float_columns, import_pyarrow
 from consilience.tables._words import find_words
 
 __all__ = ["ColumnContent", "ColumnRole", "assign_role", "inspect_column", "measured_columns"]
@@ -75,7 +75,7 @@ class ColumnRole:
     role: str
     reason: str = ""  # why it is left out
     words: tuple[str, ...] = ()  # of free text in a dataframe
-    month_first: bool = False  # of dates in a dataframe, such as 12/31/2024
+    date_format: str = ""  # of dates that are text in a dataframe
 
 
 NUMBER, CATEGORY, TEXT = (ColumnContent(kind) for kind in ("number", "category", "text"))
@@ -119,7 +119,7 @@ def inspect_column(
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column, text_as_numbers = decode_categories(column), False
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return ColumnContent("date", "date")
@@ -266,7 +266,7 @@ def _inspect_text(cells: list[str], name: str, text_as_numbers: bool) -> ColumnC
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", "."))
+        float(text.replace(",", ".").removesuffix("%"))
     except ValueError:
         return False
     return True

@@ -58,6 +58,7 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
     marks = {table.decimal for table in tables} - {""}
     stacked = replace(
         stacked,
+        percents=_stack_percents(view, tables),
         annotations=annotations,
         missing_words=words,
         decimal=marks.pop() if len(marks) == 1 else "",
@@ -65,6 +66,21 @@ def stack_tables(view: str, tables: Sequence[Table], names: Sequence[str]) -> tu
         blank_rows=_stack_blank_rows(tables),
     )
     return stacked, note
+
+
+def _stack_percents(view: str, tables: Sequence[Table]) -> frozenset[str]:
+    """Columns with per cent signs, which all files that have numbers in them must have."""
+    percents = {name for table in tables for name in table.percents or ()}
+    for name in sorted(percents):
+        known = [t for t in tables if name in t.columns and t.frame[name].null_count < t.n_rows]
+        other = next((t for t in known if name not in (t.percents or ())), None)
+        if other is not None:
+            first = next(t for t in known if name in (t.percents or ()))
+            raise TableError(
+                f"column {name!r} of view {view!r} has per cent signs in {first.path}, but not in "
+                f"{other.path}; write it in one way"
+            )
+    return frozenset(percents)
 
 
 def _stack_blank_rows(tables: Sequence[Table]) -> tuple[int, ...]:
@@ -81,6 +97,9 @@ def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:
         table.frame[column] if column in table.columns else pa.nulls(table.n_rows)
         for table in tables
     ]
+    has_categories = any(pa.types.is_dictionary(part.type) for part in parts)
+    if has_categories:  # in all files, if one of them says so
+        parts = [p if pa.types.is_null(p.type) else p.cast(pa.string()) for p in parts]
     kinds = {part.type for part in parts if not pa.types.is_null(part.type)}
     if len(kinds) > 1:
         is_number = all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds)
@@ -92,7 +111,8 @@ def _stack_column(view: str, tables: Sequence[Table], column: str) -> Any:
         raise TableError(
             f"column {column!r} of view {view!r} has different types in its files"
         ) from None
-    return pa.chunked_array(chunks, kind)
+    cells = pa.chunked_array(chunks, kind)
+    return cells.dictionary_encode() if has_categories else cells
 
 
 def _chunks(array: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 __all__ = [
+    "BLANKS",
+    "EXCEL_ERRORS",
     "LABEL",
     "QUERY",
     "Points",
@@ -20,15 +23,20 @@ __all__ = [
     "TableError",
     "check_finite_columns",
     "check_memory",
+    "decode_categories",
     "float_columns",
     "has_floats_only",
     "import_pyarrow",
     "number_column",
+    "plain_text",
     "text_column",
 ]
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 COMMA_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")  # or a decimal comma
+BLANKS = " \u00a0\u2009\u202f'\u2019"  # between thousands, as in 1 234 and 1'234
+INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff"
+EXCEL_ERRORS = ("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NULL!", "#NAME?")
 LABEL, QUERY = "label", "qid"  # columns of an svmlight file in addition to its features
 
 
@@ -38,9 +46,14 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Points:
-    """What points mean in a column of a file with decimal commas, and the cells as written."""
+    """What points or commas mean in a column, and the cells as written.
 
-    meaning: str  # "thousands" or "decimals"
+    In a file with decimal commas, points are "thousands" or "decimals". In one with decimal points,
+    thousands may be separated by "points" or "commas" in single columns; "unclear" points are taken
+    as decimal points, but nothing tells.
+    """
+
+    meaning: str
     cells: Any
 
 
@@ -68,6 +81,7 @@ class Table:
     annotations: dict[str, str] = field(default_factory=dict)  # columns no one measured, and why
     decimal: str = ""  # mark of a text file; empty if nothing tells it
     points: dict[str, Points] = field(default_factory=dict)  # by column
+    percents: frozenset[str] | None = frozenset()  # columns with per cent signs; None if unknown
     blank_rows: tuple[int, ...] = ()  # above the last row, left out
 
     @property
@@ -107,7 +121,7 @@ def text_column(table: Table, name: str) -> list[str | None]:
     """Cells as text, None where missing or blank; integers are written without a decimal point."""
     column = table.frame[name]
     if str(column.type) in ("string", "large_string"):
-        return [None if v is None else v.strip() or None for v in column.to_pylist()]
+        return [None if v is None else plain_text(v) or None for v in column.to_pylist()]
     try:
         return [_to_text(value) for value in column.to_pylist()]
     except (OverflowError, ValueError):  # dates beyond the year 9999 or before the year 1
@@ -119,7 +133,27 @@ def _to_text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip() or None
+    return plain_text(str(value)) or None
+
+
+def plain_text(text: str) -> str:
+    """Text without blanks around it, visible or not, in one spelling of accents.
+
+    An accented letter may be one character, or a letter and a mark: systems write either.
+    """
+    if text.isascii():
+        return text.strip()
+    return unicodedata.normalize("NFC", text).strip().strip(INVISIBLE).strip()
+
+
+def decode_categories(column: Any) -> Any:
+    """Cells of a dictionary column; numbers and truth values, which are categories, as text."""
+    pa = import_pyarrow()
+    kind = column.type.value_type
+    is_date = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    column = column.cast(kind)
+    return column if is_date or is_text else column.cast(pa.string())
 
 
 def number_column(table: Table, name: str, *, required: bool = False) -> np.ndarray | None:
@@ -133,6 +167,8 @@ def number_column(table: Table, name: str, *, required: bool = False) -> np.ndar
 
     column = table.frame[name]
     kind = column.type
+    if pa.types.is_dictionary(kind) and not required:
+        return None  # the file says that its numbers are categories
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
@@ -198,12 +234,19 @@ def _check_not_mixed(table: Table, name: str, cells: list[str | None], required:
         if all(COMMA_THOUSANDS.fullmatch(cell) for _, cell in texts):
             raise TableError(
                 f"{table.path}: column {name!r} has numbers with a comma, such as {texts[0][1]!r} "
-                f"in row {texts[0][0]}; remove commas that separate thousands, or add --decimal , "
-                "if they are decimal commas"
+                f"in row {texts[0][0]}; add --decimal . if commas separate thousands, or add "
+                "--decimal , if they are decimal commas"
             )
         raise TableError(
             f"{table.path}: column {name!r} has numbers with a decimal comma, such as "
             f"{texts[0][1]!r} in row {texts[0][0]}; add --decimal ,"
+        )
+    plain = next(((row, cell) for row, cell in known if _is_number(cell)), None)
+    if plain and texts and all(_is_number(cell.removesuffix("%")) for _, cell in texts):
+        raise TableError(
+            f"{table.path}: column {name!r} has numbers with a per cent sign, such as "
+            f"{texts[0][1]!r} in row {texts[0][0]}, and without, such as {plain[1]!r} in row "
+            f"{plain[0]}; write them all in one way"
         )
     if required or 2 * len(texts) <= len(known):
         row, cell = texts[0] if texts else known[0]
@@ -219,4 +262,4 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return text.isascii() and "_" not in text  # Python's numbers, but no one else's

@@ -19,8 +19,8 @@ from typing import IO, Any
 import numpy as np
 
 from consilience.tables._content import file_kind, open_utf8, single_byte_encoding
-from consilience.tables._numbers import clean_numbers, describe_points
-from consilience.tables._table import Table, TableError, import_pyarrow
+from consilience.tables._numbers import clean_numbers
+from consilience.tables._table import EXCEL_ERRORS, Table, TableError, import_pyarrow, plain_text
 from consilience.tables._text_format import DELIMITERS, ReadOptions, TextFormat, sniff_format
 from consilience.tables._wide_files import MIN_WIDE_COLUMNS, read_wide
 
@@ -28,7 +28,7 @@ __all__ = ["MISSING_VALUES", "count_missing_words", "read_text"]
 
 # common spellings of a missing value
 MISSING_VALUES = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
-MISSING_VALUES += ["<NA>", "#NA", "NaT"]
+MISSING_VALUES += ["<NA>", "#NA", "NaT", *EXCEL_ERRORS]
 MISSING_WORDS = frozenset(MISSING_VALUES) - {""}
 TRAILING = "\0"  # the empty column after the last delimiter
 MAX_HEADER_CHARS = 64 * 2**20
@@ -54,19 +54,20 @@ def read_text(path: Path, options: ReadOptions) -> Table:
         else:  # a row beyond the first lines ends with a value: all have a name
             text_format = replace(text_format, has_trailing_delimiter=False, has_row_names=True)
             table = _read_formatted(path, text_format, options)
-    parts = [text_format.describe(DELIMITERS[file_kind(path)]), describe_points(table.points)]
+    parts = [text_format.describe(DELIMITERS[file_kind(path)]), table.note]
     note = ", ".join(filter(None, parts))
     return replace(table, note=f"{path}: {note}" if note else "")
 
 
 def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -> Table:
     missing = [*MISSING_VALUES, *options.na]
+    separated = {name for name, meaning in options.points if meaning == "points"}
     blank_rows: tuple[int, ...] = ()
     with _open_rows(path, text_format) as (content, header):
         is_wide = len(header) >= MIN_WIDE_COLUMNS
         if is_wide:
             frame, blank_rows = read_wide(
-                path, content, header, text_format, missing, options.text_columns
+                path, content, header, text_format, missing, options.text_columns | separated
             )
         else:
             frame = _read_narrow(content, header, text_format, missing, keeps_blank=True)
@@ -78,16 +79,22 @@ def _read_formatted(path: Path, text_format: TextFormat, options: ReadOptions) -
     if options.labels in header and frame[options.labels].null_count:
         words[options.labels] = _count_missing_words(path, header, text_format, options.labels)
     decimal = text_format.decimal
-    frame, points = clean_numbers(
-        str(path), frame, decimal, options.text_columns, dict(options.points)
-    )
-    known = decimal if text_format.is_decimal_known else ""
-    return Table(
+    clean = clean_numbers(
         str(path),
         frame,
+        decimal,
+        options.text_columns,
+        dict(options.points),
+        text_format.is_decimal_known or bool(options.default_decimal),
+    )
+    return Table(
+        str(path),
+        clean.frame,
+        note=clean.describe(),
         missing_words=words,
-        decimal=known,
-        points=points,
+        decimal=decimal if text_format.is_decimal_known else "",
+        points=clean.points,
+        percents=clean.percents,
         blank_rows=blank_rows,
     )
 
@@ -171,7 +178,7 @@ def _plain_lines(file: IO[bytes], text_format: TextFormat) -> IO[bytes]:
 def _read_header(path: Path, file: IO[bytes], text_format: TextFormat) -> list[str]:
     """Column names; the file is left at the first row."""
     header = next(csv.reader(_decoded_lines(path, file), delimiter=text_format.delimiter), [])
-    header = [name.strip() for name in header]
+    header = [plain_text(name) for name in header]
     if text_format.has_row_names:
         header.insert(0, "")
     _check_header(path, header)

@@ -14,17 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from consilience.tables._content import file_kind, read_sample
-from consilience.tables._table import COMMA_THOUSANDS, DECIMAL_COMMA, TableError
+from consilience.tables._table import BLANKS, COMMA_THOUSANDS, DECIMAL_COMMA, TableError
 
 __all__ = ["DELIMITERS", "ReadOptions", "TextFormat", "sniff_format"]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
 NAMES = {"\t": "tab", ";": "semicolon", " ": "blank", "|": "|", ",": "comma"}
 DELIMITER_NAMES = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
+DELIMITER_LINE = re.compile(r'"?sep=([^"\w])"?', re.IGNORECASE)
 SAMPLE_LINES = 60
 MAX_TITLE_LINES = 20
+POINT_MILLIONS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2,}")  # which can be no decimals
 POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # or a decimal point
 COMMA_AFTER_THOUSANDS = re.compile(POINT_THOUSANDS.pattern + r",\d+")
+BLANK = re.compile(f"[{BLANKS}]")
+BLANK_THOUSANDS = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{BLANKS}]\d{{3}})+([.,]\d+)?")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -34,8 +38,8 @@ class ReadOptions:
 
     ``text_columns`` are columns that must stay text, such as keys, with their leading zeros. In
     the column of ``labels``, words that are read as missing are counted. A model knows the decimal
-    mark of its training files, for files that do not show theirs, and what points mean in columns
-    of files with decimal commas.
+    mark of its training files, for files that do not show theirs, and what points and commas mean
+    in single columns.
 
     Examples
     --------
@@ -52,7 +56,7 @@ class ReadOptions:
     text_columns: frozenset[str] = frozenset()
     labels: str = ""
     default_decimal: str = ""
-    points: tuple[tuple[str, str], ...] = ()  # columns, and "thousands" or "decimals"
+    points: tuple[tuple[str, str], ...] = ()  # columns, and their meaning, as in Points
 
     def __post_init__(self) -> None:
         delimiter = DELIMITER_NAMES.get(self.delimiter or "", self.delimiter)
@@ -125,11 +129,15 @@ def sniff_format(path: Path, options: ReadOptions) -> TextFormat:
     if comment:
         lines = [line for line in lines if not line.startswith(comment)]
     lines = [line for line in lines if line.strip()][:SAMPLE_LINES]
+    # spreadsheets write the delimiter into a line of its own
+    named = DELIMITER_LINE.fullmatch(lines[0].strip("\r\n")) if lines else None
+    lines = lines[1:] if named else lines
     default = DELIMITERS[file_kind(path)]
-    delimiter = options.delimiter or _sniff_delimiter(lines, default)
+    delimiter = options.delimiter or (named and named[1]) or _sniff_delimiter(lines, default)
     rows = _parse(lines, delimiter)
     n_titles = _count_title_lines(rows)
     rows = rows[n_titles:]
+    n_titles += 1 if named else 0
     has_extra_cell = _has_extra_cell(rows)
     known_decimal = options.decimal or _sniff_decimal(rows[1:])
     default_decimal = options.default_decimal if options.default_decimal != delimiter else ""
@@ -213,7 +221,7 @@ def _has_extra_cell(rows: list[list[str]]) -> bool:
 
 def _sniff_decimal(rows: list[list[str]]) -> str:
     """The mark of most numbers; empty if none has one that cannot separate thousands."""
-    cells = [cell.strip() for row in rows for cell in row]
+    cells = [_bare_number(cell) for row in rows for cell in row]
     with_comma = [cell for cell in cells if _has_decimal_comma(cell)]
     n_commas = 0 if all(map(COMMA_THOUSANDS.fullmatch, with_comma)) else len(with_comma)
     n_points = sum(
@@ -224,5 +232,15 @@ def _sniff_decimal(rows: list[list[str]]) -> str:
     return "," if n_commas > n_points else "."
 
 
+def _bare_number(cell: str) -> str:
+    """A number without its per cent sign and the blanks between its thousands."""
+    cell = cell.strip().removesuffix("%").rstrip()
+    return BLANK.sub("", cell) if BLANK_THOUSANDS.fullmatch(cell) else cell
+
+
 def _has_decimal_comma(cell: str) -> bool:
-    return bool(DECIMAL_COMMA.fullmatch(cell) or COMMA_AFTER_THOUSANDS.fullmatch(cell))
+    return bool(
+        DECIMAL_COMMA.fullmatch(cell)
+        or COMMA_AFTER_THOUSANDS.fullmatch(cell)
+        or POINT_MILLIONS.fullmatch(cell)
+    )

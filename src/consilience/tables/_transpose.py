@@ -47,12 +47,32 @@ def transpose_table(table: Table, key: str) -> Table:
     frame = pa.table([samples, *_rows_as_columns(table)], names=[key, *names])
     points = _points_of_rows(table, names)
     note = table.note.removesuffix(describe_points(table.points)) + describe_points(points)
-    return replace(table, frame=frame, key=key, note=note, points=points, blank_rows=())
+    percents = _percents_of_rows(table, names)
+    turned = replace(table, frame=frame, key=key, note=note, points=points, blank_rows=())
+    return replace(turned, percents=percents)
+
+
+def _percents_of_rows(table: Table, names: list[str]) -> frozenset[str]:
+    """Names of all rows if the numbers have per cent signs, which must be so in all columns."""
+    with_signs = [name for name in table.columns[1:] if name in (table.percents or ())]
+    others = [name for name in table.columns[1:] if name not in with_signs]
+    if with_signs and others:
+        raise TableError(
+            f"--transpose: the numbers of {table.path} have per cent signs in column "
+            f"{with_signs[0]!r}, but not in {others[0]!r}; write them all in one way"
+        )
+    return frozenset(names if with_signs else ())
 
 
 def _points_of_rows(table: Table, names: list[str]) -> dict[str, Points]:
     """What points mean in the rows that have some; it must be the same in all columns."""
     columns = {points.meaning: name for name, points in table.points.items()}
+    if "points" in columns:
+        raise TableError(
+            f"--transpose: points separate thousands in column {columns['points']!r} of "
+            f"{table.path}; remove them, or add --decimal , if they do so in all columns"
+        )
+    columns.pop("commas", None)
     if len(columns) > 1:
         raise TableError(
             f"--transpose: the points of {table.path} separate thousands in column "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience.tables._dates import is_month_first
+from consilience.tables._dates import find_date_format
 from consilience.tables._model import TableView, view_values
 from consilience.tables._table import LABEL, QUERY, Table, TableError, text_column
 from consilience.tables._words import count_words, find_words
@@ -90,36 +90,41 @@ def read_view(
         width, is_sparse = matrix.shape[1], sp.issparse(matrix)
         return matrix, TableView(names, [], width, is_sparse, first_index=table.first_index)
     forced = [column for column in columns if column in set(categorical)]
-    month_first = {name: _is_month_first(table, name) for name in columns if name in set(dates)}
+    formats = {name: _date_format(table, name) for name in columns if name in set(dates)}
     if not forced:
-        values, text_columns = view_values(table, columns, None, month_first)
+        values, text_columns = view_values(table, columns, None, formats)
     else:
         # first determine which of the other columns are text
         rest = [column for column in columns if column not in forced]
-        text_columns = view_values(table, rest, None, month_first)[1] if rest else []
+        text_columns = view_values(table, rest, None, formats)[1] if rest else []
         text_columns = [column for column in columns if column in forced or column in text_columns]
-        values, text_columns = view_values(table, columns, set(text_columns), month_first)
+        values, text_columns = view_values(table, columns, set(text_columns), formats)
     return values, TableView(
         columns,
         text_columns,
         len(columns),
-        date_columns=tuple(month_first),
-        month_first=tuple(name for name, is_first in month_first.items() if is_first),
+        date_columns=tuple(formats),
+        date_formats=tuple(formats.items()),
         spells_alike=True,
         decimal=table.decimal,
-        points=tuple((c, table.points[c].meaning) for c in columns if c in table.points),
+        points=tuple(
+            (c, table.points[c].meaning)
+            for c in columns
+            if c in table.points and table.points[c].meaning != "unclear"
+        ),
+        percents=tuple(c for c in columns if c in (table.percents or ())),
     )
 
 
-def _is_month_first(table: Table, name: str) -> bool:
-    """Whether a column of dates has the month before the day, as 12/31/2024 has."""
-    is_first = is_month_first(table.frame[name])
-    if is_first is None:
+def _date_format(table: Table, name: str) -> str:
+    """The format of a column of dates."""
+    pattern = find_date_format(table.frame[name])
+    if pattern is None:
         raise TableError(
             f"{table.path}: the dates of column {name!r} may have the day or the month first; "
             "write them like 2024-12-31"
         )
-    return is_first
+    return pattern
 
 
 def read_text_view(table: Table, column: str, source: str) -> tuple[Any, TableView]:

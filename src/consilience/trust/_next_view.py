@@ -1,8 +1,8 @@
 """Which view to measure next: what a missing view is worth, given what is known of a sample.
 
-The gain of view v for a sample with views S is the mean, over reference rows with like evidence, of
-u(p_{S ∪ v}, y) − u(p_S, y): the utility of their probabilities with and without v. Rows have like
-evidence if their p_S are close (in the Hellinger distance).
+The gain of view v for a sample with views S is expected to be that of reference rows with like
+evidence, u(p_{S ∪ v}, y) − u(p_S, y): the utility of their probabilities with and without v. It is
+regressed on how sure p_S is (``_expected_gain``).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from consilience._default._rows import group_by_pattern
+from consilience.trust._expected_gain import fit_gain_model
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities, with_presence
 from consilience.trust._opinions import read_codes, read_fitted
 from consilience.views import MultiViewData
 
 __all__ = ["ReferenceRows", "next_view", "read_costs", "read_reference", "read_utility"]
 
-N_NEIGHBOURS = 50
 MIN_PROBABILITY = 1e-4  # below this, a log loss grows no further
 Utility = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -101,39 +101,30 @@ class ReferenceRows:
             self._cache[key] = out
         return self._cache[key]
 
-    def gain(self, p: np.ndarray, pattern: np.ndarray, v: int, utility: Utility) -> np.ndarray:
-        """Expected gain of view v for rows with probabilities ``p`` from the views of a pattern."""
-        gains = self.neighbour_gains(p, pattern, [v], utility)
-        mean = gains.mean(axis=1)[:, 0] if gains.shape[1] else np.array([np.nan])
-        return np.broadcast_to(mean, len(p))
+    def gains(
+        self, pattern: np.ndarray, views: Sequence[int], utility: Utility
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities (m x K) of the rows that have all these views, and their gains (m x V).
 
-    def neighbour_gains(
-        self, p: np.ndarray, pattern: np.ndarray, views: Sequence[int], utility: Utility
-    ) -> np.ndarray:
-        """Gains (n x k x len(views)) of views for the k reference rows with the closest evidence.
-
-        They are rows that have all these views; k is 0 if there is none. With a pattern of no view
-        all samples are alike, and so are the rows: n is 1, and k their number.
+        The probabilities are those from the views of the pattern.
         """
-        afters = np.stack(
-            [self.probabilities(pattern | (np.arange(len(pattern)) == v)) for v in views]
-        )
+        afters = [self.probabilities(pattern | (np.arange(len(pattern)) == v)) for v in views]
         before = self.probabilities(pattern)
-        is_unknown = np.isnan(afters).any(axis=(0, 2)) | np.isnan(before).any(axis=1)
+        is_unknown = np.any([np.isnan(p).any(axis=1) for p in (before, *afters)], axis=0)
         rows = np.flatnonzero(~is_unknown)
-        if len(rows) == 0:
-            return np.empty((len(p), 0, len(views)))
         before, codes = before[rows], self.codes[rows]
         start = utility(before, codes)
-        gains = np.column_stack([utility(after[rows], codes) - start for after in afters])
-        if not pattern.any():
-            return gains[None]
-        # rows as close as each other are taken in a random order, not that of their classes
-        shuffled = np.random.RandomState(0).permutation(len(rows))
-        before, gains = before[shuffled], gains[shuffled]
-        k = min(N_NEIGHBOURS, len(rows))
-        closeness = np.sqrt(p) @ np.sqrt(before).T
-        return gains[np.argpartition(-closeness, k - 1, axis=1)[:, :k]]
+        return before, np.column_stack([utility(after[rows], codes) - start for after in afters])
+
+    def gain(self, p: np.ndarray, pattern: np.ndarray, v: int, utility: Utility) -> np.ndarray:
+        """Expected gain of view v for rows with probabilities ``p`` from the views of a pattern.
+
+        NaN if no reference row has all of them.
+        """
+        before, gains = self.gains(pattern, [v], utility)
+        if len(gains) == 0:
+            return np.full(len(p), np.nan)
+        return fit_gain_model(before, gains).predict(p)[0][:, 0]
 
 
 def read_reference(model: Any, reference: Any, function: str) -> ReferenceRows:

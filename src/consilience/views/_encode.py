@@ -41,7 +41,8 @@ class TableCodes:
     def is_indicator(self) -> np.ndarray:
         """Mask of the encoded columns that stand for a category."""
         widths = [1 if values is None else len(values) for values in self.categories]
-        return np.repeat([values is not None for values in self.categories], widths)
+        is_category = np.array([values is not None for values in self.categories], dtype=bool)
+        return np.repeat(is_category, widths)
 
     @property
     def width(self) -> int:
@@ -69,24 +70,30 @@ class TableCodes:
                     )
                 blocks.append(values[:, None])
             else:
-                _check_texts(column, categories, name)
+                _check_types(column, categories, name)
                 code_of = {value: k for k, value in enumerate(categories)}
                 codes = [code_of.get(value, -1) for value in column.to_list()]
                 blocks.append(np.eye(len(categories) + 1)[codes][:, :-1])
         return np.hstack(blocks)
 
 
-def _check_texts(column: nw.Series, categories: tuple[Any, ...], name: str) -> None:
-    """Raise an error if a column of texts has numbers or dates only, no known categories."""
-    if not categories or not all(isinstance(value, str) for value in categories):
+def _check_types(column: nw.Series, categories: tuple[Any, ...], name: str) -> None:
+    """Raise an error if the categories of fit were texts and no cell is one now, or the reverse."""
+    are_texts = {isinstance(value, str) for value in categories}
+    if len(are_texts) != 1:
         return
     values = [value for value in column.drop_nulls().to_list() if value == value]
-    if values and not any(isinstance(value, str) for value in values):
-        kind = "numeric" if isinstance(values[0], (int, float, np.number)) else "not"
-        raise ValueError(
-            f"view {name!r}: column {column.name!r} was categorical in fit but is {kind} now, got "
-            f"{values[0]!r}; convert it to the texts of fit"
-        )
+    if not values or are_texts & {isinstance(value, str) for value in values}:
+        return
+    kind, expected = "not", "texts"
+    if isinstance(values[0], (int, float, np.number)):
+        kind = "numeric"
+    elif isinstance(values[0], str):
+        kind, expected = "text", "numbers"
+    raise ValueError(
+        f"view {name!r}: column {column.name!r} was categorical in fit but is {kind} now, got "
+        f"{values[0]!r}; convert it to the {expected} of fit"
+    )
 
 
 def fit_codes(view: Any, name: str) -> TableCodes:

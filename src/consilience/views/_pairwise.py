@@ -99,9 +99,12 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     keys = array.tolist()
     if any(type(key).__hash__ is None for key in keys):
         raise TypeError(f"{parameter} must have numbers or texts as entries, got {keys[0]!r}")
-    empty = next((row for row, key in enumerate(keys) if key is None or storage.is_nan(key)), None)
-    if empty is not None:
-        raise ValueError(f"{parameter} has an entry that is None or NaN, at position {empty}")
+    empty = [row for row, key in enumerate(keys) if key is None or storage.is_nan(key)]
+    if empty:
+        rows = f"row {empty[0]}" if len(empty) == 1 else f"rows {storage.format_list(empty)}"
+        raise ValueError(
+            f"{parameter} is None or NaN in {rows}; fill it in, or leave out such rows"
+        )
     array.flags.writeable = False
     return array
 

@@ -123,6 +123,11 @@ def validate_view(value: Any, name: str) -> Any:
 def _check_unique_columns(frame: Any, name: str) -> None:
     # pyarrow has its names elsewhere
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
+    if getattr(getattr(frame, "columns", None), "nlevels", 1) > 1:
+        raise ValueError(
+            f"view {name!r} has columns with names of several levels, such as {names[0]!r}; make "
+            "one name of each, e.g. by frame.columns = frame.columns.map('_'.join)"
+        )
     duplicates = [column for column, count in Counter(names).items() if count > 1]
     if duplicates:
         raise ValueError(f"view {name!r} has duplicate column names: {format_list(duplicates)}")
@@ -306,9 +311,9 @@ def column_to_numeric(column: nw.Series, dtype: Any) -> np.ndarray | None:
     """Convert a column to floats; return None if it is not numeric."""
     if dtype.is_numeric() or dtype == nw.Boolean():
         return column.cast(nw.Float64()).to_numpy()
-    if dtype == nw.String() or dtype.is_temporal():
-        return None
-    values = column.to_numpy()  # may be numbers in a categorical, object or sparse column
+    if dtype in (nw.String, nw.Categorical, nw.Enum) or dtype.is_temporal():
+        return None  # categories that are numbers are categories, since the user says so
+    values = column.to_numpy()  # may be numbers in an object or sparse column
     if values.dtype.kind == "O":
         # empty cells may be None, NaN, NaT or pandas' NA; databases return Decimal
         is_known = ~column.is_null().to_numpy().astype(bool)
