@@ -85,7 +85,9 @@ def view_cost_curve(
     >>> result.fixed_order
     ['view0', 'view1', 'view2']
     >>> [round(float(accuracy), 2) for accuracy in result.accuracy[[0, -1]]]
+    [0.52, 0.74]
     >>> round(float(result.area), 2)
+    0.68
     """
     data = read_fitted(model, X, "view_cost_curve")[1]
     if not data.present.all():
