@@ -170,6 +170,7 @@ def test_too_few_steps():
     blocks = CentredViews([X], np.ones((50, 1), bool))
     needed = minimise(blocks, y, np.ones(50), 0.01, 0.0)
     assert needed.converged
+    assert minimise(blocks, y, np.ones(50), 0.01, 0.0, max_iter=needed.n_iter).converged
     solution = minimise(blocks, y, np.ones(50), 0.01, 0.0, max_iter=needed.n_iter - 1)
     assert not solution.converged
     assert solution.n_iter == needed.n_iter - 1
