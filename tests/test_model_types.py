@@ -10,6 +10,7 @@ import pytest
 
 import consilience
 from consilience import _model_types
+from consilience._compat import compiled_loss_types
 from consilience._model_types import import_path, model_type, package_of, public_name, resolve
 
 ROOT = Path(consilience.__file__).parent
@@ -161,3 +162,9 @@ def test_names_that_cannot_be_declared(registry):
         model_type("nothing.Other")(outside)
     with pytest.raises(LookupError, match="is not the public name"):
         model_type("margin._other.Other")(outside)
+
+
+def test_only_losses_are_compiled_loss_types():
+    names = [kind.__name__ for kind in compiled_loss_types()]
+    assert "CyHalfBinomialLoss" in names
+    assert all(name.startswith("Cy") for name in names)

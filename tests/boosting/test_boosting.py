@@ -88,6 +88,9 @@ def test_mvwab_votes_in_two_levels():
             inner[rows, h.predict(views[v])] += model.view_estimator_weights_[t, v]
         votes[rows, inner.argmax(axis=1)] += weight
     np.testing.assert_allclose(model.decision_function(data), votes, atol=1e-8)
+    weights = model.view_estimator_weights_
+    shares = np.abs(model.estimator_weights_) @ (weights / weights.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(model.view_weights_, shares / shares.sum())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

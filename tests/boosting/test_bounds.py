@@ -139,3 +139,11 @@ def test_edges_of_rounds_lie_between_minus_one_and_one():
     rounds = [(1.0, 0.0, 9.0), (0.75, 0.25, 0.5), (0.0, 1.0, 0.1), (1 + 1e-12, 0.0, 9.0)]
     np.testing.assert_allclose(class_edges(rounds, 3), [1, 0.625, -0.5, 1], rtol=0, atol=1e-15)
     assert class_edges(rounds, 2).min() == -1
+
+
+def test_margins_without_votes_are_zero():
+    y = np.arange(20) % 2
+    views = {"a": np.ones((20, 1)), "b": np.ones((20, 1))}
+    model = ShareBoostClassifier(n_estimators=2, random_state=0).fit(views, y)
+    assert not model.estimator_weights_.any()
+    assert margin_distribution(model, views, y).tolist() == [0] * 20

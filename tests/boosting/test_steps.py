@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consilience import MultiViewData
 from consilience._solvers.exp3p import arm_probabilities, draw_arm, theorem_parameters
 from consilience.boosting import (
     IBoostClassifier,
@@ -18,7 +19,7 @@ from consilience.boosting import (
 from consilience.boosting._learners import EstimatorLearner
 from consilience.boosting._mumbo import cooperation_mask
 from consilience.boosting._problem import BoostingProblem
-from consilience.boosting._rounds import first_largest
+from consilience.boosting._rounds import first_largest, gather_views
 from consilience.boosting._samme import (
     learner_weight,
     reweigh,
@@ -382,3 +383,10 @@ def test_rows_are_drawn_in_proportion_to_their_weights(scale):
     assert len(drawn) == len(weight)
     np.testing.assert_allclose(np.bincount(drawn % 3) / len(drawn), [0, 0.75, 0.25], atol=0.03)
     assert len(EstimatorLearner._draw(None, np.zeros(3), seed=0)) == 0
+
+
+def test_only_views_without_floats_are_converted():
+    data = MultiViewData({"a": np.ones((4, 2), dtype=np.float32), "b": np.arange(4)[:, None] > 1})
+    (single, _), (converted, _) = gather_views(data)
+    assert np.shares_memory(single, data["a"])
+    assert converted.dtype == np.float64

@@ -1,8 +1,11 @@
 """Values of options that several commands share."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from consilience.cli.common import check_positive, parse_list, parse_seconds
+from consilience.cli.common import check_positive, check_seed_and_jobs, parse_list, parse_seconds
+from consilience.cli.suites import _suite_table
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,21 @@ def test_other_numbers_are_refused(value):
 def test_lists():
     assert parse_list("a, b,,c ") == ["a", "b", "c"]
     assert parse_list(None) == []
+
+
+def test_seeds_and_jobs():
+    check_seed_and_jobs(0, 1)
+    with pytest.raises(ValueError, match="--seed"):
+        check_seed_and_jobs(-1, 1)
+    with pytest.raises(ValueError, match="--jobs"):
+        check_seed_and_jobs(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "headers"),
+    [(["all"], ["accuracy"]), (["all", "half"], ["accuracy\nall", "accuracy\nhalf"])],
+)
+def test_columns_of_several_conditions_name_them(conditions, headers):
+    suite = SimpleNamespace(metrics=["accuracy"])
+    table = _suite_table(suite, SimpleNamespace(conditions=conditions, methods=[]), "digits")
+    assert [column.header for column in table.columns] == ["method", *headers]

@@ -29,7 +29,7 @@ def test_all_points_are_means_over_the_same_splits(monkeypatch, n_left):
             outcome = Outcome(status="done", metrics={"accuracy": accuracy(task)})
             store.add(task, outcome, 0.0, 0.1)
         records = list(store.records())
-    parts = [collect_results(tasks, records) for tasks in (main, [], [], curve)]
+    parts = [collect_results(tasks[::-1], records) for tasks in (main, [], [], curve)]
     (result,) = learning_curves(run, study.StudyResults(*parts, 20, 20, "Concat"))
     assert result.sizes == [56, 112, 225, 450, 900]
     easier = 0.01 * np.mean(range(4 if n_left else 5))

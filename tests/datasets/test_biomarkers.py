@@ -63,3 +63,12 @@ def test_bad_arguments():
     ):
         with pytest.raises(ValueError, match=match):
             make_multiview_biomarkers(**wrong)
+
+
+def test_signs_of_pairs_follow_the_class_as_often_as_the_effect_says():
+    problem = make_multiview_biomarkers(
+        4000, n_features=[5], n_informative=2, n_interactions=1, effect=0.5, random_state=0
+    )
+    a, b = problem.data["view0"][:, problem.informative["view0"]].T
+    share = np.mean((a * b > 0) == (problem.target == 1))
+    assert max(share, 1 - share) == pytest.approx((1 + np.tanh(0.5)) / 2, abs=0.03)

@@ -411,3 +411,22 @@ def test_components_of_few_training_rows_are_no_larger_than_those_of_new_rows():
     assert (of_training.std(axis=0) > 2 * of_new).all()
     left_out = left_out_components(X @ X.T, of_training, np.arange(60) % 5)
     assert (left_out.std(axis=0) < 1.5 * of_new).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 1), (4, 0)])
+def test_rows_that_cannot_differ_have_no_components(shape):
+    X = np.ones(shape)
+    assert fit_components(X).apply(X).shape == (shape[0], 0)
+
+
+def test_the_whole_kernel_up_to_its_limit(monkeypatch):
+    rng = np.random.RandomState(0)
+    y = np.arange(41) % 2
+    data = MultiViewData({"a": rng.randn(41, 3) + y[:, None]})
+    for name, value in {"EIGEN_MAX_ROWS": 5, "EXACT_MAX_ROWS": 40, "N_LANDMARKS": 10}.items():
+        monkeypatch.setattr(_kernel, name, value)
+    for n, n_references in ((40, 40), (41, 10)):
+        part = data[np.arange(n)]
+        args = dict(part.items()), y[:n], np.ones(n), np.array([0.5, 0.5])
+        member, *_ = fit_kernel_member(part, *args)
+        assert len(member.reference_set) == n_references

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from consilience import MultiViewData
+from consilience._kernel_views import check_repeated_samples
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
 from consilience.kernel import LaplacianCompletion, MKLClassifier, ViewKernels
@@ -158,3 +159,8 @@ def test_kernels_of_truth_values():
         expected = clone(model).fit(real, y).decision_function(real)
         result = clone(model).fit(whole, y).decision_function(whole)
         np.testing.assert_allclose(result, expected)
+
+
+def test_rows_of_one_sample_may_differ_in_features():
+    X = np.array([[0.0], [1.0], [2.0]])
+    check_repeated_samples(MultiViewData({"a": X}, sample_ids=["p", "p", "q"]))

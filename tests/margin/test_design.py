@@ -51,12 +51,12 @@ def test_centred_kernel():
 
 
 def test_hinges_of_two_views():
-    present = np.array([[True, True], [True, False]])
+    present = np.array([[True, True], [True, False], [False, True]])
     hinges = hinges_of_pair(present, [2.0, 3.0], 0.5, 0.1)
     np.testing.assert_array_equal(hinges.G, [[1, 0], [0, 1], [1, -1], [-1, 1]])
     np.testing.assert_array_equal(hinges.target, [1, 1, -0.1, -0.1])
     np.testing.assert_array_equal(hinges.cost, [2.0, 3.0, 0.5, 0.5])
-    np.testing.assert_array_equal(hinges.on, [[1, 1], [1, 0], [1, 0], [1, 0]])
+    np.testing.assert_array_equal(hinges.on, [[1, 1, 0], [1, 0, 1], [1, 0, 0], [1, 0, 0]])
 
 
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])

@@ -164,7 +164,7 @@ def test_weights_are_repetitions(problem):
     np.testing.assert_allclose(once[used], twice[used], atol=1e-8)
 
 
-def test_too_few_steps():
+def test_too_few_steps(monkeypatch):
     rng = np.random.RandomState(0)
     X, y = rng.randn(50, 5), np.where(rng.rand(50) < 0.5, 1.0, -1.0)
     blocks = CentredViews([X], np.ones((50, 1), bool))
@@ -174,6 +174,10 @@ def test_too_few_steps():
     assert not solution.converged
     assert solution.n_iter == needed.n_iter - 1
     assert solution.residual > needed.residual
+    # steps whose end is extrapolated count as well
+    monkeypatch.setattr(coupled_margins, "ROUNDING_BELOW", np.inf)
+    extrapolated = minimise(blocks, y, np.ones(50), 0.01, 0.0)
+    assert (extrapolated.converged, extrapolated.n_iter) == (True, needed.n_iter)
 
 
 def test_rounding_of_stiff_margins_does_not_refute_the_model():

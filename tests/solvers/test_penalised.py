@@ -97,10 +97,9 @@ def test_sparse_columns_are_standardised_in_products():
     X = np.where(rng.random((12, 4)) < 0.5, 0.0, rng.normal(size=(12, 4)) + 2)
     present, weight = np.arange(12) % 4 > 0, rng.random(12) + 0.5
     a, A = rng.normal(size=4), rng.normal(size=(12, 2))
-    dense, sparse = (
-        StandardisedColumns(StandardisedViews([x], present[:, None], weight).parts[0], present)
-        for x in (X, sp.csr_array(X))
-    )
+    views = [StandardisedViews([x], present[:, None], weight) for x in (X, sp.csr_array(X))]
+    dense, sparse = (StandardisedColumns(view.parts[0], present) for view in views)
+    np.testing.assert_allclose(views[1].norms, np.linalg.norm(dense.X, axis=0))
     assert sparse.mean.any()
     np.testing.assert_allclose(sparse.gram(), dense.X @ dense.X.T, atol=1e-12)
     np.testing.assert_allclose(dense.gram(), dense.X @ dense.X.T, atol=1e-12)

@@ -223,3 +223,25 @@ def test_a_view_without_covariance_is_exhausted():
     assert view.is_exhausted(np.zeros((2, 2)))
     assert not view.is_exhausted(np.ones((2, 2)))  # the first one that is not 0 counts
     assert view.is_exhausted(np.full((2, 2), 1e-20))
+
+
+def test_rows_are_predicted_one_by_one_as_together():
+    data, y = make_multiview_classification(40, n_views=2, n_classes=3, random_state=0)
+    model = BlockSPLSDAClassifier().fit(data, y)
+    one_by_one = np.vstack([model.decision_function(data[i : i + 1]) for i in range(5)])
+    np.testing.assert_allclose(one_by_one, model.decision_function(data)[:5])
+
+
+def test_iterations_are_counted():
+    data, y = make_multiview_classification(40, n_views=2, n_classes=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = BlockSPLSDAClassifier(max_iter=2).fit(data, y)
+    assert model.n_iter_ == 2
+
+
+def test_scores_are_regressions_on_the_components():
+    data, y = make_multiview_classification(60, n_views=1, n_classes=3, random_state=0)
+    model = BlockSPLSDAClassifier(n_components=1, prediction="average").fit(data, y)
+    t = model.transform_views(data)[:, 0, 0]
+    expected = [np.polyval(np.polyfit(t, y == k, 1), t) for k in model.classes_]
+    np.testing.assert_allclose(model.decision_function(data), np.transpose(expected))

@@ -8,8 +8,16 @@ import pyarrow as pa
 import pytest
 
 from consilience.comparison.inputs import read_views
-from consilience.tables import FeatureSelector, Table, TableError, join_tables
+from consilience.tables import (
+    ColumnRole,
+    FeatureSelector,
+    Table,
+    TableError,
+    TableView,
+    join_tables,
+)
 from consilience.tables._identity import _is_running
+from consilience.tables._join import _complete_view
 from consilience.tables._roles import inspect_column
 
 RNG = np.random.default_rng(0)
@@ -312,3 +320,13 @@ def test_the_index_of_a_dataframe_in_parquet(tmp_path):
 )
 def test_numbers_of_rows_run_from_0_or_1(cells, is_running):
     assert _is_running(cells) == is_running
+
+
+def test_columns_left_out_are_those_of_the_view():
+    roles = [
+        ColumnRole("blood", "number", "left out", "numbers the rows"),
+        ColumnRole("blood", "hb", "number"),
+        ColumnRole("urine", "empty", "left out", "no values"),
+    ]
+    view = _complete_view(TableView(["hb"], [], 1, words=("a",)), "blood", None, roles)
+    assert view.left_out == ("number",)

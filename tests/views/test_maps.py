@@ -149,3 +149,12 @@ def test_unit_roots_ignore_missing_cells():
     expected = [[0.5, np.nan, np.sqrt(0.75)], [0.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]
     np.testing.assert_allclose(_unit_roots(X, np.float64), expected)
     np.testing.assert_allclose(_unit_roots(sp.csr_array(X), np.float64).toarray(), expected)
+
+
+def test_missing_cells_of_sparse_views_do_not_change_the_scale():
+    X = np.where(RNG.random_sample((40, 20)) < 0.1, RNG.randn(40, 20) / 50, 0)
+    X[:2] = RNG.randn(2, 20) / 50
+    with_nan = X.copy()
+    with_nan[0], X[0] = np.nan, 0
+    scales = [fit_view_map(sp.csr_array(each), ONES).scale for each in (X, with_nan)]
+    np.testing.assert_allclose(*scales)

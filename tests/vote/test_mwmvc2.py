@@ -1,5 +1,7 @@
 """MwMvC2Classifier as an estimator."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -236,3 +238,12 @@ def test_probabilities_of_very_small_decisions(monkeypatch):
     monkeypatch.setattr(model, "_decisions", lambda data: decisions)
     expected = np.array([1.0, np.exp(-1.0), 0.0]) / (1 + np.exp(-1.0))
     np.testing.assert_allclose(model.predict_proba(data)[0], expected, atol=1e-4)
+
+
+def test_views_without_weight_have_equal_shares():
+    model = MwMvC2Classifier()
+    model.view_names_, model._voting = list("abcd"), ["a", "c"]
+    nothing = SimpleNamespace(loss_curve=[], bound_curve=[], rho=np.zeros(2), pi=np.zeros((2, 3)))
+    model._weights = [nothing]
+    model._set_fitted_attributes()
+    assert model.view_weights_.tolist() == [0.25] * 4
