@@ -172,3 +172,56 @@ def test_folds_share_out_every_class():
     for k in range(3):
         counts = np.bincount(folds[codes == k], minlength=N_FOLDS)
         assert counts.max() - counts.min() <= 1
+
+
+def few_strong_columns(rng, codes):
+    """Two of 100 columns tell the classes apart."""
+    X = rng.normal(size=(len(codes), 100))
+    X[:, :2] += 2.0 * codes[:, None]
+    return X
+
+
+def noisy_columns(rng, codes):
+    """All of 40 columns say little."""
+    return rng.normal(size=(len(codes), 40)) + 0.2 * codes[:, None]
+
+
+def squared_error(votes, codes, weight):
+    return weight @ ((votes - np.eye(2)[codes]) ** 2).sum(axis=1)
+
+
+def test_the_kind_of_tree_with_the_best_left_out_votes_is_kept():
+    codes, seeds = np.arange(100) % 2, np.arange(200)
+    batches = seeds.reshape(-1, N_FOLDS)
+    kinds = [in_turn, lambda grow, items: [grow((seeds, 0.3)) for seeds, _ in items]]
+    chosen = []
+    for seed, make in enumerate([few_strong_columns, *[noisy_columns] * 6]):
+        rng = np.random.default_rng(seed)
+        X, weight = make(rng, codes), rng.integers(1, 3, size=100) / 1.5
+        forest, votes = grow_forest(X, codes, weight, seeds, 2, in_turn, column_share=0.3)
+        alone = [
+            grow_forest(X, codes, weight, batches[k::2].ravel(), 2, run)
+            for k, run in enumerate(kinds)
+        ]
+        choices = [*[own for _, own in alone], (alone[0][1] + alone[1][1]) / 2]
+        best = int(np.argmin([squared_error(own, codes, weight) for own in choices]))
+        np.testing.assert_allclose(votes, choices[best], rtol=1e-12)
+        if best < 2:
+            np.testing.assert_array_equal(forest.predict(X), alone[best][0].predict(X))
+        chosen.append(best)
+    assert chosen[0] == 1
+    assert set(chosen) == {0, 1, 2}
+
+
+def test_two_kinds_of_trees_need_votes_for_all_rows():
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 2
+    X = few_strong_columns(rng, codes)
+    for n_trees in (N_FOLDS, N_FOLDS + 3):  # without a full round of the second kind
+        votes = grow_forest(X, codes, np.ones(60), SEEDS[:n_trees], 2, in_turn, column_share=0.3)[1]
+        assert np.isfinite(votes).all()
+
+
+def test_columns_drawn_for_a_node():
+    assert [_forest.count_drawn(d, 0.0) for d in (1, 3, 100)] == [1, 1, 10]
+    assert [_forest.count_drawn(d, 0.3) for d in (1, 9, 100, 100_000)] == [1, 3, 30, 400]

@@ -71,12 +71,13 @@ __all__ = ["ConsilienceClassifier"]
 
 PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
-N_TREES, N_TREES_OF_MANY_ROWS = 300, 150
+N_TREES_OF_FEW_ROWS, N_TREES, N_TREES_OF_MANY_ROWS = 400, 300, 150
 TINY = 1e-300
-BOOSTED_MIN_ROWS = 50  # with fewer rows the folds left out are too small to stop in time
+# with fewer rows, or fewer of each class, the folds left out are too small to stop in time
+BOOSTED_MIN_ROWS, BOOSTED_MIN_CLASS_ROWS = 50, 10
 N_COMPONENT_FOLDS = 5  # of the training rows, left out when their components are computed
 COLUMN_SHARE = 0.3  # of the columns, for which every other tree looks at each node
-COLUMN_SHARE_MAX_ROWS = 1000  # with more rows boosting finds a few strong columns as well
+FEW_ROWS = 1000  # with more rows boosting finds a few strong columns as well
 LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
 
@@ -86,9 +87,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
 
     Its members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a linear regression for each view, a forest on the
-    columns of all views, a forest on the principal components of each, and, from 50 rows on,
-    gradient-boosted trees on the columns of all views. Their scores are pooled so that the log loss
-    on training rows left out is minimal.
+    columns of all views, a forest on the principal components of each, and, from 50 rows on and
+    ten for each class, gradient-boosted trees on the columns of all views. Their scores are pooled
+    so that the log loss on training rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
     accepted. Rows may lack views, in training and in prediction: each is predicted from the views
@@ -97,11 +98,12 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     Parameters
     ----------
     n_estimators : int or None, default=None
-        Number of trees in each forest, at least 10. None means 300, or 150 above 2000 rows.
+        Number of trees grown for each forest, at least 10. None means 400, 300 above 1000 rows, and
+        150 above 2000. Up to 1000 rows there are two kinds of trees on columns, of which one may be
+        left out.
     time_budget : float or None, default=None
         Number of seconds after which no more trees are grown; each forest has at least 10, and
-        boosting is left out. Results
-        then depend on the machine. None means no limit.
+        boosting is left out. Results then depend on the machine. None means no limit.
     views : None, list or dict, default=None
         Groups of columns when X is one matrix, or names of the views to use.
     class_weight : "balanced", dict or None, default=None
@@ -349,10 +351,15 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     def _n_trees(self, n_rows: int) -> int:
         if self.n_estimators is not None:
             return self.n_estimators
+        if n_rows <= FEW_ROWS:  # a part of them may be left out
+            return N_TREES_OF_FEW_ROWS
         return N_TREES if n_rows <= MANY_ROWS else N_TREES_OF_MANY_ROWS
 
+    def _has_rows_to_boost(self, n_rows: int) -> bool:
+        return n_rows >= max(BOOSTED_MIN_ROWS, BOOSTED_MIN_CLASS_ROWS * len(self.classes_))
+
     def _n_tasks(self, n_rows: int) -> int:
-        n_boosted = N_BOOSTED_FOLDS if n_rows >= BOOSTED_MIN_ROWS else 0
+        n_boosted = N_BOOSTED_FOLDS if self._has_rows_to_boost(n_rows) else 0
         return 1 + 2 * -(-self._n_trees(n_rows) // count_folds(n_rows)) + n_boosted
 
     def _fit_rows(
@@ -423,7 +430,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             self._members.append(linear[0])
             oof_scores.append(linear[1][tested])
             self.member_names_.append("linear")
-        column_share = COLUMN_SHARE if len(codes) <= COLUMN_SHARE_MAX_ROWS else 0.0
+        column_share = COLUMN_SHARE if len(codes) <= FEW_ROWS else 0.0
         # as many as divide those of the forests: rows that a tree leaves out stay left out
         own_folds = assign_folds(codes, N_COMPONENT_FOLDS) if folds is None else folds
         tree_columns = {
@@ -451,7 +458,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             self.member_names_.append(name)
         has_time = has_time_left is None or has_time_left()
         given = columns_as_given(data)
-        if len(codes) >= BOOSTED_MIN_ROWS and is_boostable(given) and has_time:
+        if self._has_rows_to_boost(len(codes)) and is_boostable(given) and has_time:
             boosted, log_odds = fit_boosted_member(
                 given,
                 data.present,

@@ -178,7 +178,8 @@ def grow_forest(
         Fold of each row; by default ``count_folds`` folds stratified by class.
     column_share : float, default=0.0
         Share of the columns that the trees of every other round draw for a node, if that is more
-        than √d: among many columns that say nothing, √d of them seldom include one that does.
+        than √d: among many columns that say nothing, √d of them seldom include one that does. Where
+        that does not help, the forest is left without these trees (see ``choose_rounds``).
     """
     n_folds = count_folds(len(codes)) if folds is None else int(folds.max()) + 1
     folds = assign_folds(codes, n_folds) if folds is None else folds
@@ -190,7 +191,11 @@ def grow_forest(
         rounds += run(grow, batch)
         if has_time_left is not None and not has_time_left():
             break
-    votes = out_of_fold_votes(rounds, n_classes)
+    has_both = len(rounds) > 1 and len(batches[1]) == n_folds  # kinds of trees, for all rows
+    if has_both and count_drawn(X.shape[1], column_share) > count_drawn(X.shape[1], 0.0):
+        rounds, votes = choose_rounds(rounds, codes, weight, n_classes)
+    else:
+        votes = out_of_fold_votes(rounds, n_classes)
     return assemble(rounds, n_classes), votes
 
 
@@ -224,11 +229,32 @@ def make_grower(
 
     def grow(task: tuple[np.ndarray, float]) -> Round:
         seeds, column_share = task
-        drawn = min(int(column_share * X.shape[1]), MAX_SHARED_COLUMNS)
-        max_features = max(1, int(np.sqrt(X.shape[1])), drawn)
+        max_features = count_drawn(X.shape[1], column_share)
         return Round(*grow_trees(*rows, row_share, seeds, n_classes, max_features, MAX_DEPTH))
 
     return grow
+
+
+def count_drawn(n_columns: int, column_share: float) -> int:
+    """Number of columns that a tree draws for a node: √d, or a share of them if that is more."""
+    shared = min(int(column_share * n_columns), MAX_SHARED_COLUMNS)
+    return max(1, int(np.sqrt(n_columns)), shared)
+
+
+def choose_rounds(
+    rounds: list[Round], codes: np.ndarray, weight: np.ndarray, n_classes: int
+) -> tuple[list[Round], np.ndarray]:
+    """All rounds, every other or the rest: those with the best out-of-fold votes, and these votes.
+
+    Trees that draw a share of the columns find the few that say something, but are too much alike
+    where many columns say nearly the same, as in signals. Votes are judged by their squared error.
+    """
+    target = np.eye(n_classes)[codes]
+    choices = [rounds, rounds[::2], rounds[1::2]]
+    votes = [out_of_fold_votes(choice, n_classes) for choice in choices]
+    errors = [weight @ np.square(each - target).sum(axis=1) for each in votes]
+    best = int(np.argmin(errors))
+    return choices[best], votes[best]
 
 
 def out_of_fold_votes(rounds: list[Round], n_classes: int) -> np.ndarray:
