@@ -76,7 +76,7 @@ TINY = 1e-300
 # with fewer rows, or fewer of each class, the folds left out are too small to stop in time
 BOOSTED_MIN_ROWS, BOOSTED_MIN_CLASS_ROWS = 50, 10
 N_COMPONENT_FOLDS = 5  # of the training rows, left out when their components are computed
-COLUMN_SHARE = 0.3  # of the columns, for which every other tree looks at each node
+COLUMN_SHARE = 0.3  # of the columns, at which half of the trees look for each node
 FEW_ROWS = 1000  # with more rows boosting finds a few strong columns as well
 LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
@@ -123,8 +123,8 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Labels.
     member_names_ : list of str
         "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
-        and "boosted" (from 50 rows on); if all views are kernels or distances, only "kernel" and
-        "components".
+        and "boosted" (from 50 rows and ten for each class on); if all views are kernels or
+        distances, only "kernel" and "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
