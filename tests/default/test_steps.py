@@ -165,7 +165,7 @@ def test_the_first_rows_of_a_reference_set_without_missing_views():
 @pytest.mark.parametrize(
     ("n_rows", "n_classes", "is_boosted"), [(49, 2, 0), (50, 2, 1), (69, 7, 0), (70, 7, 1)]
 )
-def test_boosting_needs_fifty_rows_and_ten_of_each_class(n_rows, n_classes, is_boosted):
+def test_boosting_needs_fifty_rows_and_ten_per_class(n_rows, n_classes, is_boosted):
     y = np.arange(n_rows) % n_classes
     data = {"a": np.random.default_rng(0).normal(size=(n_rows, 3)) + y[:, None]}
     model = ConsilienceClassifier(n_estimators=10, random_state=0).fit(data, y)

@@ -73,7 +73,7 @@ PREDICT_CHUNK_ROWS = 20_000  # rows predicted at once
 MIN_TREES, MAX_TREES = 10, 1_000_000
 N_TREES_OF_FEW_ROWS, N_TREES, N_TREES_OF_MANY_ROWS = 400, 300, 150
 TINY = 1e-300
-# with fewer rows, or fewer of each class, the folds left out are too small to stop in time
+# with fewer rows, or fewer per class on average, the folds left out are too small to stop in time
 BOOSTED_MIN_ROWS, BOOSTED_MIN_CLASS_ROWS = 50, 10
 N_COMPONENT_FOLDS = 5  # of the training rows, left out when their components are computed
 COLUMN_SHARE = 0.3  # of the columns, at which half of the trees look for each node
@@ -87,9 +87,9 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
 
     Its members look at all views in different ways: kernel ridge regression on a kernel that
     weighs each view by what it explains alone, a linear regression for each view, a forest on the
-    columns of all views, a forest on the principal components of each, and, from 50 rows on and
-    ten for each class, gradient-boosted trees on the columns of all views. Their scores are pooled
-    so that the log loss on training rows left out is minimal.
+    columns of all views, a forest on the principal components of each, and, with at least 50 rows
+    and ten per class on average, gradient-boosted trees on the columns of all views. Their scores
+    are pooled so that the log loss on training rows left out is minimal.
 
     Dense and sparse views, tables with categories and empty cells, kernels and distances are
     accepted. Rows may lack views, in training and in prediction: each is predicted from the views
@@ -123,8 +123,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Labels.
     member_names_ : list of str
         "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
-        and "boosted" (from 50 rows and ten for each class on); if all views are kernels or
-        distances, only "kernel" and "components".
+        and "boosted" (see above); if all views are kernels or distances, only "kernel" and "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
