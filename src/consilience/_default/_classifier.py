@@ -123,7 +123,8 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         Labels.
     member_names_ : list of str
         "kernel", "linear", "columns" (forest on the columns), "components" (forest on components)
-        and "boosted" (see above); if all views are kernels or distances, only "kernel" and "components".
+        and "boosted" (see above); if all views are kernels or distances, only "kernel" and
+        "components".
     member_weights_ : ndarray of shape (n_members,)
         Weights of the members' scores, summing to 1.
     member_scores_ : ndarray of shape (n_members,)
