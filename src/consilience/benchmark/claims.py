@@ -89,8 +89,10 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     fails: list[str] = []
     left_out: list[str] = []
     n_ties = 0
-    for place, rivals, without_mean in _places(claim, results):
+    own_mean_everywhere = True
+    for place, rivals, without_mean, has_own_mean in _places(claim, results):
         left_out += [f"{place}: {method}" for method in without_mean]
+        own_mean_everywhere &= has_own_mean
         if not rivals:
             continue
         rival = min(rivals, key=lambda name: rivals[name])
@@ -106,12 +108,14 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     missing = f"{len(left_out)} {verb} no mean: {_format(left_out)}" if left_out else ""
     if not n:
         return Verdict("not run yet", missing)
-    if not fails and left_out:
+    if not fails and not own_mean_everywhere:
         return Verdict("not confirmed", f"holds in {len(holds)} comparisons, but {missing}")
     if not fails:
         _, closest = min(holds, key=lambda held: held[0])
         ties = f" ({n_ties} of them ties)" if n_ties else ""
-        return Verdict("confirmed", f"in all {n} comparisons{ties}, closest {closest}")
+        possible = " that could be made" if left_out else ""
+        reason = f"in all {n} comparisons{possible}{ties}, closest {closest}"
+        return Verdict("confirmed", "; ".join(filter(None, [reason, missing])))
     reasons = [f"holds in {len(holds)} of {n} comparisons", _format(fails), missing]
     return Verdict("not confirmed", "; ".join(filter(None, reasons)))
 
@@ -120,10 +124,12 @@ def _format(places: list[str]) -> str:
     return "; ".join(places[:MAX_LISTED]) + ("; …" if len(places) > MAX_LISTED else "")
 
 
-def _places(claim: Claim, results: Results) -> Iterator[tuple[str, dict[str, float], list[str]]]:
+def _places(
+    claim: Claim, results: Results
+) -> Iterator[tuple[str, dict[str, float], list[str], bool]]:
     """Places where the method is planned, its advantages over the others, and those without a mean.
 
-    There are no advantages where the method itself has no mean.
+    The last value is whether the method itself has a mean, without which there are no advantages.
     """
     sign = -1.0 if claim.metric in LOWER_IS_BETTER else 1.0
     for place, ours, others in _comparisons(claim, results):
@@ -140,7 +146,7 @@ def _places(claim: Claim, results: Results) -> Iterator[tuple[str, dict[str, flo
             if not np.isnan(mean_of_ours - mean)
         }
         if rivals or without_mean:
-            yield place, rivals, without_mean
+            yield place, rivals, without_mean, first not in without_mean
 
 
 Cells = dict[str, CellKey]

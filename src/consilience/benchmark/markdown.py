@@ -85,8 +85,8 @@ def _claims(suite: Suite, results: Results) -> list[str]:
         "means say otherwise, on any data set and under any condition that was run."
     )
     if not results.is_full:
-        n, total = results.n_done, results.n_planned
-        rule += f" **Only {n} of {total} fits have been done: these verdicts are provisional.**"
+        n, total = len(results.records), results.n_planned
+        rule += f" **Only {n} of {total} fits have been made: these verdicts are provisional.**"
     return [
         "## Claims of the paper",
         rule,
@@ -105,10 +105,13 @@ def _curves(figures: Mapping[str, str]) -> list[str]:
 def run_record(suite: Suite, results: Results, runs: list[dict[str, Any]], options: str) -> str:
     """The lines that ``published`` reads: version, hash of the suite, command, coverage."""
     versions = sorted({str(run.get("consilience", "?")) for run in runs}) or ["?"]
-    coverage = f"in part ({results.n_done} of {results.n_planned} fits)"
+    coverage = f"in part ({len(results.records)} of {results.n_planned} fits)"
     if results.is_full:
         left_out = [e.title for e in suite.datasets if e.title not in results.datasets]
-        coverage = "in full" + (f" (without {', '.join(left_out)})" if left_out else "")
+        n_failed = len(results.failures)
+        remarks = [f"without {', '.join(left_out)}"] if left_out else []
+        remarks += [f"{n_failed} of {results.n_planned} fits failed"] if n_failed else []
+        coverage = "in full" + (f" ({'; '.join(remarks)})" if remarks else "")
     return "\n".join(
         [
             f"Recompute this page: `consilience bench {suite.name}{options} --results docs/results`"

@@ -86,8 +86,8 @@ class Results:
 
     @property
     def is_full(self) -> bool:
-        """Whether every task of the whole suite has succeeded."""
-        return self.n_done == max(self.n_planned, self.n_tasks)
+        """Whether every task of the whole suite has been run, even if some failed."""
+        return len(self.records) == max(self.n_planned, self.n_tasks)
 
     @property
     def n_done(self) -> int:
