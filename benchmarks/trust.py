@@ -310,37 +310,50 @@ def risk(quick, n_draws):
 KINDS = ("clean", "class", "noise 1", "noise 3", "noise 10")
 OFF_RATES = (0.1, "batch")
 CONFLICT_SETS = ["uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"]
+EXCHANGE_SETS = ["mfeat", "digits-features", "landuse21", "flower17-descriptors"]
 
 
 def conflict(quick, n_draws):
     """Robust pooling on test rows of which half have a view that is off; areas of errors."""
     real = not quick and _data.available(quick)
     for name in CONFLICT_SETS if real else ["synthetic"]:
-        splits = [conflict_of_split(name, seed, 20 if quick else None) for seed in range(n_draws)]
-        for kind in KINDS:
-            for k, off_rate in enumerate(OFF_RATES):
-                results = np.array([split[kind][k] for split in splits])
-                plain, robust, oracle, *areas = results.mean(axis=0)
-                gap = (robust - plain) / (oracle - plain) if oracle > plain else np.nan
-                print(
-                    f"conflict {name} {kind} off_rate={off_rate}: plain {plain:.4f} robust "
-                    f"{robust:.4f} oracle {oracle:.4f} closes {100 * gap:.0f} %; area of errors: "
-                    f"largest probability {areas[0]:.3f}, robust {areas[1]:.3f} "
-                    f"({n_draws} splits)",
-                    flush=True,
-                )
+        print_conflict(name, range(n_draws), KINDS, 500, 20 if quick else None)
 
 
-def conflict_of_split(name, seed, n_estimators):
+def exchanges(quick, n_draws):
+    """Views of another class once more: 1500 test rows, splits on which nothing was chosen."""
+    real = not quick and _data.available(quick)
+    for name in EXCHANGE_SETS if real else ["synthetic"]:
+        print_conflict(name, range(3, 3 + n_draws), KINDS[:2], 1500, 20 if quick else None)
+
+
+def print_conflict(name, seeds, kinds, n_test, n_estimators):
+    """Means over splits, for each kind of fault and each rate."""
+    splits = [conflict_of_split(name, seed, kinds, n_test, n_estimators) for seed in seeds]
+    for kind in kinds:
+        for k, off_rate in enumerate(OFF_RATES):
+            results = np.array([split[kind][k] for split in splits])
+            plain, robust, oracle, *areas = results.mean(axis=0)
+            gap = (robust - plain) / (oracle - plain) if oracle > plain else np.nan
+            print(
+                f"conflict {name} {kind} off_rate={off_rate}: plain {plain:.4f} robust "
+                f"{robust:.4f} oracle {oracle:.4f} closes {100 * gap:.0f} %; area of errors: "
+                f"largest probability {areas[0]:.3f}, robust {areas[1]:.3f} "
+                f"({len(seeds)} splits)",
+                flush=True,
+            )
+
+
+def conflict_of_split(name, seed, kinds, n_test, n_estimators):
     """Accuracy of plain and robust pooling and of the oracle, and areas, by kind and off_rate."""
-    data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, 500, seed)
+    data, y, test, y_test = draw(name, 300 if name == "prokaryotic" else 500, n_test, seed)
     data, test = as_dense(data), as_dense(test)
     default = ConsilienceClassifier(n_estimators, random_state=0)
     robust = RobustPoolingClassifier(default, random_state=0).fit(data, y)
     plain, rng = robust.estimator_, np.random.RandomState(seed)
     which, is_hit = rng.randint(test.n_views, size=len(y_test)), rng.rand(len(y_test)) < 0.5
     out = {}
-    for kind in KINDS:
+    for kind in kinds:
         rows = corrupt(test, y_test, which, is_hit & (kind != "clean"), kind, data, rng)
         p = plain.predict_proba(rows)
         present = np.array(rows.present)
@@ -566,6 +579,7 @@ PARTS = {
     "sizes": set_sizes,
     "risk": risk,
     "conflict": conflict,
+    "exchanges": exchanges,
     "mixups": mixups,
     "labels": labels,
     "next": next_views,
@@ -579,7 +593,8 @@ def main():
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--draws", type=int)
     arguments = parser.parse_args()
-    draws = {"coverage": 200, "real": 200, "risk": 200, "conflict": 5, "mixups": 12, "next": 3}
+    draws = {"coverage": 200, "real": 200, "risk": 200, "conflict": 5, "exchanges": 5}
+    draws |= {"mixups": 12, "next": 3}
     for part in arguments.only.split(","):
         n_draws = arguments.draws or (2 if arguments.quick else draws.get(part, 0))
         PARTS[part](arguments.quick, n_draws)
