@@ -8,6 +8,7 @@ from scipy.special import log_softmax
 from consilience import ConsilienceClassifier, MultiViewData
 from consilience._default import _classifier
 from consilience._default._boosted import bin_columns
+from consilience._default._columns import fit_columns
 from consilience._default._combine import (
     PRIOR_PENALTY,
     SCALE_PENALTY,
@@ -133,7 +134,8 @@ def test_views_share_the_number_of_trees(n_trees, expected):
 def test_columns_as_given_are_those_of_feature_views():
     kinds = {"k": "kernel"}
     views = {"a": np.arange(6).reshape(3, 2), "k": np.eye(3), "b": np.ones((3, 1), np.float32)}
-    integers, kernel, floats = _classifier.columns_as_given(MultiViewData(views, kinds=kinds))
+    data = MultiViewData(views, kinds=kinds)
+    integers, kernel, floats = fit_columns(data, np.ones(3))[0].as_given(data, None)
     assert integers.dtype == np.float64
     assert integers.tolist() == [[0, 1], [2, 3], [4, 5]]
     assert kernel is None

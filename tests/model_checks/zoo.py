@@ -77,8 +77,12 @@ def problems():
     letters = np.where(np.arange(N_SAMPLES) % 5 == 0, "c", np.where(y > 0, "b", "a"))
     sparse = sp.csr_array(np.where(np.abs(a) > 0.5, a, 0.0))
     kernels = MultiViewData({"k": b @ b.T, "a": a}, kinds={"k": "kernel"})
+    rng = np.random.default_rng(0)
+    smooth = rng.normal(size=(N_SAMPLES, 20))
+    signals = np.where(y[:, None] == y[0], np.sign(smooth) + 0.1 * smooth, smooth)
     return {
         "dense": (data, y),
+        "signals": (MultiViewData({"signals": signals, "a": a}), y),
         "gaps": (gaps, letters),
         "sparse": (MultiViewData({"a": sparse, "b": sparse}), letters),
         "kernels": (kernels, y),
@@ -129,6 +133,7 @@ def estimators():
         "default": (ConsilienceClassifier(random_state=0), "dense"),
         "default sparse": (ConsilienceClassifier(random_state=0), "sparse"),
         "default kernels": (ConsilienceClassifier(random_state=0), "kernels"),
+        "boosted signals": (ConsilienceClassifier(random_state=0), "signals"),
         "boosted default": (ConsilienceClassifier(random_state=0), "gaps"),
         "boosted default 2": (ConsilienceClassifier(random_state=0), "dense"),
         "robust default": (RobustPoolingClassifier(cv=2, random_state=0), "dense"),

@@ -43,6 +43,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
+from consilience._default._row_quantiles import choose_row_quantiles
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
@@ -409,8 +410,10 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         progress: Progress,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
-        columns, mapped = fit_columns(
-            data, weight, {*mixed_tables(self._table_codes), *self._mixed_views}
+        mixed = {*mixed_tables(self._table_codes), *self._mixed_views}
+        columns, mapped = fit_columns(data, weight, mixed)
+        columns, mapped = choose_row_quantiles(
+            columns, mapped, data, codes, weight, prior, folds, mixed
         )
         (fitted,) = progress.map(
             lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
@@ -457,7 +460,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             oof_scores.append(votes[tested])
             self.member_names_.append(name)
         has_time = has_time_left is None or has_time_left()
-        given = columns_as_given(data)
+        given = self._columns.as_given(data, mapped)
         if self._has_rows_to_boost(len(codes)) and is_boostable(given) and has_time:
             boosted, log_odds = fit_boosted_member(
                 given,
@@ -498,7 +501,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
             if name in blocks:
                 out.append(member.predict(blocks[name], data.present))
             elif name == "boosted":
-                log_odds = member.predict(columns_as_given(data), data.present)
+                log_odds = member.predict(self._columns.as_given(data, mapped), data.present)
                 out.append(log_odds / LOG_ODDS_SCALE)
             else:
                 out.append(member.predict(data, mapped.filled))
@@ -518,20 +521,6 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def columns_as_given(data: MultiViewData) -> list[Any]:
-    """Columns of each feature view without any map, None for kernels and distances.
-
-    Boosted trees choose the best thresholds, for which the maps of the other members do nothing but
-    blur columns of different meaning.
-    """
-    return [
-        (view if view.dtype in (np.float32, np.float64) else view.astype(np.float64))
-        if data.kinds[name] == "features" and view.shape[1]
-        else None
-        for name, view in data.items()
-    ]
 
 
 def make_deadline(seconds: float | None) -> Callable[[], bool] | None:

@@ -61,15 +61,39 @@ class Columns:
         """Mapped rows of a container."""
         raw: list[Any] = []
         filled = {}
-        for v, name in enumerate(self.names):
+        for name in self.names:
             if name not in self.maps:
                 raw.append(None)
                 continue
-            view = _only_present(_as_common_dtype(data[name]), data.present[:, v])
-            block = _apply_map(self.maps[name], view, self.dtype)
+            block, filled[name] = self.map_view(data, name)
             raw.append(block if self.maps[name].width else None)
-            filled[name] = self.maps[name].fill(block)
         return Mapped(raw, filled)
+
+    def map_view(self, data: MultiViewData, name: str) -> tuple[Any, Any]:
+        """Mapped rows of a feature view, with NaN in empty cells and with means there."""
+        is_present = data.present[:, self.names.index(name)]
+        view = _only_present(_as_common_dtype(data[name]), is_present)
+        block = _apply_map(self.maps[name], view, self.dtype)
+        return block, self.maps[name].fill(block)
+
+    def as_given(self, data: MultiViewData, mapped: Mapped) -> list[Any]:
+        """Columns of each feature view without a map, None for kernels and distances.
+
+        Boosted trees choose the best thresholds, for which the maps of the other members do nothing
+        but blur columns of different meaning. Only quantiles of the rows are added.
+        """
+        blocks: list[Any] = []
+        for v, (name, view) in enumerate(data.items()):
+            if name not in self.maps or not view.shape[1]:
+                blocks.append(None)
+                continue
+            X = view if view.dtype in (np.float32, np.float64) else view.astype(np.float64)
+            n_quantiles = self.maps[name].part_widths[-1]
+            if n_quantiles:
+                X = X.toarray() if sp.issparse(X) else X
+                X = np.hstack([X, mapped.raw[v][:, -n_quantiles:].astype(X.dtype)])
+            blocks.append(X)
+        return blocks
 
     def with_components(self, reference_set: ReferenceSet) -> Columns:
         """Return a copy with components fitted on the reference rows."""

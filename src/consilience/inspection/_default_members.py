@@ -80,7 +80,7 @@ class DefaultMembers:
         self, name: str, member: Any, data: MultiViewData, mapped: Any, targets: np.ndarray
     ) -> Evidence:
         if name == "boosted":
-            return self._boosted_agreement(member, data, targets)
+            return self._boosted_agreement(member, data, mapped, targets)
         if name == "kernel":
             part = kernel_agreement(member, data, mapped.filled, targets)
         elif name == "linear":
@@ -97,13 +97,19 @@ class DefaultMembers:
         return {view: self._unmap(view, E, data.widths[view]) for view, E in part.items()}
 
     def _unmap(self, view: str, E: np.ndarray, width: int) -> np.ndarray:
-        """Evidence of mapped columns as that of the columns: skewed ones are mapped to two."""
+        """Evidence of mapped columns as that of the columns: skewed ones are mapped to two.
+
+        Quantiles of a row belong to all columns alike.
+        """
         view_map = self.model._columns.maps[view]
-        n_mapped = len(view_map.columns)
+        n_mapped, n_ranks, n_quantiles = view_map.part_widths
         out = np.zeros((len(E), width))
         out[:, view_map.columns] = E[:, :n_mapped]
-        if view_map.ranks is not None:
-            out[:, view_map.columns[view_map.ranks.columns]] += E[:, n_mapped:]
+        if n_ranks:
+            ranks = view_map.ranks.columns
+            out[:, view_map.columns[ranks]] += E[:, n_mapped : n_mapped + n_ranks]
+        if n_quantiles:
+            out[:, view_map.columns] += E[:, -n_quantiles:].sum(axis=1, keepdims=True) / n_mapped
         return out
 
     def _reference_rows(self) -> dict[str, Any]:
@@ -193,11 +199,19 @@ class DefaultMembers:
                 self._slopes.update(zip([names[v] for v in used], parts, strict=True))
         return self._slopes
 
-    def _boosted_agreement(self, member: Any, data: MultiViewData, targets: np.ndarray) -> Evidence:
+    def _boosted_agreement(
+        self, member: Any, data: MultiViewData, mapped: Any, targets: np.ndarray
+    ) -> Evidence:
         key = "boosted", -1
         if key not in self._tables:
             self._tables[key] = boosted_table(member, targets.shape[1], 1 / LOG_ODDS_SCALE)
-        return joint_agreement(self._tables[key], data, [view for _, view in data.items()], targets)
+        blocks = self.model._columns.as_given(data, mapped)
+        part = joint_agreement(self._tables[key], data, blocks, targets)
+        for view, E in part.items():
+            width = data.widths[view]
+            if E.shape[1] > width:  # quantiles of a row belong to all columns alike
+                part[view] = E[:, :width] + E[:, width:].sum(axis=1, keepdims=True) / width
+        return part
 
 
 def add_evidence(parts: list[Evidence]) -> Evidence:

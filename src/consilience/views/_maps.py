@@ -2,14 +2,15 @@
 
 Non-negative views with many zeros (counts, histograms, term weights) are mapped to unit vectors of
 square roots, whose Euclidean distance is the Hellinger distance. All other columns are standardised
-and clipped, and the normal scores of skewed columns are added. Sparse views stay sparse: those with
-negative values are divided by the root mean square of their columns. NaN in single cells is kept by
-``apply`` and imputed with the column mean by ``fill``.
+and clipped, and the normal scores of skewed columns are added, on request also quantiles of the
+row's values (``with_row_quantiles``). Sparse views stay sparse: those with negative values are
+divided by the root mean square of their columns. NaN in single cells is kept by ``apply`` and
+imputed with the column mean by ``fill``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from consilience._model_types import model_type
 from consilience.views._normal_scores import NormalScores, fit_normal_scores, standardise
+from consilience.views._row_quantiles import RowQuantiles, fit_row_quantiles
 
 __all__ = ["MIN_RELATIVE_STD", "ViewMap", "ViewMapper", "column_moments", "fit_view_map"]
 
@@ -43,11 +45,19 @@ class ViewMap:
     scale: np.ndarray
     sparse: bool
     ranks: NormalScores | None = None
+    quantiles: RowQuantiles | None = None
 
     @property
     def width(self) -> int:
         """Number of mapped columns."""
-        return len(self.columns) + (0 if self.ranks is None else self.ranks.width)
+        return sum(self.part_widths)
+
+    @property
+    def part_widths(self) -> tuple[int, int, int]:
+        """Numbers of columns, of their normal scores, and of quantiles of the rows."""
+        n_ranks = 0 if self.ranks is None else self.ranks.width
+        n_quantiles = 0 if self.quantiles is None else self.quantiles.width
+        return len(self.columns), n_ranks, n_quantiles
 
     def apply(self, X: Any, dtype: Any = np.float64) -> Any:
         """Map rows of the view; NaN is kept."""
@@ -58,13 +68,26 @@ class ViewMap:
         X = _take(X, self.columns)
         if self.sparse:
             return sp.csr_array(X.astype(dtype) * (1 / self.scale)[None, :].astype(dtype))
+        Z = self._standardised(X, dtype)
+        parts = [Z]
+        if self.ranks is not None:
+            parts.append(ROOT_HALF * self.ranks.apply(X).astype(dtype))
+        if self.quantiles is not None:
+            parts.append(self.quantiles.apply(Z).astype(dtype))
+        if self.ranks is not None:
+            # a column and its normal scores each contribute half to a squared distance
+            Z[:, self.ranks.columns] *= ROOT_HALF
+        return Z if len(parts) == 1 else np.hstack(parts)
+
+    def with_row_quantiles(self, X: Any, weight: np.ndarray) -> ViewMap:
+        """Return a copy that adds quantiles of each row, fitted to rows of a dense view."""
+        Z = self._standardised(_take(X, self.columns), np.float64)
+        return replace(self, quantiles=fit_row_quantiles(Z, weight))
+
+    def _standardised(self, X: Any, dtype: Any) -> np.ndarray:
+        """Standardised and clipped values of the columns that are not constant."""
         Z = standardise(X.astype(dtype), self.mean.astype(dtype), self.scale.astype(dtype))
-        np.clip(Z, -CLIP, CLIP, out=Z)
-        if self.ranks is None:
-            return Z
-        # a column and its normal scores each contribute half to a squared distance
-        Z[:, self.ranks.columns] *= ROOT_HALF
-        return np.hstack([Z, ROOT_HALF * self.ranks.apply(X).astype(dtype)])
+        return np.clip(Z, -CLIP, CLIP, out=Z)
 
     def fill(self, X: Any) -> Any:
         """Impute NaN in mapped rows with the column means."""

@@ -1,0 +1,86 @@
+"""Which views get quantiles of their rows (``views._row_quantiles``): those they help.
+
+They are added to a dense view of many numeric columns if kernel ridge regression on the view alone
+then has a clearly smaller error in rows left out; see docs/results/default-log.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from consilience._default._columns import Columns, Mapped
+from consilience._default._kernel import fit_on_tuning_rows
+from consilience._default._reference_set import distance_scale, square_distances
+from consilience.views import MultiViewData
+from consilience.views._maps import ViewMap
+
+__all__ = ["choose_row_quantiles"]
+
+MIN_COLUMNS = 16  # of a view; quantiles of fewer say little beyond the columns
+MIN_ROWS = 10  # that have the view
+MAX_ROWS = 500  # on which the errors are compared
+MIN_GAIN = 0.01  # least fall of the error, as a share of the labels' variance
+MIN_STANDARD_ERRORS = 3.0  # that the fall must be above 0
+
+
+def choose_row_quantiles(
+    columns: Columns,
+    mapped: Mapped,
+    data: MultiViewData,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+    folds: np.ndarray | None,
+    mixed: Collection[str] = (),
+) -> tuple[Columns, Mapped]:
+    """Maps with the quantiles that help, and the training rows mapped by them.
+
+    ``mixed`` are views of categories and numbers, whose columns are of different kinds.
+    """
+    Y = np.eye(len(prior))[codes] - prior
+    maps, raw, filled = dict(columns.maps), list(mapped.raw), dict(mapped.filled)
+    for v, name in enumerate(columns.names):
+        if name not in maps or name in mixed or not _is_eligible(maps[name], data[name]):
+            continue
+        rows = np.flatnonzero(data.present[:, v])
+        tuning = rows[:MAX_ROWS]
+        if len(tuning) < MIN_ROWS:
+            continue
+        extended = maps[name].with_row_quantiles(data[name][tuning], weight[tuning])
+        added = replace(columns, maps={**maps, name: extended})
+        X = added.map_view(data[tuning], name)[1]
+        own_folds = None if folds is None else folds[tuning]
+        target = Y[tuning], weight[tuning], own_folds
+        gains = _left_out_errors(filled[name][tuning], *target) - _left_out_errors(X, *target)
+        variance = float(weight[tuning] @ (Y[tuning] ** 2).sum(axis=1))
+        if gains.sum() > MIN_GAIN * variance and _is_clear(gains, own_folds):
+            maps[name] = extended
+            raw[v], filled[name] = added.map_view(data, name)
+    return replace(columns, maps=maps), Mapped(raw, filled)
+
+
+def _is_eligible(view_map: ViewMap, view: Any) -> bool:
+    is_dense = not sp.issparse(view)
+    return is_dense and view_map.kind == "standard" and len(view_map.columns) >= MIN_COLUMNS
+
+
+def _left_out_errors(
+    X: np.ndarray, Y: np.ndarray, weight: np.ndarray, folds: np.ndarray | None
+) -> np.ndarray:
+    """Weighted squared error of each row if left out, in regression on one view alone."""
+    D = square_distances(X, X)
+    fit = fit_on_tuning_rows([D / distance_scale(D)], [1.0], 1.0, [False], Y, weight, folds)
+    return weight * ((fit.left_out - Y) ** 2).sum(axis=1)
+
+
+def _is_clear(gains: np.ndarray, folds: np.ndarray | None) -> bool:
+    """Whether the mean gain of the rows is far above 0; rows of a group count as one."""
+    if folds is not None:
+        gains = np.bincount(folds, weights=gains)
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
+    return bool(gains.mean() > MIN_STANDARD_ERRORS * error)
