@@ -381,12 +381,16 @@ def print_scores(name, scores):
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def growing(sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000), n_draws=2):
+def growing(
+    names=("adult", "mnist-1", "indoor-floor", "acm", "landuse21"),
+    sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000),
+    n_draws=2,
+):
     """Accuracy on the same test rows as rows are added."""
     if not available():
         return
     print(f"\n| set | {' | '.join(map(str, sizes))} |\n|---|{'---|' * len(sizes)}")
-    for name in ("adult", "acm", "landuse21"):
+    for name in names:
         data, y = real(name, rows=None)
         cells = []
         for n in sizes:
