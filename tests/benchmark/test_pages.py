@@ -408,7 +408,7 @@ def test_page_in_full_names_the_data_sets_that_were_left_out():
     suite, _, results, environments = study()
     suite = parse_suite(SUITE + other, "small")
     page = read_page(study_page(suite, results, environments))
-    assert page.coverage == "in full (without Flowers (17), b)"
+    assert page.coverage == "all data sets but Flowers (17), b"
 
 
 def test_page_has_the_days_of_the_fits_and_not_of_the_start_of_the_run():

@@ -109,9 +109,8 @@ def run_record(suite: Suite, results: Results, runs: list[dict[str, Any]], optio
     if results.is_full:
         left_out = [e.title for e in suite.datasets if e.title not in results.datasets]
         n_failed = len(results.failures)
-        remarks = [f"without {', '.join(left_out)}"] if left_out else []
-        remarks += [f"{n_failed} of {results.n_planned} fits failed"] if n_failed else []
-        coverage = "in full" + (f" ({'; '.join(remarks)})" if remarks else "")
+        coverage = f"all data sets but {', '.join(left_out)}" if left_out else "in full"
+        coverage += f" ({n_failed} of {results.n_planned} fits failed)" if n_failed else ""
     return "\n".join(
         [
             f"Recompute this page: `consilience bench {suite.name}{options} --results docs/results`"

@@ -24,7 +24,7 @@ RECORDS = files("consilience.benchmark") / "published.toml"
 COMMAND = re.compile(r"^Recompute this page: `(?P<command>[^`]+)`", re.MULTILINE)
 DIGEST = re.compile(r"^Suite: `[^`]+`, SHA-256 `(?P<sha256>[0-9a-f]{64})`", re.MULTILINE)
 RUN = re.compile(
-    r"^Run: (?P<coverage>in (?:full|part)(?: \(.*\))?), last on (?P<date>\S+), "
+    r"^Run: (?P<coverage>(?:in full|in part|all data sets but ).*), last on (?P<date>\S+), "
     r"consilience (?P<version>.+)$",
     re.MULTILINE,
 )
