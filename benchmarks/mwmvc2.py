@@ -1,6 +1,6 @@
 """MωMvC²: the paper's table on MNIST quarters, the choice of defaults, and speed.
 
-python benchmarks/mwmvc2.py [--quick]
+python benchmarks/mwmvc2.py [--quick | view-weights]
 """
 
 import sys
@@ -30,24 +30,17 @@ PAPER = {
 
 
 def paper_table(n_splits):
-    """50 + 50 training rows per one-vs-rest task, 10 000 test rows, mean over tasks and splits."""
+    """The paper's methods on its protocol, mean over tasks and splits."""
     data, digit = real("mnist-1", rows=None)
     build = {name: RECIPES[name].build for name in PAPER if name in RECIPES}
     build["MwMvC2"] = lambda seed: MwMvC2Classifier(random_state=seed)
     build["MVWAB"] = lambda seed: MVWABClassifier(random_state=seed)
     results = {name: [] for name in PAPER}
-    for split in range(n_splits):
-        rng = np.random.RandomState(split)
-        order = rng.permutation(len(digit))
-        test, pool = order[:10_000], order[10_000:]
-        for task in range(10):
-            y = (digit == task).astype(int)
-            parts = [rng.permutation(pool[y[pool] == k])[:50] for k in (0, 1)]
-            train = np.concatenate(parts)
-            for name in PAPER:
-                model = build[name](split).fit(data[train], y[train])
-                said = model.predict(data[test])
-                results[name].append(((said == y[test]).mean(), f1_score(y[test], said)))
+    for split, y, train, test in splits_of_digits(digit, n_splits):
+        for name in PAPER:
+            model = build[name](split).fit(data[train], y[train])
+            y_pred = model.predict(data[test])
+            results[name].append(((y_pred == y[test]).mean(), f1_score(y[test], y_pred)))
     print(f"MNIST_1, m = 100, {n_splits} splits x 10 tasks: accuracy / F1 (paper)")
     for name, values in results.items():
         accuracy, f1 = np.mean(values, axis=0)
@@ -56,6 +49,47 @@ def paper_table(n_splits):
             f"  {name:<10} {accuracy:.4f} ± {error[0]:.4f} / {f1:.4f} ± {error[1]:.4f}"
             f"   ({PAPER[name][0]:.3f} / {PAPER[name][1]:.3f})"
         )
+
+
+def splits_of_digits(digit, n_splits):
+    """Split, class, 50 + 50 training rows of it against the rest, and 10 000 test rows."""
+    for split in range(n_splits):
+        rng = np.random.RandomState(split)
+        order = rng.permutation(len(digit))
+        test, pool = order[:10_000], order[10_000:]
+        for task in range(10):
+            y = (digit == task).astype(int)
+            parts = [rng.permutation(pool[y[pool] == k])[:50] for k in (0, 1)]
+            yield split, y, np.concatenate(parts), test
+
+
+def vote_uniformly(model):
+    """The fitted voters of all views with equal weights."""
+    for weights in model._weights:
+        for pi in weights.pi:
+            pi[:] = 1 / len(pi)
+    return model
+
+
+def view_weights(n_splits):
+    """The choice of rho, and the same voters without learned weights, on the paper's protocol."""
+    data, digit = real("mnist-1", rows=None)
+    scores = {}
+    for split, y, train, test in splits_of_digits(digit, n_splits):
+        for name in ("uniform", "loss", "paper", "equal votes"):
+            choice = "uniform" if name == "equal votes" else name
+            model = MwMvC2Classifier(view_weights=choice, random_state=split)
+            model.fit(data[train], y[train])
+            if name == "equal votes":
+                vote_uniformly(model)
+            y_pred = model.predict(data[test])
+            scores.setdefault(name, []).append(
+                (np.mean(y_pred == y[test]), f1_score(y[test], y_pred))
+            )
+    print(f"MNIST_1, m = 100, {n_splits} splits x 10 tasks: accuracy / F1 of MwMvC2")
+    for name, values in scores.items():
+        accuracy, f1 = np.mean(values, axis=0)
+        print(f"  view_weights {name:<12} {accuracy:.4f} / {f1:.4f}")
 
 
 def choice_of_defaults(n_seeds):
@@ -121,9 +155,13 @@ def main():
     if not available(quick):
         speed(*make_multiview_classification(1000, n_features=100, random_state=0), 2)
         return
+    if "view-weights" in sys.argv:
+        view_weights(20)
+        return
     data, digit = real("mnist-1", rows=10_000)
     speed(data, (digit == 3).astype(int), 5)
     paper_table(20)
+    view_weights(20)
     choice_of_defaults(5)
 
 

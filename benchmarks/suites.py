@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 from msgspec.structs import replace
+from scipy.spatial.distance import cdist
 from sklearn.utils import Bunch
 
 from consilience.benchmark import load_suite, plan, suite_names
@@ -46,9 +47,11 @@ def stand_in(name):
     values = np.abs(np.stack([view for _, view in data.items()]))
     rows = np.random.default_rng(0).permutation(N_ROWS)
     split = {"train": np.sort(rows[:40]), "test": np.sort(rows[40:])}
-    return Bunch(
-        data=MultiViewData(dict(zip(views, values, strict=True))), target=y, splits={"1": split}
-    )
+    kind = "distance" if name == "flower17" else "features"
+    parts = [cdist(X, X) if kind == "distance" else X for X in values]
+    kinds = dict.fromkeys(views, kind)
+    stand_in = MultiViewData(dict(zip(views, parts, strict=True)), kinds=kinds)
+    return Bunch(data=stand_in, target=y, splits={"1": split})
 
 
 def small_dataset(entry):
