@@ -20,7 +20,12 @@ from consilience.benchmark.figures import _style
 from consilience.benchmark.markdown import study_page
 from consilience.benchmark.problems import ProblemCache
 from consilience.benchmark.publish import raw_csv
-from consilience.benchmark.published import format_records, published_runs, read_page
+from consilience.benchmark.published import (
+    format_records,
+    page_name,
+    published_runs,
+    read_page,
+)
 from consilience.benchmark.results import CellKey, collect_results
 from consilience.benchmark.store import Record, Store
 from consilience.benchmark.suite import SUITES, parse_suite
@@ -30,10 +35,7 @@ from consilience.benchmark.work import Outcome, execute
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 MIRROR = Path(os.environ.get("CONSILIENCE_DATA") or Path(__file__).parents[3] / "shared" / "data")
-WITHOUT_PAGE = {
-    "default": "its tables, default-bench.md, are of the first edition, as default-log.md says",
-    "smoke": "says nothing about methods",
-}
+WITHOUT_PAGE = {"smoke": "says nothing about methods"}
 PUBLISHED = sorted(set(suite_names()) - set(WITHOUT_PAGE))
 N_CELLS, MAX_CELL_SECONDS = 20, 40
 
@@ -43,12 +45,12 @@ N_CELLS, MAX_CELL_SECONDS = 20, 40
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_suite_has_a_page_of_its_present_form(name):
-    page = read_page((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
+    page = read_page((RESULTS / f"{page_name(name)}.md").read_text(encoding="utf-8"))
     assert page is not None, "the page does not say which suite it was made from"
     digest = hashlib.sha256((SUITES / f"{name}.toml").read_bytes()).hexdigest()
     assert page.sha256 == digest, "the suite has changed: publish its page again"
     assert page.command.startswith(f"consilience bench {name}")
-    text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    text = (RESULTS / f"{page_name(name)}.md").read_text(encoding="utf-8")
     for figure in re.findall(r"\]\(([\w-]+\.svg)\)", text):
         assert (RESULTS / figure).is_file()
     if load_suite(name).claims:
@@ -57,11 +59,11 @@ def test_every_suite_has_a_page_of_its_present_form(name):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_page_has_the_words_of_its_suite_and_verdicts_that_follow_from_its_numbers(name):
-    suite, text = load_suite(name), (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    suite, text = load_suite(name), (RESULTS / f"{page_name(name)}.md").read_text(encoding="utf-8")
     assert suite.description.strip() in text
     assert all(f"\n- {difference}\n" in text for difference in suite.differences)
     means = {}
-    with (RESULTS / f"{name}.csv").open(encoding="utf-8") as file:
+    with (RESULTS / f"{page_name(name)}.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             values = {k: float(row.get(k) or 0) for k in Condition.__struct_fields__}
             condition = Condition(
@@ -85,7 +87,9 @@ def test_the_package_lists_what_the_pages_say():
     assert set(published_runs()) == set(PUBLISHED)
     listed = published_runs()
     for name in PUBLISHED:
-        assert listed[name] == read_page((RESULTS / f"{name}.md").read_text(encoding="utf-8"))
+        assert listed[name] == read_page(
+            (RESULTS / f"{page_name(name)}.md").read_text(encoding="utf-8")
+        )
     records = (SUITES / ".." / "published.toml").read_text(encoding="utf-8")
     assert records == format_records(RESULTS)
 
@@ -97,7 +101,7 @@ def test_random_cells_can_be_recomputed(monkeypatch):
     rng = np.random.default_rng()
     chosen, others = [], []
     for name in PUBLISHED:
-        with (RESULTS / f"{name}.csv").open(encoding="utf-8") as file:
+        with (RESULTS / f"{page_name(name)}.csv").open(encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["metric"] == "accuracy"]
         timed = sorted((row for row in rows if row["mean"]), key=lambda row: float(row["seconds"]))
         quick = [row for row in timed if float(row["seconds"]) <= MAX_CELL_SECONDS] or timed[:1]

@@ -3,6 +3,7 @@ import io
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from benchmark.studies import SUITE
 from consilience.benchmark import plan
@@ -201,3 +202,15 @@ def test_forecast_knows_slow_methods():
     assert format_duration(forecast.seconds_left()) == "0:01:56"
     assert format_duration(None) == "-:--:--"
     assert len({task_hash(task) for task in tasks}) == len(tasks)
+
+
+def test_the_suite_of_the_default_leaves_the_page_about_the_classifier_alone(tmp_path):
+    suite, _, results, environments = study()
+    suite = replace(suite, name="default")
+    page = tmp_path / "default.md"
+    page.write_text("what to expect of it", encoding="utf-8")
+    paths = write_results(suite, results, environments, tmp_path)
+    assert page.read_text(encoding="utf-8") == "what to expect of it"
+    assert {path.name for path in paths} >= {"default-bench.md", "default-bench.csv"}
+    text = (tmp_path / "default-bench.md").read_text(encoding="utf-8")
+    assert "`consilience bench default --results docs/results`" in text

@@ -22,6 +22,7 @@ from consilience.benchmark.markdown import (
     study_page,
 )
 from consilience.benchmark.metrics import DESCRIPTIVE_METRICS, LOWER_IS_BETTER
+from consilience.benchmark.published import page_name
 from consilience.benchmark.results import CellKey, Results
 from consilience.benchmark.statistics import Ranking, compare_methods
 from consilience.benchmark.suite import Suite
@@ -41,25 +42,26 @@ def write_results(
     notes: Sequence[str] = (),
     options: str = "",
 ) -> list[Path]:
-    """Write ``<suite>.md``, ``<suite>.csv`` and figures; return the paths.
+    """Write ``<page>.md``, ``<page>.csv`` and figures; return the paths.
 
     ``options`` are those of the command that wrote the results.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    page = page_name(suite.name)
     files, rankings = {}, {}
     for number, (condition, ranking, names) in enumerate(_rankings(suite, results), start=1):
         suffix = f"-{number}" if len(results.conditions) > 1 else ""
-        figure = f"{suite.name}{suffix}-ranks.svg"
+        figure = f"{page}{suffix}-ranks.svg"
         files[figure] = _diagram(ranking, names)
         rankings[condition] = MethodRanking(ranking, names, figure)
     figures = {}
     for number, curve in enumerate(suite.curves, start=1):
         panels = collect_panels(suite, results, curve)
         if panels:
-            figures[curve.title] = f"{suite.name}-curve-{number}.svg"
+            figures[curve.title] = f"{page}-curve-{number}.svg"
             files[figures[curve.title]] = _curve_figure(panels)
-    files[f"{suite.name}.csv"] = summary_csv(suite, results)
-    files[f"{suite.name}.md"] = study_page(
+    files[f"{page}.csv"] = summary_csv(suite, results)
+    files[f"{page}.md"] = study_page(
         suite, results, environments, notes, rankings, figures, options
     )
     for name, content in files.items():

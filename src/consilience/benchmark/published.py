@@ -18,9 +18,10 @@ from msgspec import Struct
 from consilience._atomic_write import write_atomically
 from consilience.benchmark.suite import suite_names
 
-__all__ = ["PublishedRun", "published_runs", "read_page"]
+__all__ = ["PublishedRun", "page_name", "published_runs", "read_page"]
 
 RECORDS = files("consilience.benchmark") / "published.toml"
+PAGE_NAMES = {"default": "default-bench"}  # default.md is the page about the classifier itself
 COMMAND = re.compile(r"^Recompute this page: `(?P<command>[^`]+)`", re.MULTILINE)
 DIGEST = re.compile(r"^Suite: `[^`]+`, SHA-256 `(?P<sha256>[0-9a-f]{64})`", re.MULTILINE)
 RUN = re.compile(
@@ -38,6 +39,11 @@ class PublishedRun(Struct, frozen=True):
     version: str
     sha256: str
     command: str
+
+
+def page_name(suite_name: str) -> str:
+    """Name, without an extension, of the files that the results of a suite are published in."""
+    return PAGE_NAMES.get(suite_name, suite_name)
 
 
 def read_page(text: str) -> PublishedRun | None:
@@ -60,7 +66,7 @@ def format_records(folder: Path) -> str:
     """The records of all pages of bundled suites in a folder, as TOML."""
     blocks = ["# written by: python -m consilience.benchmark.published docs/results"]
     for name in suite_names():
-        path = folder / f"{name}.md"
+        path = folder / f"{page_name(name)}.md"
         run = read_page(path.read_text(encoding="utf-8")) if path.is_file() else None
         if run is not None:
             fields = {key: getattr(run, key) for key in run.__struct_fields__}
