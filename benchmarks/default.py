@@ -382,7 +382,7 @@ def print_scores(name, scores):
 
 
 def growing(
-    names=("adult", "mnist-1", "indoor-floor", "acm", "landuse21"),
+    names=("adult", "mnist-1", "mnist-2", "indoor-floor", "acm", "landuse21"),
     sizes=(500, 1000, 2000, 3000, 5000, 10_000, 20_000),
     n_draws=2,
 ):

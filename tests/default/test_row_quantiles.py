@@ -86,6 +86,10 @@ def test_a_gain_that_may_be_chance_is_not_enough():
     gains = np.repeat([1.0, 0.1], 4) + np.tile([0.0, 0.01], 4)
     assert _row_quantiles._is_clear(gains, None)
     assert not _row_quantiles._is_clear(gains, np.repeat([0, 1], 4))
+    # a view that only one fold has; and folds that no row is in do not count
+    assert not _row_quantiles._is_clear(gains, np.full(8, 3))
+    steady = np.repeat([1.0, 1.1, 1.2], 2)
+    assert _row_quantiles._is_clear(steady, np.repeat([0, 5, 9], 2))
 
 
 def test_groups_are_left_out_together():

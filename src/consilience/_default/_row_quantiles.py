@@ -79,8 +79,10 @@ def _left_out_errors(
 
 
 def _is_clear(gains: np.ndarray, folds: np.ndarray | None) -> bool:
-    """Whether the mean gain of the rows is far above 0; rows of a group count as one."""
+    """Whether the mean gain is far above 0; rows that are left out together count as one."""
     if folds is not None:
-        gains = np.bincount(folds, weights=gains)
+        gains = np.bincount(np.unique(folds, return_inverse=True)[1], weights=gains)
+    if len(gains) < 2:
+        return False
     error = gains.std(ddof=1) / np.sqrt(len(gains))
     return bool(gains.mean() > MIN_STANDARD_ERRORS * error)
