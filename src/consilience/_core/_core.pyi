@@ -41,6 +41,17 @@ def combined_rbf(
     weights, f is the width.
     """
 
+def local_patterns(
+    X: NDArray[float32],
+    distances: NDArray[int64],
+    biases: NDArray[float32],
+    out: NDArray[float32],
+) -> None:
+    """out <- how strongly 84 patterns of nine points, at each of D distances, occur in each row.
+
+    X is n x d and finite, biases D x 84, out n x (84 * D): means of what exceeds the biases.
+    """
+
 # SMO, used through consilience._solvers.smo. A kernel is (store, slots, used, diagonal): the row of
 # sample t is store[slots[t]], float32 or float64. Where slots[t] < 0 it is not in the store yet and
 # fetch(view, samples) is called to compute it. ``used`` records when each slot was last read.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
+#include "local_patterns.hpp"
 #include "rbf.hpp"
 
 namespace nb = nanobind;
@@ -46,6 +47,22 @@ void combined_rbf(Stack products, Rows x_norms, Rows z_norms, Vector<float> fact
                               out.data());
 }
 
+void local_patterns(Rows X, Vector<std::int64_t> distances, Rows biases, Matrix<float> out) {
+    using consilience::pattern_points, consilience::patterns_per_distance;
+    const std::size_t n = X.shape(0), d = X.shape(1), n_distances = distances.shape(0);
+    if (biases.shape(0) != n_distances || biases.shape(1) != patterns_per_distance)
+        throw std::invalid_argument("biases must have 84 columns and a row for each distance");
+    if (out.shape(0) != n || out.shape(1) != patterns_per_distance * n_distances)
+        throw std::invalid_argument("out must have a row for each of X and 84 columns per distance");
+    for (std::size_t k = 0; k < n_distances; ++k)
+        if (distances.data()[k] < 1 ||
+            static_cast<std::size_t>(distances.data()[k]) * (pattern_points - 1) >= d)
+            throw std::invalid_argument("distances must be positive and patterns fit into a row");
+    nb::gil_scoped_release release;
+    consilience::local_patterns(X.data(), n, d, distances.data(), n_distances, biases.data(),
+                                out.data());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -61,6 +78,8 @@ NB_MODULE(_core, m) {
     m.def("combined_rbf", &combined_rbf, nb::arg("products").noconvert(),
           nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "factors"_a, "weights"_a,
           "width"_a, nb::arg("out").noconvert());
+    m.def("local_patterns", &local_patterns, "X"_a, "distances"_a, "biases"_a,
+          nb::arg("out").noconvert());
     consilience::bind_trees(m);
     consilience::bind_predict(m);
     consilience::bind_levels(m);

@@ -43,7 +43,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._row_quantiles import choose_row_quantiles
+from consilience._default._row_features import choose_row_features
 from consilience._default._rows import merge_rows
 from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
@@ -415,7 +415,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
         mixed = {*mixed_tables(self._table_codes), *self._mixed_views}
         columns, mapped = fit_columns(data, weight, mixed)
-        columns, mapped = choose_row_quantiles(
+        columns, mapped = choose_row_features(
             columns, mapped, data, codes, weight, prior, folds, mixed
         )
         (fitted,) = progress.map(

@@ -80,7 +80,7 @@ class Columns:
         """Columns of each feature view without a map, None for kernels and distances.
 
         Boosted trees choose the best thresholds, for which the maps of the other members do nothing
-        but blur columns of different meaning. Only quantiles of the rows are added.
+        but blur columns of different meaning. Only features of whole rows are added.
         """
         blocks: list[Any] = []
         for v, (name, view) in enumerate(data.items()):
@@ -88,10 +88,10 @@ class Columns:
                 blocks.append(None)
                 continue
             X = view if view.dtype in (np.float32, np.float64) else view.astype(np.float64)
-            n_quantiles = self.maps[name].part_widths[-1]
-            if n_quantiles:
+            n_whole = self.maps[name].part_widths[-1]
+            if n_whole:
                 X = X.toarray() if sp.issparse(X) else X
-                X = np.hstack([X, mapped.raw[v][:, -n_quantiles:].astype(X.dtype)])
+                X = np.hstack([X, mapped.raw[v][:, -n_whole:].astype(X.dtype)])
             blocks.append(X)
         return blocks
 

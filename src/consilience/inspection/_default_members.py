@@ -99,17 +99,17 @@ class DefaultMembers:
     def _unmap(self, view: str, E: np.ndarray, width: int) -> np.ndarray:
         """Evidence of mapped columns as that of the columns: skewed ones are mapped to two.
 
-        Quantiles of a row belong to all columns alike.
+        Features of whole rows belong to all columns alike.
         """
         view_map = self.model._columns.maps[view]
-        n_mapped, n_ranks, n_quantiles = view_map.part_widths
+        n_mapped, n_ranks, n_whole = view_map.part_widths
         out = np.zeros((len(E), width))
         out[:, view_map.columns] = E[:, :n_mapped]
         if n_ranks:
             ranks = view_map.ranks.columns
             out[:, view_map.columns[ranks]] += E[:, n_mapped : n_mapped + n_ranks]
-        if n_quantiles:
-            out[:, view_map.columns] += E[:, -n_quantiles:].sum(axis=1, keepdims=True) / n_mapped
+        if n_whole:
+            out[:, view_map.columns] += E[:, -n_whole:].sum(axis=1, keepdims=True) / n_mapped
         return out
 
     def _reference_rows(self) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Non-negative views with many zeros (counts, histograms, term weights) are mapped to unit vectors of
 square roots, whose Euclidean distance is the Hellinger distance. All other columns are standardised
 and clipped, and the normal scores of skewed columns are added, on request also quantiles of the
-row's values (``with_row_quantiles``). Sparse views stay sparse: those with negative values are
+row's values (``with_row_quantiles``) and how strongly short patterns occur in the row
+(``with_local_patterns``). Sparse views stay sparse: those with negative values are
 divided by the root mean square of their columns. NaN in single cells is kept by ``apply`` and
 imputed with the column mean by ``fill``.
 """
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from consilience._model_types import model_type
+from consilience.views._local_patterns import LocalPatterns, fit_local_patterns, is_signal
 from consilience.views._normal_scores import NormalScores, fit_normal_scores, standardise
 from consilience.views._row_quantiles import RowQuantiles, fit_row_quantiles
 
@@ -46,6 +48,7 @@ class ViewMap:
     sparse: bool
     ranks: NormalScores | None = None
     quantiles: RowQuantiles | None = None
+    patterns: LocalPatterns | None = None
 
     @property
     def width(self) -> int:
@@ -54,10 +57,10 @@ class ViewMap:
 
     @property
     def part_widths(self) -> tuple[int, int, int]:
-        """Numbers of columns, of their normal scores, and of quantiles of the rows."""
+        """Numbers of columns, of their normal scores, and of features of whole rows."""
         n_ranks = 0 if self.ranks is None else self.ranks.width
-        n_quantiles = 0 if self.quantiles is None else self.quantiles.width
-        return len(self.columns), n_ranks, n_quantiles
+        whole = [part.width for part in (self.quantiles, self.patterns) if part is not None]
+        return len(self.columns), n_ranks, sum(whole)
 
     def apply(self, X: Any, dtype: Any = np.float64) -> Any:
         """Map rows of the view; NaN is kept."""
@@ -74,6 +77,8 @@ class ViewMap:
             parts.append(ROOT_HALF * self.ranks.apply(X).astype(dtype))
         if self.quantiles is not None:
             parts.append(self.quantiles.apply(Z).astype(dtype))
+        if self.patterns is not None:
+            parts.append(self.patterns.apply(X).astype(dtype))
         if self.ranks is not None:
             # a column and its normal scores each contribute half to a squared distance
             Z[:, self.ranks.columns] *= ROOT_HALF
@@ -83,6 +88,14 @@ class ViewMap:
         """Return a copy that adds quantiles of each row, fitted to rows of a dense view."""
         Z = self._standardised(_take(X, self.columns), np.float64)
         return replace(self, quantiles=fit_row_quantiles(Z, weight))
+
+    def with_local_patterns(self, X: Any, weight: np.ndarray) -> ViewMap | None:
+        """Return a copy that adds patterns in rows of a dense view; None if it is no signal."""
+        X = _take(X, self.columns)
+        if not is_signal(self._standardised(X, np.float64)):
+            return None
+        patterns = fit_local_patterns(X, self.mean, self.scale, weight)
+        return replace(self, patterns=patterns)
 
     def _standardised(self, X: Any, dtype: Any) -> np.ndarray:
         """Standardised and clipped values of the columns that are not constant."""

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _row_quantiles
+from consilience._default import _row_features
 from consilience._default._columns import fit_columns
-from consilience._default._row_quantiles import choose_row_quantiles
+from consilience._default._row_features import choose_row_features
 from consilience.inspection._evidence import find_evidence
 
 
@@ -46,7 +46,7 @@ def test_a_view_whose_values_are_spread_otherwise_in_a_class_gets_them():
 def test_without_them_the_classifier_is_much_worse(monkeypatch):
     views, y = signals(400)
     data = MultiViewData(views)
-    monkeypatch.setattr(_row_quantiles, "MIN_GAIN", 2.0)
+    monkeypatch.setattr(_row_features, "MIN_GAIN", 2.0)
     model = ConsilienceClassifier(random_state=0).fit(data[:100], y[:100])
     assert not has_quantiles(model)
     assert model.score(data[100:], y[100:]) < 0.9
@@ -80,16 +80,16 @@ def test_tables_of_categories_do_not():
 
 def test_a_gain_that_may_be_chance_is_not_enough():
     gains = np.array([5.0, -1.0, -1.0, -1.0, -1.0, -1.0, 0.5, 0.5])
-    assert not _row_quantiles._is_clear(gains, None)
-    assert _row_quantiles._is_clear(np.full(20, 0.1) + np.arange(20) / 100, None)
+    assert not _row_features._is_clear(gains, None)
+    assert _row_features._is_clear(np.full(20, 0.1) + np.arange(20) / 100, None)
     # eight rows of two groups are two observations, not eight
     gains = np.repeat([1.0, 0.1], 4) + np.tile([0.0, 0.01], 4)
-    assert _row_quantiles._is_clear(gains, None)
-    assert not _row_quantiles._is_clear(gains, np.repeat([0, 1], 4))
+    assert _row_features._is_clear(gains, None)
+    assert not _row_features._is_clear(gains, np.repeat([0, 1], 4))
     # a view that only one fold has; and folds that no row is in do not count
-    assert not _row_quantiles._is_clear(gains, np.full(8, 3))
+    assert not _row_features._is_clear(gains, np.full(8, 3))
     steady = np.repeat([1.0, 1.1, 1.2], 2)
-    assert _row_quantiles._is_clear(steady, np.repeat([0, 5, 9], 2))
+    assert _row_features._is_clear(steady, np.repeat([0, 5, 9], 2))
 
 
 def test_groups_are_left_out_together():
@@ -101,7 +101,7 @@ def test_groups_are_left_out_together():
     columns, mapped = fit_columns(data, weight)
     prior = np.array([0.8, 0.2])
     for folds, expected in ((None, True), (person, False)):
-        chosen, _ = choose_row_quantiles(columns, mapped, data, y, weight, prior, folds)
+        chosen, _ = choose_row_features(columns, mapped, data, y, weight, prior, folds)
         assert (chosen.maps["x"].quantiles is not None) == expected
 
 
@@ -141,7 +141,7 @@ def test_maps_of_other_views_stay_as_they_are():
     data = MultiViewData(views)
     weight = np.ones(len(y))
     columns, mapped = fit_columns(data, weight)
-    chosen, extended = choose_row_quantiles(
+    chosen, extended = choose_row_features(
         columns, mapped, data, y, weight, np.array([0.5, 0.5]), None
     )
     assert chosen.maps["noise"] is columns.maps["noise"]
@@ -155,7 +155,7 @@ def test_boosted_trees_see_columns_as_given_and_quantiles():
     views, y = signals()
     data, weight = MultiViewData(views), np.ones(len(y))
     columns, mapped = fit_columns(data, weight)
-    chosen, extended = choose_row_quantiles(
+    chosen, extended = choose_row_features(
         columns, mapped, data, y, weight, np.array([0.5, 0.5]), None
     )
     noise, shaking = chosen.as_given(data, extended)

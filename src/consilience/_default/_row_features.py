@@ -1,7 +1,9 @@
-"""Which views get quantiles of their rows (``views._row_quantiles``): those they help.
+"""Which views get features of whole rows: those they help.
 
-They are added to a dense view of many numeric columns if kernel ridge regression on the view alone
-then has a clearly smaller error in rows left out; see docs/results/default-log.md.
+These are quantiles of the row's values (``views._row_quantiles``) and, if the columns are the
+points of a signal, how strongly short patterns occur in it (``views._local_patterns``). They are
+added to a dense view of many numeric columns if kernel ridge regression on the view alone then has
+a clearly smaller error in rows left out; see docs/results/default-log.md.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ from consilience._default._reference_set import distance_scale, square_distances
 from consilience.views import MultiViewData
 from consilience.views._maps import ViewMap
 
-__all__ = ["choose_row_quantiles"]
+__all__ = ["choose_row_features"]
 
-MIN_COLUMNS = 16  # of a view; quantiles of fewer say little beyond the columns
+MIN_COLUMNS = 16  # of a view; features of shorter rows say little beyond the columns
 MIN_ROWS = 10  # that have the view
 MAX_ROWS = 500  # on which the errors are compared
 MIN_GAIN = 0.01  # least fall of the error, as a share of the labels' variance
 MIN_STANDARD_ERRORS = 3.0  # that the fall must be above 0
 
 
-def choose_row_quantiles(
+def choose_row_features(
     columns: Columns,
     mapped: Mapped,
     data: MultiViewData,
@@ -38,30 +40,34 @@ def choose_row_quantiles(
     folds: np.ndarray | None,
     mixed: Collection[str] = (),
 ) -> tuple[Columns, Mapped]:
-    """Maps with the quantiles that help, and the training rows mapped by them.
+    """Maps with the features that help, and the training rows mapped by them.
 
     ``mixed`` are views of categories and numbers, whose columns are of different kinds.
     """
     Y = np.eye(len(prior))[codes] - prior
-    maps, raw, filled = dict(columns.maps), list(mapped.raw), dict(mapped.filled)
+    chosen, raw, filled = dict(columns.maps), list(mapped.raw), dict(mapped.filled)
     for v, name in enumerate(columns.names):
-        if name not in maps or name in mixed or not _is_eligible(maps[name], data[name]):
+        if name not in chosen or name in mixed or not _is_eligible(chosen[name], data[name]):
             continue
-        rows = np.flatnonzero(data.present[:, v])
-        tuning = rows[:MAX_ROWS]
-        if len(tuning) < MIN_ROWS:
+        rows = np.flatnonzero(data.present[:, v])[:MAX_ROWS]
+        if len(rows) < MIN_ROWS:
             continue
-        extended = maps[name].with_row_quantiles(data[name][tuning], weight[tuning])
-        added = replace(columns, maps={**maps, name: extended})
-        X = added.map_view(data[tuning], name)[1]
-        own_folds = None if folds is None else folds[tuning]
-        target = Y[tuning], weight[tuning], own_folds
-        gains = _left_out_errors(filled[name][tuning], *target) - _left_out_errors(X, *target)
-        variance = float(weight[tuning] @ (Y[tuning] ** 2).sum(axis=1))
-        if gains.sum() > MIN_GAIN * variance and _is_clear(gains, own_folds):
-            maps[name] = extended
-            raw[v], filled[name] = added.map_view(data, name)
-    return replace(columns, maps=maps), Mapped(raw, filled)
+        own_folds = None if folds is None else folds[rows]
+        target = Y[rows], weight[rows], own_folds
+        variance = float(weight[rows] @ (Y[rows] ** 2).sum(axis=1))
+        errors = _left_out_errors(filled[name][rows], *target)
+        for extend in (ViewMap.with_row_quantiles, ViewMap.with_local_patterns):
+            extended = extend(chosen[name], data[name][rows], weight[rows])
+            if extended is None:
+                continue
+            X = replace(columns, maps={name: extended}).map_view(data[rows], name)[1]
+            new_errors = _left_out_errors(X, *target)
+            gains = errors - new_errors
+            if gains.sum() > MIN_GAIN * variance and _is_clear(gains, own_folds):
+                chosen[name], errors = extended, new_errors
+        if chosen[name] is not columns.maps[name]:
+            raw[v], filled[name] = replace(columns, maps=chosen).map_view(data, name)
+    return replace(columns, maps=chosen), Mapped(raw, filled)
 
 
 def _is_eligible(view_map: ViewMap, view: Any) -> bool:
