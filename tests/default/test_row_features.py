@@ -1,4 +1,4 @@
-"""Quantiles of rows in the default classifier: added where they help, and only there."""
+"""Features of rows in the default classifier: added where they help, and only there."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from consilience._default import _row_features
 from consilience._default._columns import fit_columns
 from consilience._default._row_features import choose_row_features
 from consilience.inspection._evidence import find_evidence
+from consilience.io import load, save
 
 
 def shake(rng, is_jerky, columns=30):
@@ -162,3 +163,82 @@ def test_boosted_trees_see_columns_as_given_and_quantiles():
     np.testing.assert_array_equal(noise, views["noise"])
     np.testing.assert_array_equal(shaking[:, :30], views["shaking"])
     np.testing.assert_array_equal(shaking[:, 30:], extended.raw[1][:, 30:])
+
+
+# -- patterns of signals ---------------------------------------------------------------------
+
+
+def bumps(n=300, seed=0, columns=60):
+    """A bump of one of two shapes, anywhere in a slowly wandering signal."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = 0.3 * np.cumsum(rng.normal(size=(n, columns)), axis=1)
+    t = np.arange(16)
+    shapes = np.stack([4 * t / 15, 4 - 4 * t / 15])  # rises slowly and falls at once, or mirrored
+    for i, start in enumerate(rng.integers(0, columns - 16, n)):
+        X[i, start : start + 16] += shapes[y[i]]
+    return X, y
+
+
+def has_patterns(model):
+    return {name for name, fitted in model._columns.maps.items() if fitted.patterns is not None}
+
+
+def test_a_signal_whose_shapes_differ_gets_patterns(monkeypatch):
+    X, y = bumps()
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    data = MultiViewData({"noise": noise, "signal": X})
+    model = ConsilienceClassifier(random_state=0).fit(data[:100], y[:100])
+    assert has_patterns(model) == {"signal"}
+    accuracy = model.score(data[100:], y[100:])
+    monkeypatch.setattr(_row_features, "MIN_GAIN", 2.0)
+    plain = ConsilienceClassifier(random_state=0).fit(data[:100], y[:100])
+    assert not has_patterns(plain)
+    assert accuracy > plain.score(data[100:], y[100:]) + 0.05
+
+
+def test_the_order_of_the_columns_makes_the_signal():
+    X, y = bumps()
+    order = np.random.default_rng(1).permutation(60)
+    model = ConsilienceClassifier(20, random_state=0).fit({"signal": X[:, order]}, y)
+    assert not has_patterns(model)
+
+
+def test_signals_with_missing_views_and_cells():
+    X, y = bumps()
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    present = np.ones((300, 2), dtype=bool)
+    present[::4, 1] = False
+    X[1, 10:14] = np.nan
+    hidden = X.copy()
+    hidden[::4] = 1e6  # never read
+    p = []
+    for signal in (X, hidden):
+        data = MultiViewData({"noise": noise, "signal": signal}, present=present)
+        model = ConsilienceClassifier(20, random_state=0).fit(data, y)
+        assert has_patterns(model) == {"signal"}
+        p.append(model.predict_proba(data[:40]))
+        assert np.isfinite(model.predict_proba(data[:40].select(["noise"]))).all()
+    np.testing.assert_array_equal(*p)
+
+
+def test_evidence_of_patterns_is_shared_by_the_columns_of_the_view():
+    X, y = bumps()
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    data = MultiViewData({"noise": noise, "signal": X})
+    model = ConsilienceClassifier(20, random_state=0).fit(data[:200], y[:200])
+    assert has_patterns(model) == {"signal"}
+    E = find_evidence(model, None).agreement(data[200:], np.eye(2)[y[200:]] - 0.5)
+    assert {name: part.shape for name, part in E.items()} == dict.fromkeys(E, (100, 60))
+    assert E["signal"].sum(axis=1).mean() > 5 * abs(E["noise"].sum(axis=1).mean())
+
+
+def test_model_files_keep_patterns(tmp_path):
+    X, y = bumps()
+    model = ConsilienceClassifier(20, random_state=0).fit({"signal": X}, y)
+    assert has_patterns(model) == {"signal"}
+    save(model, tmp_path / "signals.zip")
+    loaded = load(tmp_path / "signals.zip")
+    np.testing.assert_array_equal(
+        loaded.predict_proba({"signal": X}), model.predict_proba({"signal": X})
+    )

@@ -54,9 +54,9 @@ void local_patterns(Rows X, Vector<std::int64_t> distances, Rows biases, Matrix<
         throw std::invalid_argument("biases must have 84 columns and a row for each distance");
     if (out.shape(0) != n || out.shape(1) != patterns_per_distance * n_distances)
         throw std::invalid_argument("out must have a row for each of X and 84 columns per distance");
+    const auto longest = static_cast<std::int64_t>(d == 0 ? 0 : (d - 1) / (pattern_points - 1));
     for (std::size_t k = 0; k < n_distances; ++k)
-        if (distances.data()[k] < 1 ||
-            static_cast<std::size_t>(distances.data()[k]) * (pattern_points - 1) >= d)
+        if (distances.data()[k] < 1 || distances.data()[k] > longest)
             throw std::invalid_argument("distances must be positive and patterns fit into a row");
     nb::gil_scoped_release release;
     consilience::local_patterns(X.data(), n, d, distances.data(), n_distances, biases.data(),
