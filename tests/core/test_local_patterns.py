@@ -60,7 +60,7 @@ def test_invalid_input_raises():
     X, distances, biases = arrays(3, 20, [1, 2], 2)
     out = np.empty((3, 168), dtype=np.float32)
     for wrong in ([0, 1], [-1, 1], [1, 3], [1, 2**62], [1]):
-        with pytest.raises(ValueError, match="distances must be positive|biases must have"):
+        with pytest.raises(ValueError, match=r"distances must be positive|biases must have"):
             local_patterns(X, np.array(wrong, dtype=np.int64), biases, out)
     with pytest.raises(ValueError, match="distances must be positive"):
         local_patterns(X[:, :0].copy(), distances, biases, out)

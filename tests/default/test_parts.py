@@ -280,43 +280,48 @@ def test_coefficients_for_a_pattern_in_single_precision():
     np.testing.assert_allclose(member._solve(references, pattern), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("folds", [None, np.arange(80) % 5])
+@pytest.mark.parametrize("folds", [np.arange(80) // 20, np.arange(80) % 5])
 @pytest.mark.parametrize("penalty", [0.03, 3.0])
 def test_landmarks_of_all_rows_are_exact(folds, penalty):
     """With every row a landmark, Nyström regression is kernel ridge regression."""
     rng = np.random.RandomState(0)
     X, Y, weight = rng.randn(80, 6), rng.randn(80, 2), rng.uniform(0.5, 2, 80)
     K = rbf_kernel(X, gamma=0.3)
-    left_out_folds = np.arange(80) % 4 if folds is None else folds
-    expected = kernel_ridge(K, Y, weight, [penalty], left_out_folds)
-    exact = exact_ridge(K, Y, weight, penalty, left_out_folds)
+    expected = kernel_ridge(K, Y, weight, [penalty], folds)
+    exact = exact_ridge(K, Y, weight, penalty, folds)
     np.testing.assert_allclose(exact.coef, expected.coef, atol=1e-9)
     np.testing.assert_allclose(exact.left_out, expected.left_out, atol=1e-9)
 
     def blocks():
         return ((K + 1)[start : start + 30].astype(np.float32) for start in range(0, 80, 30))
 
-    near = nystrom_ridge(K + 1, blocks, Y, weight, penalty, np.arange(5, 70), folds, tol=1e-6)
+    near = nystrom_ridge(
+        K + 1, blocks, Y, weight, penalty, folds, np.arange(5, 70), folds, tol=1e-6
+    )
     fitted = (K + 1) @ expected.coef
     np.testing.assert_allclose((K + 1) @ near.coef, fitted, atol=1e-3)
     np.testing.assert_allclose(near.left_out, expected.left_out[5:70], atol=1e-3)
 
 
 def test_landmarks_solve_the_normal_equations():
-    """The gradient of the penalised error vanishes, with and without a fold."""
+    """The gradient of the penalised error vanishes, with and without a fold and its landmarks."""
     rng = np.random.RandomState(1)
     X, Y, weight = rng.randn(300, 4), rng.randn(300, 3), rng.uniform(0.5, 2, 300)
     K, landmarks = rbf_kernel(X, X[:60], gamma=0.2) + 1, rbf_kernel(X[:60], gamma=0.2) + 1
     blocks = [K[:200].astype(np.float32), K[200:].astype(np.float32)]
     folds = np.arange(300) % 3
-    fit = nystrom_ridge(landmarks, lambda: blocks, Y, weight, 0.5, np.arange(300), folds, tol=1e-7)
-    for rows, fitted in [(folds >= 0, K @ fit.coef)] + [(folds != f, None) for f in range(3)]:
-        A = K[rows].T @ (weight[rows, None] * K[rows]) + 0.5 * landmarks
-        coef = np.linalg.solve(A + 1e-9 * np.eye(60), K[rows].T @ (weight[rows, None] * Y[rows]))
-        if fitted is None:
-            np.testing.assert_allclose(fit.left_out[~rows], K[~rows] @ coef, atol=0.01)
+    fit = nystrom_ridge(
+        landmarks, lambda: blocks, Y, weight, 0.5, folds[:60], np.arange(300), folds, tol=1e-7
+    )
+    for rows in [folds >= 0] + [folds != f for f in range(3)]:
+        part, kept = K[np.ix_(rows, rows[:60])], np.flatnonzero(rows[:60])
+        A = part.T @ (weight[rows, None] * part) + 0.5 * landmarks[np.ix_(kept, kept)]
+        A += 1e-9 * np.eye(len(kept))
+        coef = np.linalg.solve(A, part.T @ (weight[rows, None] * Y[rows]))
+        if rows.all():
+            np.testing.assert_allclose(K @ fit.coef, K @ coef, atol=0.01)
         else:
-            np.testing.assert_allclose(fitted, K @ coef, atol=0.01)
+            np.testing.assert_allclose(fit.left_out[~rows], K[~rows][:, kept] @ coef, atol=0.01)
 
 
 @pytest.mark.parametrize("width", [4, 40])

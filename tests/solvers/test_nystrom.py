@@ -25,28 +25,71 @@ def test_no_more_steps_than_the_tolerance_needs():
     assert conjugate_gradients(lambda C: 2 * C, right, 1e-3)[1] == 1
 
 
-@pytest.mark.parametrize("folds", [None, np.array([7, 2, 7, 5, 2, 5, 7, 2] * 3)])
+@pytest.mark.parametrize("folds", [np.arange(24) % 4, np.array([7, 2, 7, 5, 2, 5, 7, 2] * 3)])
 def test_solutions_with_and_without_folds_are_those_of_the_normal_equations(folds):
     rng = np.random.default_rng(1)
     X, Y, weight = rng.normal(size=(24, 3)), rng.normal(size=(24, 2)), rng.uniform(0.5, 2, 24)
     chosen, penalty = np.arange(0, 24, 3), 0.1
     K = np.exp(-((X[:, None] - X[chosen]) ** 2).sum(axis=2)) + 1
     tested = np.array([1, 20, 3])
+    blocks = [K[:10].astype(np.float32), K[10:].astype(np.float32)]
     fit = nystrom_ridge(
-        K[chosen], lambda: iter([K[:10], K[10:]]), Y, weight, penalty, tested, folds, tol=1e-6
+        K[chosen], lambda: iter(blocks), Y, weight, penalty, folds[chosen], tested, folds, tol=1e-6
     )
 
-    def solve(rows):
-        weighted = K[rows].T * weight[rows]
-        return np.linalg.solve(weighted @ K[rows] + penalty * K[chosen], weighted @ Y[rows])
+    def solve(is_used):
+        """Coefficients of all landmarks, 0 for those that are not used."""
+        own = is_used[chosen]
+        part = K[is_used][:, own]
+        weighted = part.T * weight[is_used]
+        coef = np.zeros((len(chosen), 2))
+        A = weighted @ part + penalty * K[chosen][np.ix_(own, own)]
+        coef[own] = np.linalg.solve(A, weighted @ Y[is_used])
+        return coef
 
     assert fit.coef.shape == (8, 2)
-    np.testing.assert_allclose(K @ fit.coef, K @ solve(np.arange(24)), atol=2e-3)
-    folds = np.arange(24) % 4 if folds is None else folds
+    np.testing.assert_allclose(K @ fit.coef, K @ solve(folds >= 0), atol=2e-3)
     for row, left_out in zip(tested, fit.left_out, strict=True):
-        expected = K[row] @ solve(np.flatnonzero(folds != folds[row]))
-        np.testing.assert_allclose(left_out, expected, atol=2e-3)
+        np.testing.assert_allclose(left_out, K[row] @ solve(folds != folds[row]), atol=2e-3)
     assert 1 < fit.n_steps < 50
+
+
+def test_landmarks_are_predicted_as_well_as_other_rows():
+    """Rows that are landmarks say as much about new rows as the others, when left out."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 20))
+    Y = np.sign(X[:, :1] * X[:, 1:2])
+    K = np.exp(-((X[:, None] - X[None, :]) ** 2).sum(axis=2) / 40)
+    folds, chosen = np.arange(600) % 4, np.arange(400)
+    fit = nystrom_ridge(
+        K[:400, :400] + 1,
+        lambda: iter([(K[:, :400] + 1).astype(np.float32)]),
+        Y,
+        np.ones(600),
+        1e-3,
+        folds[chosen],
+        np.arange(600),
+        folds,
+    )
+    error = (fit.left_out[:, 0] - Y[:, 0]) ** 2
+    assert error[:400].mean() < 1.2 * error[400:].mean()
+
+
+def test_all_landmarks_in_one_fold():
+    rng = np.random.default_rng(4)
+    X, folds = rng.normal(size=(30, 2)), np.repeat([0, 1], [25, 5])
+    Y, K = X[:, :1].copy(), X @ X[:20].T + 1
+    fit = nystrom_ridge(
+        K[:20],
+        lambda: iter([K.astype(np.float32)]),
+        Y,
+        np.ones(30),
+        0.1,
+        folds[:20],
+        np.arange(30),
+        folds,
+    )
+    assert np.abs(fit.left_out - Y).max() < 0.5
 
 
 def test_the_shift_grows_until_the_factor_exists():

@@ -54,6 +54,7 @@ N_LANDMARKS = 4000  # landmarks that represent all rows where there are more
 # the same, and rows up to which the whole kernel matrix is used, where rows lack views or views are
 # kernels: matrices between the reference rows are needed there, and they may be indefinite
 N_IMPUTED_LANDMARKS = 2000
+N_LANDMARK_FOLDS = 4  # folds of rows left out together where there are landmarks
 MAX_FIT_ROWS = 30_000  # rows from which coefficients of landmarks are estimated
 N_TESTED_ROWS = 5000  # rows predicted by the others where there are landmarks
 SINGLE_PRECISION_MIN_ROWS = 500  # reference rows above which they are kept in single precision
@@ -358,6 +359,7 @@ def fit_many_rows(
         exact = exact_ridge(K, Y, weight, penalty, folds)
         return exact.coef, exact.left_out, chosen
     rows = np.arange(min(len(Y), MAX_FIT_ROWS))
+    folds = (np.arange(len(Y)) if folds is None else folds) % N_LANDMARK_FOLDS
     tested = rows[:N_TESTED_ROWS]
     landmark_fit = nystrom_ridge(
         K + 1.0,
@@ -365,8 +367,9 @@ def fit_many_rows(
         Y[rows],
         weight[rows],
         penalty,
+        folds[chosen],
         tested,
-        None if folds is None else folds[rows],
+        folds[rows],
     )
     return landmark_fit.coef, landmark_fit.left_out, tested
 

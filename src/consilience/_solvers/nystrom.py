@@ -1,17 +1,20 @@
 """Kernel ridge regression on landmarks: as many rows as one likes, at a cost linear in them.
 
-Problem: with K_nm the kernel between n rows and m landmarks and K_mm = TᵀT that between the
-landmarks (T upper triangular),
+Problem: with K_nm the kernel between n rows and m landmarks and K_mm = UᵀU that between the
+landmarks (U upper triangular),
 
     min over α of Σ_i s_i |y_i − k_i α|² + λ αᵀK_mm α,   f(x) = k(x, landmarks) α,
 
-by conjugate gradients on  (K_nmᵀ S K_nm + λ K_mm) α = K_nmᵀ S Y  in the variables β = A T α, where
-AᵀA = (Σ_i s_i / m) T Tᵀ + λI. The landmarks are a sample of the rows, so A turns the system into
+by conjugate gradients on  (K_nmᵀ S K_nm + λ K_mm) α = K_nmᵀ S Y  in the variables β = A U α, where
+AᵀA = (Σ_i s_i / m) U Uᵀ + λI. The landmarks are a sample of the rows, so A turns the system into
 one close to the identity, and a few products with K_nm suffice (Rudi, Carratino & Rosasco 2017,
-FALKON). K_nm is kept in single precision; nothing but A and T is factorised.
+FALKON). K_nm and the factors are kept in single precision.
 
-Every row is predicted by a solution without its fold. The solutions without each fold and the one
-on all rows are columns of the same products, so they cost little more than one.
+Every row is predicted by a solution without its fold, neither among the rows nor among the
+landmarks: a landmark whose own row is left out gives the solution a degree of freedom that nothing
+holds at this row, so its prediction would be worse than that of any new row. The solutions without
+each fold and the one on all rows are columns of the same products with K_nm; each has its own
+factors.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.lapack import dlauum
 
 __all__ = ["NystromFit", "nystrom_ridge"]
 
-N_FOLDS = 4  # folds of rows that are left out together where none are given
 JITTER = 1e-6  # of the mean diagonal of K_mm, which single precision can resolve
 MAX_ATTEMPTS = 6
 TOLERANCE = 1e-3  # of the residuals, relative to the right-hand sides
@@ -48,8 +51,9 @@ def nystrom_ridge(
     Y: np.ndarray,
     weight: np.ndarray,
     penalty: float,
+    landmark_folds: np.ndarray,
     tested: np.ndarray,
-    folds: np.ndarray | None = None,
+    folds: np.ndarray,
     tol: float = TOLERANCE,
 ) -> NystromFit:
     """Return the solution on all rows, and predictions of some rows without their fold.
@@ -67,59 +71,97 @@ def nystrom_ridge(
         Weights > 0.
     penalty : float
         λ; should not be much below 1e-3, where products in single precision are lost.
+    landmark_folds : int array of shape (m,)
+        Fold of each landmark, with which it is left out.
     tested : int array
         Rows to predict when left out.
-    folds : int array of shape (n,), optional
-        Fold of each row, with which it is left out; by default every fourth row.
+    folds : int array of shape (n,)
+        Fold of each row, with which it is left out.
     tol : float
         Residual, relative to the right-hand side, at which a solution is good enough.
     """
-    folds = np.arange(len(Y)) % N_FOLDS if folds is None else folds
-    m, n_targets = len(landmarks), Y.shape[1]
-    T = _factorise(landmarks, JITTER * float(np.trace(landmarks)) / m)
-    A = _factorise(T @ T.T, penalty * m / weight.sum())
-    A *= np.sqrt(weight.sum() / m)
+    numbers, number = np.unique(folds, return_inverse=True)
+    solutions = [Solution(landmarks, np.arange(len(landmarks)), weight, penalty)]
+    for fold in numbers:
+        rest = np.flatnonzero(landmark_folds != fold)
+        if len(rest) == 0:  # all landmarks are of one large group
+            rest = np.arange(len(landmarks))
+        solutions.append(Solution(landmarks, rest, weight * (folds != fold), penalty))
     # after the factorisations, which need memory of their own
-    rows = KernelRows(list(blocks()), weight, folds, n_targets)
+    rows = KernelRows(list(blocks()), np.stack([solution.weight for solution in solutions], axis=1))
+    n_targets = Y.shape[1]
+
+    def each(function: Callable[[Solution, np.ndarray], np.ndarray], B: np.ndarray) -> np.ndarray:
+        """A function of each solution and its columns, side by side."""
+        parts = np.split(B.astype(np.float32), len(solutions), axis=1)
+        return np.hstack([function(*pair) for pair in zip(solutions, parts, strict=True)])
 
     def operator(B: np.ndarray) -> np.ndarray:
-        """A⁻ᵀ (T⁻ᵀ K_nmᵀ S K_nm T⁻¹ + λI) A⁻¹ B, each column without its fold."""
-        C = _solve(A, B)
-        G = rows.adjoint(rows.times(_solve(T, C)))
-        return _solve(A, _solve(T, G, trans=1) + penalty * C, trans=1)
+        """A⁻ᵀ (U⁻ᵀ K_nmᵀ S K_nm U⁻¹ + λI) A⁻¹ B, each column without its fold."""
+        G = rows.adjoint(rows.times(each(Solution.coef, B)))
+        return each(Solution.adjoint_coef, G) + penalty * each(Solution.inverse_square, B)
 
-    targets = np.tile(Y, rows.n_solutions)
-    right = _solve(A, _solve(T, rows.adjoint(targets), trans=1), trans=1)
-    B, n_steps = conjugate_gradients(operator, right, tol)
-    coef = _solve(T, _solve(A, B))
-    predictions = rows.times(coef).reshape(len(Y), rows.n_solutions, n_targets)
-    return NystromFit(coef[:, :n_targets], predictions[tested, 1 + rows.number[tested]], n_steps)
+    right = each(Solution.adjoint_coef, rows.adjoint(np.tile(Y, len(solutions))))
+    B, n_steps = conjugate_gradients(operator, right.astype(np.float64), tol)
+    coef = each(Solution.coef, B)
+    predictions = rows.times(coef).reshape(len(Y), len(solutions), n_targets)
+    left_out = predictions[tested, 1 + number[tested]].astype(np.float64)
+    return NystromFit(coef[:, :n_targets].astype(np.float64), left_out, n_steps)
 
 
-class KernelRows:
-    """Products with the rows of K_nm, for the solution on all rows and those without each fold.
+class Solution:
+    """A solution on some of the landmarks: their numbers, the weights of the rows, U and A.
 
-    The solutions are columns side by side: all rows first, then the folds in ascending order.
+    Coefficients and variables have a row for each landmark; those of the others are 0.
     """
 
     def __init__(
-        self, blocks: list[np.ndarray], weight: np.ndarray, folds: np.ndarray, n_targets: int
+        self, landmarks: np.ndarray, kept: np.ndarray, weight: np.ndarray, penalty: float
     ) -> None:
-        self.blocks = blocks
-        numbers, self.number = np.unique(folds, return_inverse=True)
-        self.n_solutions = 1 + len(numbers)
-        kept = self.number[:, None] != np.arange(len(numbers))
-        used = weight[:, None] * np.column_stack([np.ones(len(weight)), kept])
-        self.weight = np.repeat(used.astype(np.float32), n_targets, axis=1)
+        self.kept, self.weight, self.n_landmarks = kept, weight, len(landmarks)
+        K = landmarks[np.ix_(kept, kept)]
+        ratio = weight.sum() / len(kept)
+        U = _factorise(K, JITTER * float(np.trace(K)) / len(kept))
+        A = _factorise(dlauum(U)[0], penalty / ratio)
+        self.U, self.A = U.astype(np.float32), (np.sqrt(ratio) * A).astype(np.float32)
+
+    def coef(self, B: np.ndarray) -> np.ndarray:
+        """α = U⁻¹ A⁻¹ β."""
+        return self._scatter(_solve(self.U, _solve(self.A, B[self.kept])))
+
+    def adjoint_coef(self, G: np.ndarray) -> np.ndarray:
+        """A⁻ᵀ U⁻ᵀ G."""
+        inner = _solve(self.U, G[self.kept], trans=1)
+        return self._scatter(_solve(self.A, inner, trans=1))
+
+    def inverse_square(self, B: np.ndarray) -> np.ndarray:
+        """A⁻ᵀ A⁻¹ B."""
+        return self._scatter(_solve(self.A, _solve(self.A, B[self.kept]), trans=1))
+
+    def _scatter(self, part: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.n_landmarks, part.shape[1]), dtype=np.float32)
+        out[self.kept] = part
+        return out
+
+
+class KernelRows:
+    """Products with the rows of K_nm, for several solutions with weights of their own (n x s).
+
+    The solutions are columns side by side, each with as many columns as there are targets.
+    """
+
+    def __init__(self, blocks: list[np.ndarray], weight: np.ndarray) -> None:
+        self.blocks, self.weight = blocks, weight.astype(np.float32)
 
     def times(self, C: np.ndarray) -> np.ndarray:
         """K_nm C (n x columns)."""
-        single = C.astype(np.float32)
-        return np.concatenate([block @ single for block in self.blocks])
+        return np.concatenate([block @ C for block in self.blocks])
 
     def adjoint(self, V: np.ndarray) -> np.ndarray:
         """K_nmᵀ S V (m x columns), where S is 0 for the rows that a solution leaves out."""
-        weighted = (self.weight * V).astype(np.float32, copy=False)
+        n_targets = V.shape[1] // self.weight.shape[1]
+        weighted = np.repeat(self.weight, n_targets, axis=1)
+        weighted *= V
         total, start = np.zeros((self.blocks[0].shape[1], V.shape[1])), 0
         for block in self.blocks:
             total += block.T @ weighted[start : start + len(block)]

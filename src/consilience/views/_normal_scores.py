@@ -77,9 +77,7 @@ def skewness(X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndar
     return out
 
 
-def standardise(
-    X: np.ndarray, mean: np.ndarray | float, scale: np.ndarray | float
-) -> np.ndarray:
+def standardise(X: np.ndarray, mean: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:
     """Return X with columns of mean 0 and standard deviation 1."""
     # halved, because the difference of two huge numbers may overflow
     return np.asarray((X / 2 - mean / 2) / (scale / 2))
