@@ -293,7 +293,7 @@ def test_landmarks_of_all_rows_are_exact(folds, penalty):
     np.testing.assert_allclose(exact.left_out, expected.left_out, atol=1e-9)
 
     def blocks():
-        return ((K + 1)[start : start + 30].astype(np.float32) for start in range(0, 80, 30))
+        return [(K + 1)[start : start + 30].astype(np.float32) for start in range(0, 80, 30)]
 
     near = nystrom_ridge(
         K + 1, blocks, Y, weight, penalty, folds, np.arange(5, 70), folds, tol=1e-6

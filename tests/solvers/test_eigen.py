@@ -15,7 +15,8 @@ A = np.diag(np.arange(6.0)) + 0.1
 def test_drivers_are_tried_in_turn(monkeypatch, n_failures, n_largest):
     calls = fail_first(monkeypatch, n_failures)
     values, vectors = eigen.symmetric_eigh(A, n_largest)
-    assert calls == [None, "evd", "ev"][: n_failures + 1]
+    first = "evd" if n_largest is None else None  # NumPy's, or SciPy's for some of the vectors
+    assert calls == [first, "evd", "ev"][: n_failures + 1]
     k = n_largest or 6
     np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[6 - k :])
     np.testing.assert_allclose(A @ vectors, vectors * values, atol=1e-12)

@@ -13,8 +13,9 @@ from typing import Any
 
 from consilience._core import StopFlag
 
-__all__ = ["call_interruptibly", "map_in_threads", "stopping_threads"]
+__all__ = ["Map", "call_interruptibly", "map_in_threads", "stopping_threads"]
 
+Map = Callable[..., Iterable[Any]]  # map(function, items), or the same on threads
 
 MAX_WAIT_SECONDS = 1.5  # for threads to stop; most do so within some ten milliseconds
 
@@ -65,15 +66,15 @@ def _raise_in_thread(thread: int, error: type[BaseException]) -> None:
 
 
 @contextmanager
-def map_in_threads(n_threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield ``map(function, items)`` on threads, which stop when the body of the context raises."""
+def map_in_threads(n_threads: int) -> Iterator[Map]:
+    """Yield ``map`` on threads, which stop when the body of the context raises."""
     if n_threads == 1:
         yield map
         return
     with stopping_threads() as run:
         pool = ThreadPoolExecutor(n_threads)
         try:
-            yield lambda function, items: pool.map(partial(run, function), items)
+            yield lambda function, *items: pool.map(partial(run, function), *items)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

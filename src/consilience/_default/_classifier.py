@@ -17,12 +17,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._copies import warn_of_near_copies
+from consilience._core.threads import map_in_threads
 from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
 from consilience._default._boosted import fit_boosted_member, is_boostable
 from consilience._default._columns import Mapped, fit_columns
@@ -414,24 +416,24 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
         mixed = {*mixed_tables(self._table_codes), *self._mixed_views}
-        columns, mapped = fit_columns(data, weight, mixed)
-        columns, mapped = choose_row_features(
-            columns, mapped, data, codes, weight, prior, folds, mixed
-        )
-        (fitted,) = progress.map(
-            lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds),
-            [mapped.filled],
-            "fit kernel",
-        )
-        kernel, scores, tested = fitted
+        with map_in_threads(effective_n_jobs(self.n_jobs)) as run:
+            columns, mapped = fit_columns(data, weight, mixed, run)
+            columns, mapped = choose_row_features(
+                columns, mapped, data, codes, weight, prior, folds, mixed, run
+            )
+            ((kernel, scores, tested),) = progress.map(
+                lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds, run),
+                [mapped.filled],
+                "fit kernel",
+            )
+            linear = fit_linear_member(
+                data, mapped.filled, codes, weight, prior, kernel.n_copies, folds, run
+            )
         position = [data.view_names.index(name) for name in self.view_names_]
         self.view_scores_ = kernel.view_scores[position]
         self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
         self._columns = columns.with_components(kernel.reference_set)
         self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
-        linear = fit_linear_member(
-            data, mapped.filled, codes, weight, prior, kernel.n_copies, folds
-        )
         if linear is not None:
             self._members.append(linear[0])
             oof_scores.append(linear[1][tested])

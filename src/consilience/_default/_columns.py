@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._core.threads import Map
 from consilience._default._components import (
     Components,
     dense,
@@ -57,17 +58,15 @@ class Columns:
     components: tuple[Components | None, ...] = ()
     reference_set: ReferenceSet | None = None
 
-    def apply(self, data: MultiViewData) -> Mapped:
+    def apply(self, data: MultiViewData, run: Map = map) -> Mapped:
         """Mapped rows of a container."""
-        raw: list[Any] = []
-        filled = {}
-        for name in self.names:
-            if name not in self.maps:
-                raw.append(None)
-                continue
-            block, filled[name] = self.map_view(data, name)
-            raw.append(block if self.maps[name].width else None)
-        return Mapped(raw, filled)
+        names = [name for name in self.names if name in self.maps]
+        blocks = dict(zip(names, run(lambda name: self.map_view(data, name), names), strict=True))
+        raw = [
+            blocks[name][0] if name in blocks and self.maps[name].width else None
+            for name in self.names
+        ]
+        return Mapped(raw, {name: filled for name, (_, filled) in blocks.items()})
 
     def map_view(self, data: MultiViewData, name: str) -> tuple[Any, Any]:
         """Mapped rows of a feature view, with NaN in empty cells and with means there."""
@@ -192,21 +191,24 @@ def _only_present(view: Any, is_present: np.ndarray) -> Any:
 
 
 def fit_columns(
-    data: MultiViewData, weight: np.ndarray, mixed: Collection[str] = ()
+    data: MultiViewData,
+    weight: np.ndarray,
+    mixed: Collection[str] = (),
+    run: Map = map,
 ) -> tuple[Columns, Mapped]:
     """Return maps fitted on the rows that have each view, and the mapped training rows.
 
     ``mixed`` are views that were tables with categories and with numbers: they are no histograms,
-    however many zeros their indicators have.
+    however many zeros their indicators have. ``run`` is ``map``, or the same on threads.
     """
-    maps = {}
-    for v, (name, kind) in enumerate(data.kinds.items()):
-        if kind == "features":
-            rows = np.flatnonzero(data.present[:, v])
-            view = _as_common_dtype(data[name])
-            view = sp.csr_array(view) if sp.issparse(view) else view
-            may_be_histogram = name not in mixed
-            maps[name] = fit_view_map(view[rows], weight[rows], may_be_histogram=may_be_histogram)
     dtype = np.float64 if data.shape[0] * data.shape[1] <= FLOAT64_MAX_CELLS else np.float32
-    columns = Columns(data.view_names, maps, dtype)
-    return columns, columns.apply(data)
+
+    def fit_view(name: str) -> ViewMap:
+        rows = np.flatnonzero(data.present[:, data.view_names.index(name)])
+        view = _as_common_dtype(data[name])
+        view = sp.csr_array(view) if sp.issparse(view) else view
+        return fit_view_map(view[rows], weight[rows], may_be_histogram=name not in mixed)
+
+    names = [name for name, kind in data.kinds.items() if kind == "features"]
+    columns = Columns(data.view_names, dict(zip(names, run(fit_view, names), strict=True)), dtype)
+    return columns, columns.apply(data, run)

@@ -17,7 +17,7 @@ weighted geometric mean of the penalties that its views need alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._core import combined_rbf
+from consilience._core.threads import Map
 from consilience._default._reference_set import (
     ReferenceSet,
     ReferenceView,
@@ -58,10 +59,9 @@ N_LANDMARK_FOLDS = 4  # folds of rows left out together where there are landmark
 MAX_FIT_ROWS = 30_000  # rows from which coefficients of landmarks are estimated
 N_TESTED_ROWS = 5000  # rows predicted by the others where there are landmarks
 SINGLE_PRECISION_MIN_ROWS = 500  # reference rows above which they are kept in single precision
-PREDICT_CHUNK_ROWS = 256  # rows compared with the reference rows at once in predictions
 PATTERN_ROWS = 2000  # reference rows for rows that lack views
 TUNING_ROWS = 1000  # rows on which view weights, width and penalties of views are tuned
-CHUNK_ROWS = 1024  # rows compared with the reference set at once
+CHUNK_ROWS = 256  # rows compared with the reference set at once: no more than caches hold
 PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
 MIN_SINGLE_PENALTY = 1e-3  # of kernels in single precision
 WIDTHS = (0.5, 1.0, 2.0)
@@ -163,8 +163,8 @@ class KernelMember:
             if not pattern.any():
                 continue
             reference_set, coef, intercept = self._solution(pattern)
-            for start in range(0, len(rows), PREDICT_CHUNK_ROWS):
-                block = rows[start : start + PREDICT_CHUNK_ROWS]
+            for start in range(0, len(rows), CHUNK_ROWS):
+                block = rows[start : start + CHUNK_ROWS]
                 held = _take_mapped_rows(mapped, block)
                 K = self._kernel(reference_set, data[block], held, pattern)
                 out[block] = K @ coef + intercept
@@ -224,6 +224,7 @@ def fit_kernel_member(
     weight: np.ndarray,
     prior: np.ndarray,
     folds: np.ndarray | None = None,
+    run: Map = map,
 ) -> tuple[KernelMember, np.ndarray, np.ndarray]:
     """Return the member, and the scores (t x K) of t rows when left out with the row numbers.
 
@@ -239,6 +240,8 @@ def fit_kernel_member(
         Shares of the classes.
     folds : int array of shape (n,), optional
         Fold of each row, with which it is left out; by default alone.
+    run : callable
+        ``map``, or the same on threads.
     """
     Y = np.eye(len(prior))[codes] - prior
     # otherwise matrices between the reference rows are needed for imputation and look-up
@@ -258,7 +261,7 @@ def fit_kernel_member(
         strict=True,
     )
     explained, penalties = fit_views_alone(
-        views, Ds, part.present, targets, part_weight, part_folds
+        views, Ds, part.present, targets, part_weight, part_folds, run
     )
     view_weights = np.where(part.present.any(axis=0), np.maximum(explained, MIN_VIEW_WEIGHT), 0.0)
     reference_set = make_reference_set(list(views), part.present, Ds, view_weights)
@@ -270,7 +273,7 @@ def fit_kernel_member(
     n_copies[used] = count_copies(imputed, linear)
     view_weights = view_weights / n_copies
     weights = view_weights[used] / view_weights.sum()
-    width = best_width(imputed, weights, linear, targets, part_weight, part_folds)
+    width, tuned = tune_width(imputed, weights, linear, targets, part_weight, part_folds, run)
     for v, D in zip(used, imputed, strict=True):
         # rows with an imputed view are noisier than those that have it
         if not part.present[:, v].all():
@@ -278,32 +281,34 @@ def fit_kernel_member(
                 [D], [1.0], width, [reference_set.linear[v]], targets, part_weight, part_folds
             ).penalty
 
-    def kernel_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Rows of the kernel against the reference rows, block by block."""
-        for start in range(0, len(rows), CHUNK_ROWS):
-            block = rows[start : start + CHUNK_ROWS]
-            held = _take_mapped_rows(mapped, block)
-            if is_plain:
-                own = [views[v] for v in used]
-                yield combine_feature_views(own, held, weights, width)
-                continue
-            Es = distances_to_references(reference_set, Ds, view_weights, data[block], held)
-            yield combine([Es[v] for v in used], weights, width, linear)
+    def kernel_block(rows: np.ndarray) -> np.ndarray:
+        """Kernel between rows and the reference rows."""
+        held = _take_mapped_rows(mapped, rows)
+        if is_plain:
+            return combine_feature_views([views[v] for v in used], held, weights, width)
+        Es = distances_to_references(reference_set, Ds, view_weights, data[rows], held)
+        return combine([Es[v] for v in used], weights, width, linear)
+
+    def kernel_blocks(rows: np.ndarray) -> Iterable[np.ndarray]:
+        """The same, block by block."""
+        starts = range(0, len(rows), CHUNK_ROWS)
+        return run(kernel_block, [rows[start : start + CHUNK_ROWS] for start in starts])
 
     if is_small:
-        K = combine(imputed, weights, width, linear)
-        fit = kernel_ridge(K, Y, weight, PENALTIES, folds)
+        fit = tuned
+        if len(codes) > TUNING_ROWS:
+            K = combine(imputed, weights, width, linear)
+            fit = kernel_ridge(K, Y, weight, PENALTIES, folds)
         coef, left_out, tested = fit.coef, fit.left_out, np.arange(len(codes))
     else:
-        penalty = fit_on_tuning_rows(
-            imputed, weights, width, linear, targets, part_weight, part_folds
-        ).penalty
-        penalty = max(penalty, MIN_SINGLE_PENALTY)
+        penalty = max(tuned.penalty, MIN_SINGLE_PENALTY)
         if is_plain:
             K = np.vstack(list(kernel_blocks(chosen)))
         else:
             K = combine(imputed, weights, width, linear)
-        coef, left_out, tested = fit_many_rows(K, kernel_blocks, chosen, Y, weight, penalty, folds)
+        coef, left_out, tested = fit_many_rows(
+            K, kernel_blocks, chosen, Y, weight, penalty, folds, run
+        )
     if len(chosen) > SINGLE_PRECISION_MIN_ROWS:
         # twice as fast and half the size
         reference_set = reference_set.in_single_precision()
@@ -350,26 +355,32 @@ def fit_many_rows(
     weight: np.ndarray,
     penalty: float,
     folds: np.ndarray | None,
+    run: Map = map,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients of the reference rows, predictions of rows by the others, and these rows.
 
-    ``K`` is the kernel between the chosen rows.
+    ``K`` is the kernel between the chosen rows, which is overwritten.
     """
     if len(chosen) == len(Y):
         exact = exact_ridge(K, Y, weight, penalty, folds)
         return exact.coef, exact.left_out, chosen
     rows = np.arange(min(len(Y), MAX_FIT_ROWS))
+    # each fold needs a solution of its own, so rows are tested fold by fold; groups are few, and
+    # all of them should be heard
+    by_fold = np.argsort(rows % N_LANDMARK_FOLDS, kind="stable")
+    tested = (by_fold if folds is None else rows)[:N_TESTED_ROWS]
     folds = (np.arange(len(Y)) if folds is None else folds) % N_LANDMARK_FOLDS
-    tested = rows[:N_TESTED_ROWS]
+    K += 1.0
     landmark_fit = nystrom_ridge(
-        K + 1.0,
-        lambda: map(_with_constant, kernel_blocks(rows)),
+        K,
+        lambda: [_with_constant(block) for block in kernel_blocks(rows)],
         Y[rows],
         weight[rows],
         penalty,
         folds[chosen],
         tested,
         folds[rows],
+        run=run,
     )
     return landmark_fit.coef, landmark_fit.left_out, tested
 
@@ -381,18 +392,20 @@ def fit_views_alone(
     Y: np.ndarray,
     weight: np.ndarray,
     folds: np.ndarray | None = None,
+    run: Map = map,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Share of the labels' variance that each view explains in rows left out, and its penalty."""
-    explained, penalties = np.zeros(len(views)), np.ones(len(views))
-    for v, (view, D) in enumerate(zip(views, Ds, strict=True)):
-        rows = present[:, v]
+
+    def fit_view(view: ReferenceView, D: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
         variance = float(weight[rows][:TUNING_ROWS] @ (Y[rows][:TUNING_ROWS] ** 2).sum(axis=1))
         if len(D) < 3 or variance == 0:
-            continue
+            return 0.0, 1.0
         linear = view.kind == "kernel"
         own_folds = None if folds is None else folds[rows]
         fit = fit_on_tuning_rows([D], [1.0], 1.0, [linear], Y[rows], weight[rows], own_folds)
-        explained[v], penalties[v] = 1.0 - fit.error / variance, fit.penalty
+        return 1.0 - fit.error / variance, fit.penalty
+
+    explained, penalties = np.array(list(run(fit_view, views, Ds, present.T))).T
     return explained, penalties
 
 
@@ -412,22 +425,22 @@ def fit_on_tuning_rows(
     return kernel_ridge(K, Y[:TUNING_ROWS], weight[:TUNING_ROWS], PENALTIES, folds)
 
 
-def best_width(
+def tune_width(
     Ds: Sequence[np.ndarray],
     weights: np.ndarray,
     linear: np.ndarray,
     Y: np.ndarray,
     weight: np.ndarray,
     folds: np.ndarray | None = None,
-) -> float:
-    """Width of least left-out error."""
-    if np.all(linear):
-        return 1.0
+    run: Map = map,
+) -> tuple[float, RidgeFit]:
+    """Width of least left-out error on the tuning rows, and the regression on them."""
 
-    def error(width: float) -> float:
-        return fit_on_tuning_rows(Ds, weights, width, linear, Y, weight, folds).error
+    def fit(width: float) -> RidgeFit:
+        return fit_on_tuning_rows(Ds, weights, width, linear, Y, weight, folds)
 
-    return min(WIDTHS, key=error)
+    widths = (1.0,) if np.all(linear) else WIDTHS
+    return min(zip(widths, run(fit, widths), strict=True), key=lambda pair: pair[1].error)
 
 
 def _with_constant(K: np.ndarray) -> np.ndarray:

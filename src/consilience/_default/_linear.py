@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
+from consilience._core.threads import Map
 from consilience._default._combine import log_sums
 from consilience._model_types import model_type
 from consilience._solvers.kernel_ridge import RidgeFit, exact_ridge, feature_ridge, kernel_ridge
@@ -82,6 +83,7 @@ def fit_linear_member(
     prior: np.ndarray,
     n_copies: np.ndarray,
     folds: np.ndarray | None = None,
+    run: Map = map,
 ) -> tuple[LinearMember, np.ndarray] | None:
     """Return the member and its left-out probabilities (n x K); None if no view has columns.
 
@@ -89,21 +91,25 @@ def fit_linear_member(
     as each view, which share its influence.
     """
     targets = np.eye(len(prior))[codes] - prior
-    views, scores = [], {}
-    for name, X in mapped.items():
-        rows = np.flatnonzero(data.present[:, data.view_names.index(name)])
+
+    def fit(name: str) -> tuple[LinearView, np.ndarray, np.ndarray] | None:
+        """The view with its rows and their scores when left out."""
+        X, v = mapped[name], data.view_names.index(name)
+        rows = np.flatnonzero(data.present[:, v])
         if X.shape[1] == 0 or len(rows) < 2:
-            continue
+            return None
         own_folds = None if folds is None else np.unique(folds[rows], return_inverse=True)[1]
         solution = fit_view(X[rows], targets[rows], weight[rows], own_folds)
         if solution is None:
-            continue
+            return None
         coef, intercept, left_out = solution
         intercept, left_out = intercept + prior, left_out + prior
-        factor = fit_factor(left_out, codes[rows], weight[rows])
-        factor /= n_copies[data.view_names.index(name)]
-        views.append(LinearView(name, factor * coef, factor * intercept))
-        scores[name] = rows, factor * left_out
+        factor = fit_factor(left_out, codes[rows], weight[rows]) / n_copies[v]
+        return LinearView(name, factor * coef, factor * intercept), rows, factor * left_out
+
+    fitted = [solution for solution in run(fit, list(mapped)) if solution is not None]
+    views = [view for view, _, _ in fitted]
+    scores = {view.name: (rows, left_out) for view, rows, left_out in fitted}
     if not views:
         return None
     own = [data.view_names.index(view.name) for view in views]

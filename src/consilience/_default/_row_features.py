@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from consilience._core.threads import Map
 from consilience._default._columns import Columns, Mapped
 from consilience._default._kernel import fit_on_tuning_rows
 from consilience._default._reference_set import distance_scale, square_distances
@@ -39,35 +40,62 @@ def choose_row_features(
     prior: np.ndarray,
     folds: np.ndarray | None,
     mixed: Collection[str] = (),
+    run: Map = map,
 ) -> tuple[Columns, Mapped]:
     """Maps with the features that help, and the training rows mapped by them.
 
-    ``mixed`` are views of categories and numbers, whose columns are of different kinds.
+    ``mixed`` are views of categories and numbers, whose columns are of different kinds. ``run`` is
+    ``map``, or the same on threads.
     """
     Y = np.eye(len(prior))[codes] - prior
-    chosen, raw, filled = dict(columns.maps), list(mapped.raw), dict(mapped.filled)
-    for v, name in enumerate(columns.names):
-        if name not in chosen or name in mixed or not _is_eligible(chosen[name], data[name]):
-            continue
-        rows = np.flatnonzero(data.present[:, v])[:MAX_ROWS]
+
+    def choose(name: str) -> ViewMap:
+        rows = np.flatnonzero(data.present[:, columns.names.index(name)])[:MAX_ROWS]
         if len(rows) < MIN_ROWS:
-            continue
+            return columns.maps[name]
         own_folds = None if folds is None else folds[rows]
-        target = Y[rows], weight[rows], own_folds
-        variance = float(weight[rows] @ (Y[rows] ** 2).sum(axis=1))
-        errors = _left_out_errors(filled[name][rows], *target)
-        for extend in (ViewMap.with_row_quantiles, ViewMap.with_local_patterns):
-            extended = extend(chosen[name], data[name][rows], weight[rows])
-            if extended is None:
-                continue
-            X = replace(columns, maps={name: extended}).map_view(data[rows], name)[1]
-            new_errors = _left_out_errors(X, *target)
-            gains = errors - new_errors
-            if gains.sum() > MIN_GAIN * variance and _is_clear(gains, own_folds):
-                chosen[name], errors = extended, new_errors
-        if chosen[name] is not columns.maps[name]:
-            raw[v], filled[name] = replace(columns, maps=chosen).map_view(data, name)
-    return replace(columns, maps=chosen), Mapped(raw, filled)
+        own = data[rows], mapped.filled[name][rows], Y[rows], weight[rows], own_folds
+        return _choose_for_view(columns, name, *own)
+
+    names = [
+        name
+        for name in columns.maps
+        if name not in mixed and _is_eligible(columns.maps[name], data[name])
+    ]
+    chosen = replace(
+        columns, maps={**columns.maps, **dict(zip(names, run(choose, names), strict=True))}
+    )
+    raw, filled = list(mapped.raw), dict(mapped.filled)
+    extended = [name for name in names if chosen.maps[name] is not columns.maps[name]]
+    blocks = run(lambda name: chosen.map_view(data, name), extended)
+    for name, (block, filled_block) in zip(extended, blocks, strict=True):
+        raw[columns.names.index(name)], filled[name] = block, filled_block
+    return chosen, Mapped(raw, filled)
+
+
+def _choose_for_view(
+    columns: Columns,
+    name: str,
+    data: MultiViewData,
+    X: np.ndarray,
+    Y: np.ndarray,
+    weight: np.ndarray,
+    folds: np.ndarray | None,
+) -> ViewMap:
+    """Map of a view with the features that help, given rows that have it, mapped as X."""
+    chosen: ViewMap = columns.maps[name]
+    variance = float(weight @ (Y**2).sum(axis=1))
+    errors = _left_out_errors(X, Y, weight, folds)
+    for extend in (ViewMap.with_row_quantiles, ViewMap.with_local_patterns):
+        extended = extend(chosen, data[name], weight)
+        if extended is None:
+            continue
+        X = replace(columns, maps={name: extended}).map_view(data, name)[1]
+        new_errors = _left_out_errors(X, Y, weight, folds)
+        gains = errors - new_errors
+        if gains.sum() > MIN_GAIN * variance and _is_clear(gains, folds):
+            chosen, errors = extended, new_errors
+    return chosen
 
 
 def _is_eligible(view_map: ViewMap, view: Any) -> bool:

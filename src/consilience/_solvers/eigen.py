@@ -1,13 +1,15 @@
 """Eigendecomposition of symmetric matrices that does not give up.
 
-LAPACK's fastest driver (``evr``) can fail to converge where many eigenvalues nearly coincide, for
-instance in the Gram matrix of texts written from one template. The slower drivers do not, so they
-are tried in turn.
+LAPACK's driver for some of the eigenvectors (``evr``) can fail to converge where many eigenvalues
+nearly coincide, for instance in the Gram matrix of texts written from one template. The others
+hardly ever do, so they are tried in turn. Where all are wanted NumPy comes first: it has the
+fastest driver (``evd``) and releases the GIL.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.linalg import eigh as numpy_eigh
 from scipy.linalg import LinAlgError, eigh
 
 from consilience._core.threads import call_interruptibly
@@ -30,12 +32,13 @@ def symmetric_eigh(A: np.ndarray, n_largest: int | None = None) -> tuple[np.ndar
     """
     n = len(A)
     k = n if n_largest is None else n_largest
-    if n > LONG_ORDER and n_largest is None:
-        # NumPy has the driver evd only, but releases the GIL: Ctrl-C need not wait for it
-        return call_interruptibly(np.linalg.eigh, A)
-    subset = None if n_largest is None else (n - k, n - 1)
     try:
-        values, vectors = eigh(A, subset_by_index=subset, check_finite=False)
+        if n_largest is not None:
+            values, vectors = eigh(A, subset_by_index=(n - k, n - 1), check_finite=False)
+        elif n > LONG_ORDER:  # Ctrl-C need not wait for it
+            values, vectors = call_interruptibly(numpy_eigh, A)
+        else:
+            values, vectors = numpy_eigh(A)
         # a failure may also show as missing or undefined results
         if len(values) == k and np.isfinite(values).all() and np.isfinite(vectors).all():
             return values, vectors

@@ -59,18 +59,23 @@ def kernel_ridge(
         Fold of each row; by default every row is left out alone.
     """
     root, values, Q = _weighted_eigh(K, weight)
-    vectors = root[:, None] * Q
-    target, squares = Q.T @ (root[:, None] * Y), Q * Q
+    penalties = np.asarray(penalties, dtype=np.float64)
+    inverses = 1.0 / (values[:, None] + penalties)
+    target = Q.T @ (root[:, None] * Y)
+    # all penalties in one product
+    rotated = (inverses[:, :, None] * target[:, None, :]).reshape(len(Y), -1)
+    coefs = root[:, None, None] * (Q @ rotated).reshape(len(Y), len(penalties), -1)
+    if folds is None:
+        residuals = coefs / (weight[:, None] * ((Q * Q) @ inverses))[:, :, None]
+    else:
+        vectors = root[:, None] * Q
+        columns = zip(coefs.swapaxes(0, 1), inverses.T, strict=True)
+        residuals = np.stack([_fold_residuals(*own, vectors, folds) for own in columns], axis=1)
     fits = []
-    for penalty in penalties:
-        inverse = 1.0 / (values + penalty)
-        coef = root[:, None] * (Q @ (inverse[:, None] * target))
-        if folds is None:
-            residual = coef / (weight * (squares @ inverse))[:, None]
-        else:
-            residual = _fold_residuals(coef, vectors, inverse, folds)
+    for p, penalty in enumerate(penalties.tolist()):
+        residual = residuals[:, p]
         error = float(weight @ (residual**2).sum(axis=1))
-        fits.append(RidgeFit(coef, Y - residual, float(penalty), error))
+        fits.append(RidgeFit(coefs[:, p].copy(), Y - residual, penalty, error))
     best = min(fits, key=lambda fit: fit.error)
     if folds is None:
         return best
@@ -112,7 +117,7 @@ def _symmetric_product(lower: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _fold_residuals(
-    coef: np.ndarray, vectors: np.ndarray, inverse: np.ndarray, folds: np.ndarray
+    coef: np.ndarray, inverse: np.ndarray, vectors: np.ndarray, folds: np.ndarray
 ) -> np.ndarray:
     """A_ff⁻¹ α_f for every fold f, where A = vectors · diag(inverse) · vectorsᵀ."""
     residual = np.empty_like(coef)

@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-__all__ = ["Inverse", "cholesky_inverse", "conjugate_gradients", "low_rank_inverse"]
+from consilience._core.threads import Map
+
+__all__ = [
+    "Inverse",
+    "cholesky_in_place",
+    "cholesky_inverse",
+    "conjugate_gradients",
+    "low_rank_inverse",
+]
 
 Inverse = Callable[[np.ndarray], np.ndarray]
 
@@ -19,7 +27,7 @@ Inverse = Callable[[np.ndarray], np.ndarray]
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 # matrices up to this order are factorised by LAPACK in about a second; larger ones in blocks
-LAPACK_MAX_ORDER, BLOCK_ORDER = 4096, 512
+LAPACK_MAX_ORDER, BLOCK_ORDER = 4096, 384
 
 
 def cholesky_inverse(H: np.ndarray, *, scaled: bool = True) -> Inverse | None:
@@ -56,18 +64,39 @@ def lower_cholesky(A: np.ndarray) -> np.ndarray | None:
         factor, failed = dpotrf(A, lower=True, clean=False)
         return None if failed else factor
     factor = A.copy(order="F")
-    for start in range(0, n, BLOCK_ORDER):
-        stop = min(start + BLOCK_ORDER, n)
-        corner, failed = dpotrf(factor[start:stop, start:stop], lower=True, clean=False)
-        if failed:
-            return None
-        factor[start:stop, start:stop] = corner
-        below = dtrsm(1.0, corner, factor[stop:, start:stop], side=1, lower=1, trans_a=1)
-        factor[stop:, start:stop] = below
-        for column in range(stop, n, BLOCK_ORDER):
-            rest = below[column - stop :]
-            factor[column:, column : column + BLOCK_ORDER] -= rest @ rest[:BLOCK_ORDER].T
-    return factor
+    return factor if cholesky_in_place(factor) else None
+
+
+def cholesky_in_place(A: np.ndarray, run: Map = map) -> bool:
+    """Overwrite the lower triangle of A with its Cholesky factor; return False if A is indefinite.
+
+    For large matrices: it goes block by block, on threads if ``run`` does, can be interrupted, and
+    needs no second matrix, as fresh memory may cost as much as the factorisation.
+    """
+    n = len(A)
+    blocks = [slice(start, min(start + BLOCK_ORDER, n)) for start in range(0, n, BLOCK_ORDER)]
+    for k, own in enumerate(blocks):
+        try:
+            A[own, own] = np.linalg.cholesky(A[own, own])
+        except np.linalg.LinAlgError:
+            return False
+        below = blocks[k + 1 :]
+        inverse = solve_triangular(
+            A[own, own], np.eye(own.stop - own.start), lower=True, check_finite=False
+        )
+
+        def divide(rows: slice, own: slice = own, inverse: np.ndarray = inverse) -> None:
+            A[rows, own] = A[rows, own] @ inverse.T
+
+        def subtract(pair: tuple[slice, slice], own: slice = own) -> None:
+            rows, columns = pair
+            A[rows, columns] -= A[rows, own] @ A[columns, own].T
+
+        list(run(divide, below))
+        list(
+            run(subtract, [(rows, below[j]) for i, rows in enumerate(below) for j in range(i + 1)])
+        )
+    return True
 
 
 def low_rank_inverse(A: np.ndarray) -> Inverse:
