@@ -118,7 +118,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     random_state : int, RandomState or None, default=None
         Seed of the trees.
     n_jobs : int or None, default=None
-        Number of threads that grow trees; None means 1.
+        Number of threads; None means 1. Results do not depend on it.
 
     Attributes
     ----------
@@ -161,12 +161,12 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
     Notes
     -----
     The evidence is in ``docs/results/default.md``. A dense view of 16 or more numeric columns gets
-    quantiles of the values in each row as further columns if they clearly lower its error in rows
-    left out: they tell signals apart that differ in how their values are spread. Equal rows with
-    equal labels count as one row of their summed weight, so a row is never predicted by its copy.
-    Above 5000 rows the kernel is approximated on 4000 landmarks (2000 if rows lack views, or views
-    are kernels). The model keeps at most 5000 training rows, with which the kernel member compares
-    new ones.
+    features of whole rows as further columns if they clearly lower its error in rows left out:
+    quantiles of the row's values, and, if neighbouring columns are as much alike as the points of a
+    signal, how strongly short patterns occur in the row. Equal rows with equal labels count as one
+    row of their summed weight, so a row is never predicted by its copy. Above 5000 rows the kernel
+    is approximated on 4000 landmarks (2000 if rows lack views, or views are kernels). The model
+    keeps at most 5000 training rows, with which the kernel member compares new ones.
 
     ``predict`` trains nothing, also for rows that lack views: the kernel member solves a linear
     system for each pattern of present views, and a row descends both sides of a split on a column
