@@ -143,7 +143,7 @@ class Columns:
             else:  # all directions there are, whatever the rows
                 continue
             own = block[rows, : fitted.width]
-            block[rows, : fitted.width] = left_out_components(gram, own, folds[rows])
+            block[rows, : fitted.width] = left_out_components(gram, own, folds[rows], fitted)
         return blocks
 
 

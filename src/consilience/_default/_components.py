@@ -1,4 +1,10 @@
-"""Principal components of every view: few dense columns that trees can split on."""
+"""Principal components of every view: few dense columns that trees can split on.
+
+Texts without common terms are orthogonal: their Gram matrix has equal eigenvalues, which leave the
+eigenvectors open, and many components are 0 up to rounding. Trees would follow the rounding, and
+results would differ between processors. So matrices are tilted a little, which chooses the
+eigenvectors, and components are rounded.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +22,20 @@ __all__ = ["Components", "dense", "fit_components", "fit_kernel_components", "le
 MAX_COMPONENTS = 20  # components of a view
 FIT_ROWS = 2000  # rows they are computed from
 MIN_EIGENVALUE = 1e-9  # of the largest one; smaller ones are rounding errors
+TILT = 1e-6  # largest addition to the diagonal, of its mean
+GRID = 2.0**-16  # to which components are rounded, of about their standard deviation
+TIE = 1e-6  # relative difference of entries that count as equal
+GOLDEN_RATIO = (1 + 5**0.5) / 2
 
 
 @model_type("default.Components")
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Directions (d x k) and their offsets: component = x·direction − offset."""
+    """Directions (d x k), their offsets and grids: component = x·direction − offset, rounded."""
 
     directions: np.ndarray
     offset: np.ndarray
+    grid: np.ndarray
 
     @property
     def width(self) -> int:
@@ -33,7 +44,11 @@ class Components:
 
     def apply(self, X: Any) -> np.ndarray:
         """Components (n x k) of mapped rows, or of rows of a kernel."""
-        return np.asarray(X @ self.directions) - self.offset
+        return self.round(np.asarray(X @ self.directions) - self.offset)
+
+    def round(self, values: np.ndarray) -> np.ndarray:
+        """Round components to their grids."""
+        return np.round(values / self.grid) * self.grid
 
 
 def fit_components(X: Any) -> Components:
@@ -43,26 +58,26 @@ def fit_components(X: Any) -> Components:
     k = min(MAX_COMPONENTS, d, n - 1)
     mean = np.asarray(X.mean(axis=0)).ravel().astype(np.float64)
     if d <= n:
-        values, vectors = _largest_eigenpairs(dense(X.T @ X) / n - np.outer(mean, mean), k)
-        directions = vectors[:, values > 0]
+        values, directions = _largest_eigenpairs(dense(X.T @ X) / n - np.outer(mean, mean), k)
+        variances = values
     else:
         values, vectors = _largest_eigenpairs(_centred(dense(X @ X.T)), k)
-        kept = values > 0
-        left = vectors[:, kept] / np.sqrt(values[kept])
+        left, variances = vectors / np.sqrt(values), values / n
         directions = np.asarray(X.T @ left) - np.outer(mean, left.sum(axis=0))
-    return Components(directions, mean @ directions)
+    return Components(directions, mean @ directions, _grid(variances))
 
 
 def fit_kernel_components(K: np.ndarray) -> Components:
     """Components from a kernel (n x n) between the rows; they apply to rows of that kernel."""
     values, vectors = _largest_eigenpairs(_centred(K), min(MAX_COMPONENTS, len(K) - 1))
-    kept = values > 0
-    directions = vectors[:, kept] / np.sqrt(values[kept])
+    directions = vectors / np.sqrt(values)
     directions = directions - directions.mean(axis=0)
-    return Components(directions, K.mean(axis=0) @ directions)
+    return Components(directions, K.mean(axis=0) @ directions, _grid(values / len(K)))
 
 
-def left_out_components(gram: np.ndarray, components: np.ndarray, folds: np.ndarray) -> np.ndarray:
+def left_out_components(
+    gram: np.ndarray, components: np.ndarray, folds: np.ndarray, fitted: Components
+) -> np.ndarray:
     """Components (n x k) of training rows as if they were new.
 
     Where rows are few and columns many, directions follow the noise of the rows they were found in,
@@ -77,6 +92,8 @@ def left_out_components(gram: np.ndarray, components: np.ndarray, folds: np.ndar
         Their components by directions found in all of them.
     folds : int array of shape (n,)
         Fold of each row.
+    fitted : Components
+        These directions.
     """
     left_out = np.empty_like(components)
     for fold in np.unique(folds):
@@ -84,19 +101,30 @@ def left_out_components(gram: np.ndarray, components: np.ndarray, folds: np.ndar
         part = fit_kernel_components(gram[np.ix_(rest, rest)])
         rotation = part.directions.T @ components[rest]
         left_out[own] = part.apply(gram[np.ix_(own, rest)]) @ rotation
-    return left_out
+    return fitted.round(left_out)
 
 
 def _largest_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, in descending order, and vectors; rounding errors count as 0."""
+    """Up to k eigenvalues, the largest, without rounding errors, and their vectors."""
     if k < 1:
         return np.zeros(0), np.zeros((len(A), 0))
-    values, vectors = symmetric_eigh(A, n_largest=k)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    values = np.where(values > MIN_EIGENVALUE * max(values[0], 0.0), values, 0.0)
-    # the sign of an eigenvector is arbitrary: make its largest entry positive
-    peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
-    return values, vectors * np.where(peaks < 0, -1.0, 1.0)
+    tilted = A.astype(np.float64)
+    tilt = TILT * float(np.trace(tilted)) / len(A)
+    tilted[np.diag_indices_from(tilted)] += tilt * (np.arange(len(A)) * GOLDEN_RATIO % 1)
+    _, vectors = symmetric_eigh(tilted, n_largest=k)
+    vectors = vectors[:, ::-1]
+    values = np.einsum("ij,ij->j", vectors, A @ vectors)
+    kept = values > MIN_EIGENVALUE * max(values.max(), 0.0)
+    values, vectors = values[kept], vectors[:, kept]
+    # the sign of an eigenvector is arbitrary: make the first of its largest entries positive
+    sizes = np.abs(vectors)
+    first = (sizes >= (1 - TIE) * sizes.max(axis=0)).argmax(axis=0)
+    return values, vectors * np.sign(vectors[first, np.arange(len(values))])
+
+
+def _grid(variances: np.ndarray) -> np.ndarray:
+    """Powers of two, so that rounding does not depend on units."""
+    return GRID * 2.0 ** np.round(np.log2(variances) / 2)
 
 
 def _centred(K: np.ndarray) -> np.ndarray:
