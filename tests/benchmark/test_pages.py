@@ -38,6 +38,9 @@ MIRROR = Path(os.environ.get("CONSILIENCE_DATA") or Path(__file__).parents[3] / 
 WITHOUT_PAGE = {"smoke": "says nothing about methods"}
 PUBLISHED = sorted(set(suite_names()) - set(WITHOUT_PAGE))
 N_CELLS, MAX_CELL_SECONDS = 20, 40
+# of accuracies, on another processor: it rounds differently, and solvers that stop at a tolerance,
+# like that of logistic regression, end elsewhere, which changes single test rows
+MAX_DIFFERENCE = 0.01
 
 
 # -- the pages in docs/results ---------------------------------------------------------------
@@ -109,7 +112,7 @@ def test_random_cells_can_be_recomputed(monkeypatch):
         chosen.append((name, quick[first]))
         others += [(name, quick[i]) for i in rest]
     more = rng.permutation(len(others))[: N_CELLS - len(chosen)]
-    plans, problems = {}, ProblemCache()
+    plans, problems, differences = {}, ProblemCache(), {}
     for name, row in [*chosen, *(others[i] for i in more)]:
         tasks = plans.setdefault(name, plan(load_suite(name))[0])
         cell = [task for task in tasks if _is_in(task, row) and task.index < int(row["splits"])]
@@ -119,7 +122,9 @@ def test_random_cells_can_be_recomputed(monkeypatch):
             accuracy = execute(task, problem).metrics["accuracy"]
             scores.setdefault(task.index, []).append(accuracy)
         mean = np.mean([np.mean(values) for values in scores.values()])
-        assert mean == pytest.approx(float(row["mean"]), abs=1e-9), (name, row)
+        differences[name, *row.values()] = abs(mean - float(row["mean"]))
+    assert max(differences.values()) <= MAX_DIFFERENCE, differences
+    assert sum(value > 1e-9 for value in differences.values()) <= N_CELLS // 4, differences
 
 
 def _is_in(task, row):
