@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from consilience import ConsilienceClassifier, MultiViewData, io
 from consilience._default import _columns, _kernel
+from consilience._solvers import linalg, nystrom
 from consilience.datasets import make_multiview_classification
 
 
@@ -168,10 +169,8 @@ def test_sparse_views_stay_sparse():
     )
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2])
-def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
-    data, y = problem(500, missing_rate=rate)
-    exact = model().fit(data[:300], y[:300])
+def let_few_rows_count_as_many(monkeypatch):
+    """Landmarks and single precision from 200 rows on."""
     for name in ("EIGEN_MAX_ROWS", "EXACT_MAX_ROWS"):
         monkeypatch.setattr(_kernel, name, 200)
     for name in ("N_LANDMARKS", "N_IMPUTED_LANDMARKS"):
@@ -179,11 +178,54 @@ def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
     monkeypatch.setattr(_kernel, "TUNING_ROWS", 60)
     monkeypatch.setattr(_kernel, "CHUNK_ROWS", 64)
     monkeypatch.setattr(_columns, "FLOAT64_MAX_CELLS", 100)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2])
+def test_more_rows_than_the_kernel_holds(monkeypatch, rate):
+    data, y = problem(500, missing_rate=rate)
+    exact = model().fit(data[:300], y[:300])
+    let_few_rows_count_as_many(monkeypatch)
     near = model().fit(data[:300], y[:300])
     assert len(near._members[0].reference_set) == 100
     assert near.score(data[300:], y[300:]) > exact.score(data[300:], y[300:]) - 0.05
     rest = data[300 + np.flatnonzero(data.present[300:, 0])].select(["view0"])
     assert len(near.predict(rest)) == len(rest)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2])
+def test_threads_do_not_change_the_model_of_many_rows(monkeypatch, rate):
+    data, y = problem(300, missing_rate=rate)
+    let_few_rows_count_as_many(monkeypatch)
+    monkeypatch.setattr(linalg, "BLOCK_ORDER", 32)
+    one, two = (model(n_jobs=n_jobs).fit(data, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.decision_function(data), two.decision_function(data))
+    np.testing.assert_array_equal(one.out_of_fold_probabilities_, two.out_of_fold_probabilities_)
+
+
+@pytest.mark.parametrize(("n_tested", "n_folds"), [(20, 1), (60, 2), (200, 4)])
+def test_only_as_many_folds_as_needed_are_left_out(monkeypatch, n_tested, n_folds):
+    data, y = problem(200)
+    let_few_rows_count_as_many(monkeypatch)
+    for name in ("EIGEN_MAX_ROWS", "EXACT_MAX_ROWS"):
+        monkeypatch.setattr(_kernel, name, 150)
+    monkeypatch.setattr(_kernel, "N_TESTED_ROWS", n_tested)
+    tested = []
+
+    def spy(*args, **options):
+        tested.append((args[6], args[7]))
+        return nystrom.nystrom_ridge(*args, **options)
+
+    monkeypatch.setattr(_kernel, "nystrom_ridge", spy)
+    fitted = model().fit(data, y)
+    ((rows, folds),) = tested
+    assert len(np.unique(rows)) == n_tested
+    assert len(np.unique(folds[rows])) == n_folds
+    assert np.isfinite(fitted.out_of_fold_probabilities_).any(axis=1).sum() == n_tested
+    tested.clear()
+    model().fit(data, y, groups=np.arange(200) // 2)
+    ((rows, folds),) = tested
+    np.testing.assert_array_equal(rows, np.arange(n_tested))
+    assert len(np.unique(folds[rows])) == 4
 
 
 def test_time_budget():

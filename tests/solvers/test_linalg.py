@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from consilience._core.threads import map_in_threads
 from consilience._solvers import linalg
 
 
@@ -16,6 +17,20 @@ def test_cholesky_in_blocks(monkeypatch, n):
     np.testing.assert_allclose(np.tril(linalg.lower_cholesky(A)), expected, rtol=1e-10, atol=1e-12)
     A[-1, -1] = -1.0
     assert linalg.lower_cholesky(A) is None
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_cholesky_in_place(monkeypatch, n_threads):
+    monkeypatch.setattr(linalg, "BLOCK_ORDER", 8)
+    X = np.random.default_rng(0).normal(size=(45, 45))
+    A = X @ X.T + np.eye(45)
+    factor = A.copy()
+    with map_in_threads(n_threads) as run:
+        assert linalg.cholesky_in_place(factor, run)
+        np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(A), atol=1e-11)
+        np.testing.assert_array_equal(factor[:8, 8:], A[:8, 8:])  # above the blocks
+        A[30, 30] = -1.0
+        assert not linalg.cholesky_in_place(A, run)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
