@@ -61,7 +61,7 @@ ALLOWED = {
     "_parameters": ["_compat"],
     "_solvers": ["_core"],
     "_warnings": [],
-    "views": ["_compat", "_parameters", "_warnings"],
+    "views": ["_compat", "_core", "_parameters", "_warnings"],
     "_kernel_views": ["_parameters", "_solvers", "_warnings", "views"],
     "_targets": ["views"],
     "_estimators": [],
