@@ -248,6 +248,17 @@ def random_floats(rng, n):
     return np.ldexp(rng.normal(size=n), rng.integers(-1000, 900, n))
 
 
+@pytest.mark.parametrize("n", [1, 2047, 2048, 2049, 5000])
+def test_exact_sums_of_more_values_than_are_carried_at_once(n):
+    rng = np.random.RandomState(n)
+    values = rng.randn(n) * 10.0 ** rng.randint(-300, 300, n)
+    values[::7] = 5e-324 * rng.randint(-5, 5, len(values[::7]))  # subnormal
+    values[::11] = -0.0
+    assert exact_total(values) == float(sum(map(Fraction, values.tolist())))
+    alike = np.full(n, np.nextafter(2.0, 1.0))  # all bits of the significand
+    assert exact_total(alike) == float(n * Fraction(alike[0]))
+
+
 def test_exact_sums_are_those_of_fractions():
     rng = np.random.default_rng(4)
     values, groups = random_floats(rng, 50), rng.integers(-1, 3, 50)

@@ -1,33 +1,59 @@
-// Exact sums of doubles (see exact_sum.hpp): significands are added up by exponent, and carried
-// only at the end.
+// Exact sums of doubles (see exact_sum.hpp): significands are added up by sign and exponent, and
+// carried now and then.
 #include "exact_sum.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace consilience {
+namespace {
+
+constexpr std::size_t block_size = 32;  // of kinds: most blocks are zero
+
+void put(std::vector<std::int64_t>& wide, std::int64_t value, std::size_t offset) {
+    const std::size_t limb = offset / 32;
+    const int shift = static_cast<int>(offset % 32);
+    const std::uint64_t low = (static_cast<std::uint64_t>(value) & 0xffffffffu) << shift;
+    // the upper half is signed
+    const std::int64_t high = (value >> 32) * (std::int64_t{1} << shift);
+    wide[limb] += static_cast<std::int64_t>(low & 0xffffffffu);
+    wide[limb + 1] += static_cast<std::int64_t>(low >> 32) + (high & 0xffffffff);
+    wide[limb + 2] += high >> 32;
+}
+
+void put_all(std::vector<std::int64_t>& wide, const std::vector<std::uint64_t>& pending) {
+    for (std::size_t start = 0; start < pending.size(); start += block_size) {
+        std::uint64_t any = 0;
+        for (std::size_t j = 0; j < block_size; ++j) any |= pending[start + j];
+        if (!any) continue;
+        for (std::size_t kind = start; kind < start + block_size; ++kind) {
+            if (!pending[kind]) continue;
+            const std::int64_t sign = kind >> 11 ? -1 : 1;
+            // subnormal numbers have the exponent of the least normal ones
+            const std::size_t offset = std::max<std::size_t>(kind & 2047, 1) - 1;
+            put(wide, sign * static_cast<std::int64_t>(pending[kind] & 0xffffffffu), offset);
+            put(wide, sign * static_cast<std::int64_t>(pending[kind] >> 32), offset + 32);
+        }
+    }
+}
+
+}  // namespace
+
+void ExactSum::carry() {
+    put_all(wide_, pending_);
+    std::fill(pending_.begin(), pending_.end(), 0);
+    n_pending_ = 0;
+}
 
 std::vector<std::uint32_t> ExactSum::limbs() const {
-    std::vector<std::int64_t> wide(n_limbs + 4, 0);
-    const auto put = [&wide](std::int64_t value, std::size_t offset) {
-        const std::size_t limb = offset / 32;
-        const int shift = static_cast<int>(offset % 32);
-        const std::uint64_t low = (static_cast<std::uint64_t>(value) & 0xffffffffu) << shift;
-        // the upper half is signed
-        const std::int64_t high = (value >> 32) * (std::int64_t{1} << shift);
-        wide[limb] += static_cast<std::int64_t>(low & 0xffffffffu);
-        wide[limb + 1] += static_cast<std::int64_t>(low >> 32) + (high & 0xffffffff);
-        wide[limb + 2] += high >> 32;
-    };
-    for (std::size_t e = 1; e < n_exponents; ++e) {
-        if (low_[e]) put(low_[e], e - 1);
-        if (high_[e]) put(high_[e], e - 1 + 32);
-    }
+    std::vector<std::int64_t> wide = wide_;
+    put_all(wide, pending_);
     std::vector<std::uint32_t> out(n_limbs);
-    std::int64_t carry = 0;
+    std::int64_t carried = 0;
     for (std::size_t k = 0; k < n_limbs; ++k) {
-        const std::int64_t sum = wide[k] + carry;
+        const std::int64_t sum = wide[k] + carried;
         out[k] = static_cast<std::uint32_t>(sum & 0xffffffff);
-        carry = sum >> 32;
+        carried = sum >> 32;
     }
     return out;
 }

@@ -10,20 +10,27 @@ namespace consilience {
 
 class ExactSum {
 public:
-    ExactSum() : low_(n_exponents, 0), high_(n_exponents, 0) {}
+    ExactSum() : pending_(n_kinds, 0), wide_(n_limbs + 4, 0) {}
 
     // value must be finite; at most 2^31 values
-    void add(double value) {
+    void add(double value) { add_to(reserve(1), value); }
+
+    // so many significands, of 53 bits, fit into 64 bits
+    static constexpr std::size_t max_reserved = 2048;
+
+    // For loops: where to add the next n values, at most max_reserved, by add_to.
+    std::uint64_t* reserve(std::size_t n) {
+        if (n_pending_ + n > max_reserved) carry();
+        n_pending_ += n;
+        return pending_.data();
+    }
+    static void add_to(std::uint64_t* reserved, double value) {
         std::uint64_t bits;
         std::memcpy(&bits, &value, sizeof bits);
-        std::size_t exponent = (bits >> 52) & 2047;
-        // subnormal numbers have the exponent of the least normal ones, and no leading bit
-        const std::uint64_t significand =
-            (bits & 0xfffffffffffffu) | static_cast<std::uint64_t>(exponent != 0) << 52;
-        exponent += exponent == 0;
-        const std::int64_t sign = bits >> 63 ? -1 : 1;
-        low_[exponent] += sign * static_cast<std::int64_t>(significand & 0xffffffffu);
-        high_[exponent] += sign * static_cast<std::int64_t>(significand >> 32);
+        const std::size_t kind = bits >> 52;
+        // subnormal numbers have no leading bit
+        const std::uint64_t leading = (kind & 2047) != 0;
+        reserved[kind] += (bits & 0xfffffffffffffu) | leading << 52;
     }
 
     // Two's complement, 32 bits each, the lowest first.
@@ -34,9 +41,13 @@ public:
     int exponent() const;
 
 private:
-    static constexpr std::size_t n_exponents = 2048;
-    // by exponent: sums of the lower 32 and of the upper 21 bits of the significands
-    std::vector<std::int64_t> low_, high_;
+    static constexpr std::size_t n_kinds = 4096;
+
+    void carry();
+
+    std::size_t n_pending_ = 0;
+    std::vector<std::uint64_t> pending_;  // sums of significands, by sign and exponent
+    std::vector<std::int64_t> wide_;      // sums of what was carried, in units of 2^(32 k - 1074)
 };
 
 // sums (n_groups, in/out); groups (n, in) or null for one group; negative groups are left out

@@ -2,6 +2,7 @@
 // branches: which rows are classified correctly cannot be foreseen.
 #include "round_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -18,15 +19,21 @@ int vote_kind(const Predicted& rows, std::size_t i) {
 void add_costs(const CostRows& costs, const Predicted& rows, const std::uint8_t* mask,
                CostSums& sums) {
     bool finite = true;
-    for (std::size_t i = 0; i < rows.n; ++i) {
-        const std::int32_t h = rows.predictions[i];
-        const bool wrong = h != rows.codes[i], counts = wrong & (h >= 0);
-        const double weight = costs.scale[i] * costs.total[i];
-        const double cost = costs.scale[i] * costs.base[i * costs.n_classes + (h < 0 ? 0 : h)];
-        const double loss = counts ? cost : 0.0;
-        finite &= std::isfinite(weight) & std::isfinite(loss);
-        sums[mask[i] ? wrong : 2].add(weight);
-        sums[mask[i] ? 3 : 4].add(loss);
+    for (std::size_t start = 0; start < rows.n; start += ExactSum::max_reserved) {
+        const std::size_t end = std::min(start + ExactSum::max_reserved, rows.n);
+        std::array<std::uint64_t*, 5> places;
+        for (std::size_t k = 0; k < places.size(); ++k) places[k] = sums[k].reserve(end - start);
+        for (std::size_t i = start; i < end; ++i) {
+            const std::int32_t h = rows.predictions[i];
+            const bool wrong = h != rows.codes[i], counts = wrong & (h >= 0);
+            const double weight = costs.scale[i] * costs.total[i];
+            const double cost =
+                costs.scale[i] * costs.base[i * costs.n_classes + (h < 0 ? 0 : h)];
+            const double loss = counts ? cost : 0.0;
+            finite &= std::isfinite(weight) & std::isfinite(loss);
+            ExactSum::add_to(places[mask[i] ? wrong : 2], weight);
+            ExactSum::add_to(places[mask[i] ? 3 : 4], loss);
+        }
     }
     if (!finite) throw std::invalid_argument("sums need finite numbers");
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Real
 from typing import Any
 
@@ -117,7 +118,7 @@ def edge_weight(edge: float, n: float) -> float:
 def cooperation_mask(codes: np.ndarray, predictions: Sequence[np.ndarray]) -> np.ndarray:
     """d(v, i): view v updates row i if it is right there, or if no view present in i is right."""
     right = [h == codes for h in predictions]
-    none_right = ~np.logical_or.reduce(right)
+    none_right = ~reduce(np.logical_or, right)  # NumPy's own would stack them first
     return np.stack([(r | none_right) & (h >= 0) for r, h in zip(right, predictions, strict=True)])
 
 
