@@ -105,6 +105,11 @@ class Progress:
 
     def map(self, function: Callable, items: Iterable[Any], name: str) -> list[Any]:
         """Return ``[function(item) for item in items]``; each call is a task called ``name``."""
+        items = list(items)
+        if len(items) == 1:  # may use threads of its own, which Ctrl-C must reach
+            only = function(items[0])
+            self.tick(name)
+            return [only]
         run = Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem", return_as="generator")
         done = []
         with stopping_threads() as call:
