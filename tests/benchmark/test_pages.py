@@ -39,8 +39,8 @@ WITHOUT_PAGE = {"smoke": "says nothing about methods"}
 PUBLISHED = sorted(set(suite_names()) - set(WITHOUT_PAGE))
 N_CELLS, MAX_CELL_SECONDS = 20, 40
 # of accuracies, on another processor: it rounds differently, and solvers that stop at a tolerance,
-# like that of logistic regression, end elsewhere, which changes single test rows
-MAX_DIFFERENCE = 0.01
+# like that of logistic regression, end elsewhere, which changes single test rows of few cells
+MAX_DIFFERENCE, MAX_DIFFERENT = 0.005, 3
 
 
 # -- the pages in docs/results ---------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_random_cells_can_be_recomputed(monkeypatch):
         mean = np.mean([np.mean(values) for values in scores.values()])
         differences[name, *row.values()] = abs(mean - float(row["mean"]))
     assert max(differences.values()) <= MAX_DIFFERENCE, differences
-    assert sum(value > 1e-9 for value in differences.values()) <= N_CELLS // 4, differences
+    assert sum(value > 1e-9 for value in differences.values()) <= MAX_DIFFERENT, differences
 
 
 def _is_in(task, row):
