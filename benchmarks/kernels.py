@@ -58,13 +58,8 @@ def blobs(n, d=50, seed=0, spread=0.35):
 
 def hinge(X, y, C, tol=1e-3, dtype=np.float32, capacity=None):
     """Form (c) as the classifiers run it, kernel included; float32 as libsvm keeps its rows."""
-    kernel = KernelAgainst(X, "rbf", gamma=1 / X.shape[1], dtype=dtype)
-    rows = CachedRows(
-        lambda samples, out: kernel(X[samples], out=out),
-        np.ones(len(X)),
-        capacity or len(X),
-        dtype,
-    )
+    write = KernelAgainst(X, "rbf", gamma=1 / X.shape[1], dtype=dtype).own_rows()
+    rows = CachedRows(write, np.ones(len(X)), capacity or len(X), dtype)
     return solve_hinge(rows, np.where(y > 0, 1.0, -1.0), C, tol=tol)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience._core import combined_rbf, rbf_epilogue
+from consilience._core import combined_rbf, gaussian_rows, pack_panels, rbf_epilogue
 from reference.rbf import combined_rbf as combined_reference
 from reference.rbf import rbf_epilogue as reference
 
@@ -126,3 +126,63 @@ def test_combined_kernel_checks_its_arrays():
             combined_rbf(*wrong)
     with pytest.raises(TypeError):  # a copy would swallow the result
         combined_rbf(products, x, z, factors, weights, 1.0, out.astype(np.float64))
+
+
+@given(
+    r=st.integers(0, 20),
+    n=st.integers(0, 100),
+    d=st.integers(0, 70),
+    scale=st.sampled_from([0.01, 1.0, 30.0]),
+    seed=st.integers(0, 10_000),
+)
+def test_rows_equal_the_reference(r, n, d, scale, seed):
+    rng = np.random.RandomState(seed)
+    Z = (scale * rng.randn(n, d)).astype(np.float32)
+    X = Z[rng.randint(n, size=r)] if n else np.zeros((0, d), dtype=np.float32)
+    x, z = (X**2).sum(axis=1), (Z**2).sum(axis=1)
+    packed = pack_panels(Z)
+    np.testing.assert_array_equal(
+        packed.reshape(-1, d, 32).transpose(0, 2, 1).reshape(-1, d)[:n] if d else Z, Z
+    )
+    out = np.full((len(X), n), np.nan, dtype=np.float32)
+    gaussian_rows(X, x, packed, z, out)
+    exact = X.astype(np.float64) @ Z.T.astype(np.float64)
+    expected = reference(exact, x, z, 1.0)
+    distance = -np.log(np.maximum(expected, 1e-300))
+    largest = x.max(initial=0) + z.max(initial=0)
+    tolerance = (8 + d) * np.finfo(np.float32).eps * (1 + distance + largest)
+    assert (np.abs(out - expected) <= tolerance * expected + 1e-37).all()
+    # between the same rows it is symmetric, bit by bit
+    K = np.empty((n, n), dtype=np.float32)
+    gaussian_rows(Z, z, packed, z, K)
+    np.testing.assert_array_equal(K, K.T)
+
+
+def test_rows_with_nan():
+    Z = np.ones((40, 3), dtype=np.float32)
+    Z[5, 1] = np.nan
+    norms = (Z**2).sum(axis=1)
+    out = np.empty((40, 40), dtype=np.float32)
+    gaussian_rows(Z, norms, pack_panels(Z), norms, out)
+    expected = np.ones((40, 40))
+    expected[5] = expected[:, 5] = np.nan
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_wrong_rows_raise():
+    Z = np.ones((5, 3), dtype=np.float32)
+    norms, packed, out = Z.sum(axis=1), pack_panels(Z), np.empty((5, 5), dtype=np.float32)
+    gaussian_rows(Z, norms, packed, norms, out)
+    for wrong, message in (
+        ((Z, norms[:4], packed, norms, out), "x_norms"),
+        ((Z, norms, packed[:-1], norms, out), "packed"),
+        ((Z[:, :2].copy(), norms, packed, norms, out), "packed"),
+        ((Z, norms, packed, norms, out[:4]), "out"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            gaussian_rows(*wrong)
+    for wrong in ((Z.astype(float), norms, packed, norms, out), (Z, norms, packed, norms, out.T)):
+        with pytest.raises(TypeError):
+            gaussian_rows(*wrong)
+    with pytest.raises(TypeError):  # a copy would swallow the result
+        gaussian_rows(Z, norms, packed, norms, out.astype(np.float64))

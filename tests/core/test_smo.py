@@ -54,6 +54,47 @@ def test_steps_equal_the_plain_loop(n, seed, cost):
     assert value[0] == pytest.approx(value[1], rel=1e-3, abs=1e-3)
 
 
+@given(
+    n=st.integers(2, 60),
+    seed=st.integers(0, 10_000),
+    cost=st.sampled_from([0.01, 1.0, 1e4]),
+    scale=st.sampled_from([1e-3, 1.0, 1e6]),
+)
+def test_loops_in_single_precision_are_made_exact(n, seed, cost, scale):
+    (K,), y = problem(n, seed)
+    K, C = (scale * K).astype(np.float32), np.full(n, cost / scale)
+    tol = 1e-7 * min(cost, 1)
+    alpha, F, (_, gap) = hinge(K, y, C, tol, 1_000_000)
+    exact = y - K.astype(np.float64) @ (y * alpha)
+    np.testing.assert_allclose(F, exact, atol=1e-13 * max(cost, 1) * n)
+    can_rise, can_fall = np.where([y > 0, y > 0], [alpha < C, alpha > 0], [alpha > 0, alpha < C])
+    ends = np.max(F, where=can_rise, initial=-np.inf), np.min(F, where=can_fall, initial=np.inf)
+    assert gap == pytest.approx(max(ends[0] - ends[1], 0))
+    assert gap <= tol
+    double = hinge(K.astype(np.float64), y, C, tol, 1_000_000)[0]
+    value = [a.sum() - (y * a) @ K.astype(np.float64) @ (y * a) / 2 for a in (alpha, double)]
+    assert value[0] == pytest.approx(value[1], rel=1e-6)
+    # a start that is good enough stays as it is
+    lam, zero = alpha[None].copy(), np.zeros(n)
+    again = smo_joint(
+        [whole(K)], None, y, C[None], zero, zero, 0.0, lam, F[None].copy(), 2 * tol, 100, 4
+    )
+    assert again == (0, gap)
+    np.testing.assert_array_equal(lam[0], alpha)
+
+
+def test_loops_in_double_precision_go_on_where_single_fails():
+    (K,), y = problem(60, 0)
+    # F starts beyond the largest float
+    K, F, C = (1e33 * K).astype(np.float32), 1e39 * y[None], np.full((1, 60), 1e6)
+    lam, zero = np.zeros((1, 60)), np.zeros(60)
+    settings = y, C, zero, zero, 0.0, lam, F, 1e30, 100_000, 4
+    _, gap = smo_joint([whole(K)], None, *settings)
+    assert gap <= 1e30
+    assert (lam < C).any()
+    np.testing.assert_allclose(F[0], 1e39 * y - K.astype(np.float64) @ (y * lam[0]), rtol=1e-9)
+
+
 class Store:
     """Room for a few rows, filled when asked."""
 
@@ -82,9 +123,10 @@ class Store:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_on_demand(dtype):
     (K,), y = problem(101, 0)
-    C = np.full(101, 10.0)
-    expected = hinge(K.astype(dtype), y, C)
+    K, C = K.astype(dtype), np.full(101, 10.0)
     for room, batch in ((101, 8), (12, 4), (8, 1)):
+        # where rows make room for others F is kept in double precision
+        expected = hinge(K if room == 101 else K.astype(np.float64), y, C)
         rows = Store(K, room, dtype)
         ours = hinge(K, y, C, kernel=rows.parts, fetch=rows.fetch, batch=batch)
         np.testing.assert_array_equal(ours[0], expected[0])
@@ -106,13 +148,15 @@ def test_errors_of_fetch_arrive():
         hinge(K, y, np.ones(20), kernel=rows.parts, fetch=lambda view, samples: None)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("V", [1, 2, 3])
 @pytest.mark.parametrize(
     ("own", "shared", "c"), [(0.5, 0.3, 0.0), (0.0, 1.0, 0.0), (1.0, 0.0, 3.0)]
 )
-def test_views_and_potentials(V, own, shared, c):
+def test_views_and_potentials(V, own, shared, c, dtype):
     for n in (7, 16, 33):
         Ks, y = problem(n, n, V)
+        Ks = [K.astype(dtype) for K in Ks]
         upper = np.full((V, n), np.inf)
         upper[:, 3] = 0
         lam = np.zeros((V, n))

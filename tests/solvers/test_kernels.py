@@ -149,3 +149,15 @@ def test_gamma_of_tiny_and_huge_weights(factor):
     for name in ("scale", "median"):
         assert kernel_gamma(name, X, factor * weight) == kernel_gamma(name, X, weight)
         assert distance_gamma(name, D, factor * weight) == distance_gamma(name, D, weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("of_z", STORED)
+@pytest.mark.parametrize("kernel", [*KERNELS, polynomial_kernel])
+def test_rows_of_its_own(kernel, of_z, dtype):
+    k = KernelAgainst(STORED[of_z](Z), kernel, gamma=0.7, dtype=dtype)
+    numbers = np.array([4, 3, 4, 16])
+    out = np.empty((4, 17), dtype=dtype)
+    k.own_rows()(numbers, out)
+    expected = k(STORED[of_z](Z[numbers]))
+    np.testing.assert_allclose(out, expected, rtol=20 * np.finfo(dtype).eps, atol=1e-6)

@@ -266,8 +266,7 @@ def blobs(n, d=6, seed=0):
 
 
 def cached(X, capacity, dtype=np.float64, gamma=0.2):
-    kernel = KernelAgainst(X, "rbf", gamma=gamma, dtype=dtype)
-    write = lambda samples, out: kernel(X[samples], out=out)  # noqa: E731
+    write = KernelAgainst(X, "rbf", gamma=gamma, dtype=dtype).own_rows()
     return CachedRows(write, np.ones(len(X)), capacity, dtype)
 
 

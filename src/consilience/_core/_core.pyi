@@ -41,6 +41,18 @@ def combined_rbf(
     weights, f is the width.
     """
 
+def pack_panels(Z: NDArray[float32]) -> NDArray[float32]:
+    """The rows of Z in panels of 32, as ``gaussian_rows`` reads them."""
+
+def gaussian_rows(
+    X: NDArray[float32],
+    x_norms: NDArray[float32],
+    packed: NDArray[float32],
+    z_norms: NDArray[float32],
+    out: NDArray[float32],
+) -> None:
+    """out[i, j] <- exp(-max(0, x_norms[i] + z_norms[j] - 2 X[i] @ Z[j])) with Z packed."""
+
 def local_patterns(
     X: NDArray[float32],
     distances: NDArray[int64],

@@ -29,7 +29,7 @@ Kernel kernel(const nb::tuple& parts, std::size_t n) {
     for (std::size_t t = 0; t < n; ++t)
         require(slots.data()[t] < static_cast<std::int64_t>(store.shape(0)),
                 "slots names a row that is not there");
-    return {store.data(), single, n, slots.data(), used.data(), diagonal.data()};
+    return {store.data(), single, n, store.shape(0), slots.data(), used.data(), diagonal.data()};
 }
 
 // The kernels of all views, with rows brought in by `fetch(view, samples)` where they are missing.

@@ -54,6 +54,7 @@ Columns<T> columns(const Strided<T>& x) {
     return {x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
 }
 
+void bind_rbf(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_levels(nb::module_& m);

@@ -14,16 +14,16 @@ constexpr double no_split = -1;  // scores are sums of squares
 
 #if defined(__GNUC__)
 
-typedef Halves<std::uint64_t>::Quad UnsignedQuad;
+typedef Halves<std::uint64_t>::Half UnsignedQuad;
 
 // The halves of the pairs as doubles: 32 bits put below the leading bit of 2^52.
-CONSILIENCE_INLINE IntLanes::Quad lower_bits(IntLanes::Quad pairs) {
+CONSILIENCE_INLINE IntLanes::Half lower_bits(IntLanes::Half pairs) {
     return (pairs & std::int64_t{0xffffffff}) | std::int64_t{0x4330000000000000};
 }
-CONSILIENCE_INLINE IntLanes::Quad upper_bits(IntLanes::Quad pairs) {
+CONSILIENCE_INLINE IntLanes::Half upper_bits(IntLanes::Half pairs) {
     const UnsignedQuad upper = reinterpret_cast<UnsignedQuad>(pairs) >> 32;
     const UnsignedQuad bits = (upper ^ std::uint64_t{0x80000000}) | 0x4330000000000000u;
-    return reinterpret_cast<IntLanes::Quad>(bits);
+    return reinterpret_cast<IntLanes::Half>(bits);
 }
 CONSILIENCE_INLINE Lanes hessians(IntLanes pairs) {
     return as_doubles({lower_bits(pairs.low), lower_bits(pairs.high)}) - all_lanes(0x1p52);

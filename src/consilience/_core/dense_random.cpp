@@ -27,7 +27,7 @@ CONSILIENCE_INLINE ByteLanes mirrored(ByteLanes a) {
 }
 CONSILIENCE_INLINE IntLanes widened(ByteLanes a) {
     // number by number: GCC makes better code of this than of __builtin_convertvector
-    return {IntLanes::Quad{a[0], a[1], a[2], a[3]}, IntLanes::Quad{a[4], a[5], a[6], a[7]}};
+    return {IntLanes::Half{a[0], a[1], a[2], a[3]}, IntLanes::Half{a[4], a[5], a[6], a[7]}};
 }
 // w where code <= last, else 0: by the sign of a difference, as GCC takes masks apart
 CONSILIENCE_INLINE IntLanes if_at_most(IntLanes code, IntLanes last, std::int64_t w) {

@@ -6,48 +6,16 @@
 
 #include "bindings.hpp"
 #include "local_patterns.hpp"
-#include "rbf.hpp"
 
 namespace nb = nanobind;
 
 namespace {
 
-template <typename T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using consilience::Matrix, consilience::Vector;
+using Writable = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-void rbf_epilogue(Matrix<T> products, Vector<T> x_norms, Vector<T> z_norms, double gamma) {
-    const std::size_t n = products.shape(0), m = products.shape(1);
-    if (x_norms.shape(0) != n || z_norms.shape(0) != m)
-        throw std::invalid_argument("x_norms and z_norms must match the rows and columns of products");
-    if (!(gamma >= 0)) throw std::invalid_argument("gamma must be a number >= 0");
-    T* out = products.data();
-    const T *x = x_norms.data(), *z = z_norms.data();
-    nb::gil_scoped_release release;
-    consilience::rbf_epilogue(out, x, z, n, m, static_cast<T>(gamma));
-}
-
-using Stack = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void combined_rbf(Stack products, Rows x_norms, Rows z_norms, Vector<float> factors,
-                  Vector<float> weights, double width, Matrix<float> out) {
-    const std::size_t n_views = products.shape(0), n = products.shape(1), m = products.shape(2);
-    if (x_norms.shape(0) != n_views || x_norms.shape(1) != n || z_norms.shape(0) != n_views ||
-        z_norms.shape(1) != m || factors.shape(0) != n_views || weights.shape(0) != n_views)
-        throw std::invalid_argument("norms, factors and weights must match the products");
-    if (out.shape(0) != n || out.shape(1) != m)
-        throw std::invalid_argument("out must have the rows and columns of the products");
-    if (!(width >= 0)) throw std::invalid_argument("width must be a number >= 0");
-    nb::gil_scoped_release release;
-    consilience::combined_rbf(products.data(), x_norms.data(), z_norms.data(), factors.data(),
-                              weights.data(), n_views, n, m, static_cast<float>(width),
-                              out.data());
-}
-
-void local_patterns(Rows X, Vector<std::int64_t> distances, Rows biases, Matrix<float> out) {
+void local_patterns(Matrix<float> X, Vector<std::int64_t> distances, Matrix<float> biases,
+                    Writable out) {
     using consilience::pattern_points, consilience::patterns_per_distance;
     const std::size_t n = X.shape(0), d = X.shape(1), n_distances = distances.shape(0);
     if (biases.shape(0) != n_distances || biases.shape(1) != patterns_per_distance)
@@ -71,15 +39,9 @@ NB_MODULE(_core, m) {
     // threads that an interrupt leaves behind still hold objects when the interpreter ends: no leak
     nb::set_leak_warnings(false);
     // noconvert: a converted copy of an output array would swallow the result
-    m.def("rbf_epilogue", &rbf_epilogue<double>, nb::arg("products").noconvert(),
-          nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
-    m.def("rbf_epilogue", &rbf_epilogue<float>, nb::arg("products").noconvert(),
-          nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "gamma"_a);
-    m.def("combined_rbf", &combined_rbf, nb::arg("products").noconvert(),
-          nb::arg("x_norms").noconvert(), nb::arg("z_norms").noconvert(), "factors"_a, "weights"_a,
-          "width"_a, nb::arg("out").noconvert());
     m.def("local_patterns", &local_patterns, "X"_a, "distances"_a, "biases"_a,
           nb::arg("out").noconvert());
+    consilience::bind_rbf(m);
     consilience::bind_trees(m);
     consilience::bind_predict(m);
     consilience::bind_levels(m);

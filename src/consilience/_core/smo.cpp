@@ -13,6 +13,10 @@ namespace {
 constexpr double infinity = HUGE_VAL;
 constexpr float unlimited = HUGE_VALF;
 constexpr double flat = 1e-12;
+// Loops in single precision aim a little below the tolerance, as F is found a little off, ...
+constexpr double single_share = 0.98;
+// ... and at no less than this share of the gap that they start with.
+constexpr double single_digits = 1e-4;
 
 struct Square {
     const double *own, *shared;
@@ -69,11 +73,12 @@ struct Logarithm {
     }
 };
 
-template <typename Potential>
+// `Value` is the type of F, the potential's part of which is in double until it is added.
+template <typename Potential, typename Value>
 class Joint {
 public:
     Joint(Kernels& kernels, const double* y, const double* upper, const Coupling& coupling,
-          double* lam, const double* F)
+          double* lam, const double* F, const double* centre = nullptr)
         : kernels_(kernels),
           n_(kernels.n),
           V_(kernels.views.size()),
@@ -85,8 +90,11 @@ public:
             View& view = views_[v];
             view.lam = lam + v * n_;
             view.upper = upper + v * n_;
-            view.F.assign(padded(n_), 0.0);
-            std::copy(F + v * n_, F + (v + 1) * n_, view.F.begin());
+            view.F.assign(padded(n_), 0);
+            // what is added to all F of a view changes nothing
+            const double middle = centre ? centre[v] : 0;
+            std::transform(F + v * n_, F + (v + 1) * n_, view.F.begin(),
+                           [=](double f) { return static_cast<Value>(f - middle); });
             view.up.assign(padded(n_), -unlimited);
             view.low.assign(padded(n_), unlimited);
             view.diagonal.assign(padded(n_), 1.0f);
@@ -155,7 +163,7 @@ private:
     struct View {
         double* lam;
         const double* upper;
-        std::vector<double> F;
+        std::vector<Value> F;
         std::vector<float> up, low, diagonal;  // bounds 0 or inf; curvatures, to choose partners
         bool equal_diagonals;
         Extremes ends;
@@ -210,7 +218,7 @@ private:
         View& view = views_[v];
         row(v, j, batch);
         const Row row_i = kernels_.row(v, i);  // fetching j may have moved it
-        const double gap = view.F[i] - view.F[j], cross = row_i[j];
+        const double gap = static_cast<double>(view.F[i]) - view.F[j], cross = row_i[j];
         // g_i rises and g_j falls by the same
         const double most = std::min(room(view, i, y_[i]), room(view, j, -y_[j]));
         const double* plain = kernels_.views[v].diagonal;
@@ -315,22 +323,134 @@ private:
     const double* y_;
     std::vector<double> mu_;
     std::vector<View> views_;
-    std::vector<double> apart_[3];
+    std::vector<Value> apart_[3];
     SignalCheck signals_;
 };
+
+// Multipliers, and F in double for loops that keep it in single precision.
+template <typename Potential>
+class Exact {
+public:
+    Exact(Kernels& kernels, const double* y, const double* upper, const Coupling& coupling,
+          double* lam, double* F)
+        : kernels_(kernels),
+          n_(kernels.n),
+          V_(kernels.views.size()),
+          potential_(coupling),
+          y_(y),
+          upper_(upper),
+          lam_(lam),
+          F_(F),
+          before_(lam, lam + V_ * n_),
+          mu_(sums()),
+          centre_(V_) {
+        look();
+    }
+
+    double gap() const { return gap_; }
+    // of each view the middle between those that have to meet
+    const double* centre() const { return centre_.data(); }
+
+    // F after λ has changed, whose rows have all been fetched
+    void update() {
+        const std::vector<double> mu = sums();
+        for (std::size_t v = 0; v < V_; ++v) {
+            double *lam = lam_ + v * n_, *before = before_.data() + v * n_, *F = F_ + v * n_;
+            std::vector<const float*> rows;
+            std::vector<double> change;
+            for (std::size_t k = 0; k < n_; ++k) {
+                if (lam[k] != before[k]) {
+                    rows.push_back(static_cast<const float*>(kernels_.row(v, k).data));
+                    change.push_back(y_[k] * (lam[k] - before[k]));
+                }
+                if (lam[k] != before[k] || mu[k] != mu_[k])
+                    F[k] -= y_[k] * (potential_.slope(k, lam[k], mu[k]) -
+                                     potential_.slope(k, before[k], mu_[k]));
+                before[k] = lam[k];
+            }
+            subtract_rows(F, rows, change, n_);
+        }
+        mu_ = mu;
+        look();
+    }
+
+private:
+    std::vector<double> sums() const {
+        std::vector<double> mu(n_, 0.0);
+        for (std::size_t v = 0; v < V_; ++v)
+            for (std::size_t k = 0; k < n_; ++k) mu[k] += lam_[v * n_ + k];
+        return mu;
+    }
+    void look() {
+        gap_ = 0;
+        for (std::size_t v = 0; v < V_; ++v) {
+            double most = -infinity, least = infinity;
+            for (std::size_t k = 0; k < n_; ++k) {
+                const std::size_t at = v * n_ + k;
+                const bool grows = lam_[at] < upper_[at], shrinks = lam_[at] > 0;
+                // F of a missing sample may be NaN, which is neither more nor less
+                if ((y_[k] > 0 ? grows : shrinks) && F_[at] > most) most = F_[at];
+                if ((y_[k] > 0 ? shrinks : grows) && F_[at] < least) least = F_[at];
+            }
+            gap_ = std::max(gap_, most - least);
+            const bool ends = most > -infinity && least < infinity;
+            centre_[v] = ends ? least + (most - least) / 2 : 0;
+        }
+    }
+
+    Kernels& kernels_;
+    std::size_t n_, V_;
+    Potential potential_;
+    const double *y_, *upper_;
+    double *lam_, *F_;
+    std::vector<double> before_, mu_, centre_;
+    double gap_;
+};
+
+// Loops in single precision, which read half as much, on F relative to its middle, where those that
+// decide are near 0. Where they stop F is made exact, and as a rule they need not start again. They
+// give up where rounding decides what they reach.
+template <typename Potential>
+Progress solve_in_single(Kernels& kernels, const double* y, const double* upper,
+                         const Coupling& coupling, double* lam, double* F, const Limits& limits) {
+    Exact<Potential> exact(kernels, y, upper, coupling, lam, F);
+    Progress all{0, exact.gap()};
+    double before = infinity;
+    while (all.gap > limits.tol && all.gap <= before / 2 && all.steps < limits.max_steps) {
+        before = all.gap;
+        Limits part = limits;
+        part.tol = std::max(single_share * limits.tol, single_digits * all.gap);
+        part.max_steps -= all.steps;
+        const Progress progress =
+            Joint<Potential, float>(kernels, y, upper, coupling, lam, F, exact.centre()).run(part);
+        exact.update();
+        all = {all.steps + progress.steps, exact.gap()};
+    }
+    return all;
+}
+
+template <typename Potential>
+Progress solve(Kernels& kernels, const double* y, const double* upper, const Coupling& coupling,
+               double* lam, double* F, const Limits& limits) {
+    Progress first{0, infinity};
+    if (kernels.single_and_whole())
+        first = solve_in_single<Potential>(kernels, y, upper, coupling, lam, F, limits);
+    if (first.gap <= limits.tol) return first;
+    Limits rest = limits;
+    rest.max_steps -= first.steps;
+    Joint<Potential, double> joint(kernels, y, upper, coupling, lam, F);
+    const Progress progress = joint.run(rest);
+    joint.copy_gradient(F);
+    return {first.steps + progress.steps, progress.gap};
+}
 
 }  // namespace
 
 Progress smo_joint(Kernels& kernels, const double* y, const double* upper,
                    const Coupling& coupling, double* lam, double* F, const Limits& limits) {
-    const auto solve = [&](auto joint) {
-        const Progress progress = joint.run(limits);
-        joint.copy_gradient(F);
-        return progress;
-    };
     if (coupling.c > 0)
-        return solve(Joint<Logarithm>(kernels, y, upper, coupling, lam, F));
-    return solve(Joint<Square>(kernels, y, upper, coupling, lam, F));
+        return solve<Logarithm>(kernels, y, upper, coupling, lam, F, limits);
+    return solve<Square>(kernels, y, upper, coupling, lam, F, limits);
 }
 
 }  // namespace consilience

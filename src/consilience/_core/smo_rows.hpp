@@ -1,6 +1,7 @@
 // Rows of kernel matrices as SMO sees them: in the caller's store, or fetched when first needed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,7 +24,7 @@ struct Row {
 struct Kernel {
     const void* data;
     bool single;
-    std::size_t stride;
+    std::size_t stride, capacity;  // of the store: numbers of a row, rows
     const std::int64_t* slots;  // n, changed by the caller when it fetches rows
     std::int64_t* used;         // by slot: when its row was last asked for
     const double* diagonal;     // n
@@ -45,6 +46,12 @@ struct Kernels {
     std::int64_t clock = 0;  // goes on where an earlier call stopped
 
     bool has(std::size_t v, std::size_t t) const { return views[v].slots[t] >= 0; }
+    // rows of float32, none of which has to make room for another
+    bool single_and_whole() const {
+        return std::all_of(views.begin(), views.end(), [this](const Kernel& view) {
+            return view.single && view.capacity >= n;
+        });
+    }
     // the row of a sample, which must be there: a store with room for a batch and two more keeps
     // the rows that are in use
     Row row(std::size_t v, std::size_t t) {

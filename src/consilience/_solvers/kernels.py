@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from sklearn.utils.extmath import row_norms
 
-from consilience._core import rbf_epilogue
+from consilience._core import gaussian_rows, pack_panels, rbf_epilogue
 from consilience._core.blas_threads import threads_for_product
 from consilience._model_types import model_type
 
@@ -121,6 +121,17 @@ class KernelAgainst:
         X, out = self._prepare(X), np.empty((X.shape[0], self.n_references), dtype=self.dtype)
         self._products(X, out)
         return square_distances_from_products(out, square_norms(X), self.norms)
+
+    def own_rows(self) -> Callable[[np.ndarray, np.ndarray], Any]:
+        """Function (t, out) that writes k(z_t, Z) for some of the rows Z, by their numbers."""
+        Z = self.Z
+        if self.kernel == "rbf" and self.dtype == np.float32 and not sp.issparse(Z):
+            packed, norms = pack_panels(Z), self.norms
+            # without a product in memory: up to twice as fast as BLAS and exponentials
+            return lambda t, out: gaussian_rows(Z[t], norms[t], packed, norms, out)
+        if callable(self.kernel) or self.kernel in ("laplacian", "chi2"):
+            return lambda t, out: self(Z[t], out=out)
+        return lambda t, out: self._from_products(Z[t], out)
 
     def times(self, X: Matrix, coefs: np.ndarray) -> np.ndarray:
         """k(X, Z) @ coefs without keeping more than some rows of the block."""
