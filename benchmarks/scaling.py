@@ -19,6 +19,7 @@ import threading
 import time
 import tracemalloc
 
+import dask
 import dask.array as da
 import numpy as np
 from _xgboost_peer import compare_with_xgboost
@@ -58,21 +59,17 @@ def in_memory(n_blocks, rows):
 
 
 def on_workers(n_blocks, rows):
-    """The same rows, made where they stay."""
-
-    def part(name):
-        def make(block_id):
-            return make_block(block_id[0], rows)[0][name]
-
-        return make
-
-    cuts = ((rows,) * n_blocks, (WIDTH,))
-    views = {
-        f"v{v}": da.map_blocks(part(f"v{v}"), chunks=cuts, dtype=np.float32).persist()
+    """The same rows, made where they stay, all views of a block by one worker."""
+    blocks = [dask.delayed(make_block)(number, rows)[0] for number in range(n_blocks)]
+    views = [
+        da.concatenate(
+            [da.from_delayed(X[f"v{v}"], (rows, WIDTH), dtype=np.float32) for X in blocks]
+        )
         for v in range(VIEWS)
-    }
-    wait(list(views.values()))
-    return MultiViewData(views)
+    ]
+    views = dask.persist(*views)
+    wait(views)
+    return MultiViewData({f"v{v}": view for v, view in enumerate(views)})
 
 
 def objective(model, data, y):

@@ -3,12 +3,13 @@
 Updates are written to a log, and a block applies those that it has not yet seen when the next
 pass reads it. So an update costs no pass of its own, and a block that is lost is made again by its
 whole log. On workers a block is an actor: a pass is one message to each, without the scheduler's
-work for tasks.
+work for tasks, and over a connection of its own where there can be one (``_channel``).
 """
 
 from __future__ import annotations
 
 import pickle
+import threading
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from consilience._warnings import warn_user
+from consilience.distributed._channel import Address, Channel, open_port
 from consilience.distributed._connection import check_connected, naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, add_up, gather_in_turn
 
@@ -110,6 +112,7 @@ class WorkerStates:
         self.client, self.futures = client, futures
         self.log: list[bytes] = []
         self.servers: list[Server | None] = [None] * len(futures)
+        self.can_connect = True
         self.is_waiting = False  # for a worker, which the user knows
 
     def update(self, function: Callable[..., None], *args: Any) -> None:
@@ -166,6 +169,9 @@ class WorkerStates:
             server = self.servers[k]
             assert server is not None
             server.actor = self._wait_for_actor(server.future)
+            if self.can_connect:
+                server.channel = open_channel(server.actor)
+                self.can_connect = server.channel is not None
 
     def _wait_for_actor(self, future: Any) -> Any:
         """The actor of a future; say that there is no worker to make it if there is none."""
@@ -180,10 +186,13 @@ class WorkerStates:
     def _ask(self, k: int, call: bytes) -> Any:
         server = self.servers[k]
         assert server is not None
-        updates = self.log[server.n_applied :]
+        request = server.n_applied, self.log[server.n_applied :], call
         try:
-            return server.actor.run(server.n_applied, updates, call)
-        except RuntimeError:  # the actor is known to be lost
+            if server.channel is not None:
+                server.channel.send(request)
+                return ChannelAnswer(server.channel)
+            return server.actor.run(*request)
+        except (OSError, RuntimeError):  # the actor is known to be lost
             return None
 
     def _wait(self, k: int, answer: Any) -> Answer | None:
@@ -214,6 +223,27 @@ class Server:
     future: Any
     actor: Any = None
     n_applied: int = 0
+    channel: Channel | None = None
+
+
+def open_channel(actor: Any) -> Channel | None:
+    """A connection to an actor; None if it cannot be had, so that messages go through dask."""
+    try:
+        address = actor.open_port().result(timeout=POLL_SECONDS)
+        return None if address is None else Channel(address)
+    except Exception:  # a firewall, or a worker that is lost, which the next message tells
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelAnswer:
+    """An answer to wait for, as dask's ``ActorFuture``."""
+
+    channel: Channel
+
+    def result(self, timeout: float) -> Answer | None:
+        """The answer, None if the actor has applied other updates."""
+        return self.channel.receive(timeout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +295,13 @@ class BlockServer:
         self.block = BlockState(rows.value)
         self.n_applied = 0
         self.thread = ThreadPoolExecutor(1, "consilience-block")
+        self.lock = threading.Lock()
+
+    def open_port(self) -> Address | None:
+        """Answer calls that come over a connection of their own."""
+        from distributed import get_worker
+
+        return open_port(get_worker().address, lambda request: self._run(*request))
 
     async def run(self, n_applied: int, updates: list[bytes], call: bytes) -> Answer | None:
         """Apply updates and call a function; None if other updates were applied before."""
@@ -272,14 +309,15 @@ class BlockServer:
         return await loop.run_in_executor(self.thread, self._run, n_applied, updates, call)
 
     def _run(self, n_applied: int, updates: list[bytes], call: bytes) -> Answer | None:
-        if n_applied != self.n_applied:
-            return None
-        try:
-            for update in updates:
-                change, values = pickle.loads(update)
-                change(self.block, *values)
-                self.n_applied += 1
-            function, args = pickle.loads(call)
-            return Answer(function(self.block, *args))
-        except Exception as error:
-            return Answer(error=pickle.dumps(error))
+        with self.lock:
+            if n_applied != self.n_applied:
+                return None
+            try:
+                for update in updates:
+                    change, values = pickle.loads(update)
+                    change(self.block, *values)
+                    self.n_applied += 1
+                function, args = pickle.loads(call)
+                return Answer(function(self.block, *args))
+            except Exception as error:
+                return Answer(error=pickle.dumps(error))

@@ -96,7 +96,14 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
     array = np.arange(n) if ids is None else id_array(ids)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{parameter} must have {n} entries, got shape {array.shape}")
-    keys = array.tolist()
+    if array.dtype.kind not in "biuU":  # these have no empty entries
+        check_keys(parameter, array.tolist())
+    array.flags.writeable = False
+    return array
+
+
+def check_keys(parameter: str, keys: list[Any]) -> None:
+    """Raise an error for entries that tell no samples apart."""
     if any(type(key).__hash__ is None for key in keys):
         raise TypeError(f"{parameter} must have numbers or texts as entries, got {keys[0]!r}")
     empty = [row for row, key in enumerate(keys) if key is None or storage.is_nan(key)]
@@ -105,8 +112,6 @@ def check_ids(parameter: str, ids: Any, n: int) -> np.ndarray:
         raise ValueError(
             f"{parameter} is None or NaN in {rows}; fill it in, or leave out such rows"
         )
-    array.flags.writeable = False
-    return array
 
 
 def id_array(ids: Any) -> np.ndarray:
