@@ -25,8 +25,11 @@ TEST_ALL = bool(int(os.environ.get("CONSILIENCE_TEST_ALL", "0")))
 
 
 def have_two_workers(client):
-    client.cluster.scale(2)  # a worker that comes back late is given up by the cluster
-    client.wait_for_workers(2, timeout=120)
+    try:
+        client.wait_for_workers(2, timeout=20)
+    except TimeoutError:  # it came back late, and the cluster gave it up
+        client.cluster.scale(2)
+        client.wait_for_workers(2, timeout=120)
 
 
 class Passes:

@@ -1,6 +1,6 @@
 """Direct connections to blocks on workers.
 
-A pass over blocks of moderate size takes a few milliseconds, as long as the event loops of dask need
+A pass over blocks of moderate size takes a few milliseconds, as long as dask needs
 for a message and its answer. So the client sends calls to a thread of the worker over a socket of
 their own. A message is a pickled value: the number of its parts and their lengths, the pickle, and
 its arrays.
@@ -16,7 +16,6 @@ import hmac
 import pickle
 import secrets
 import socket
-import struct
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
