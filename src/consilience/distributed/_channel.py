@@ -149,7 +149,8 @@ class Part:
     """Bytes of a known number."""
 
     def __init__(self, n_bytes: int) -> None:
-        self.data, self._n_read = np.empty(n_bytes, dtype=np.uint8), 0
+        self.data: Any = np.empty(n_bytes, dtype=np.uint8)
+        self._n_read = 0
 
     def read(self, connection: socket.socket) -> None:
         """Read those that are missing."""
