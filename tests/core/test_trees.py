@@ -92,6 +92,28 @@ def test_subtracted_histograms_change_nothing(n_classes, min_samples_leaf):
     assert_same_tree(dense, BinnedView(sp.csr_array(X)).grow_cost(costs, max_depth=4))
 
 
+@pytest.mark.parametrize("splitter", ["best", "random"])
+@pytest.mark.parametrize("criterion", ["gini", "cost"])
+def test_codes_copied_in_the_order_of_nodes_change_nothing(splitter, criterion):
+    """Enough rows and levels that dense codes are copied, twice; the sparse search never does."""
+    X, codes, weight = noisy_problem(40_000, 9, 3)
+    X = X.round(2)
+    X[::7, 3] = np.nan
+    used = np.random.default_rng(1).random(len(X)) < 0.95
+    weight[::11] = 0
+    costs = np.random.default_rng(0).normal(size=(len(X), 3)) + np.eye(3)[codes]
+    params = {"max_depth": 16, "splitter": splitter, "max_features": 4, "rows": used, "seed": 3}
+
+    def grow_on(view):
+        if criterion == "cost":
+            return view.grow_cost(costs, **params)
+        return view.grow(codes, weight, n_classes=3, **params)
+
+    dense = grow_on(BinnedView(X))
+    assert len(dense.feature) > 1000
+    assert_same_tree(dense, grow_on(BinnedView(sp.csr_array(X))))
+
+
 # --- against scikit-learn -----------------------------------------------------------------------
 
 

@@ -136,6 +136,23 @@ Problem cost_problem(const double* costs, const std::uint8_t* rows, std::size_t 
     return p;
 }
 
+Problem take_rows(const Problem& problem, const std::vector<std::uint32_t>& rows) {
+    Problem part;
+    part.n = rows.size();
+    part.n_classes = problem.n_classes, part.n_sums = problem.n_sums;
+    part.n_groups = problem.n_groups;
+    part.cost = problem.cost, part.counted = problem.counted;
+    part.exponent = problem.exponent;
+    part.min_count = problem.min_count, part.min_weight = problem.min_weight;
+    part.weight.reserve(problem.weight.size() / std::max<std::size_t>(problem.n, 1) * part.n);
+    for (std::size_t start = 0; start < problem.weight.size(); start += problem.n)
+        for (const std::uint32_t row : rows) part.weight.push_back(problem.weight[start + row]);
+    part.least_cost.reserve(problem.cost ? part.n : 0);
+    for (std::size_t i = 0; i < rows.size() && problem.cost; ++i)
+        part.least_cost.push_back(problem.least_cost[rows[i]]);
+    return part;
+}
+
 std::vector<std::int64_t> root_totals(const Problem& p) {
     std::vector<std::int64_t> totals(p.n_channels(), 0);
     for (const std::uint32_t i : p.rows) {

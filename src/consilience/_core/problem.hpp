@@ -69,6 +69,9 @@ void set_weighted_problem(Problem& problem, const std::int32_t* codes, const dou
 void set_cost_problem(Problem& problem, const double* costs, const std::uint8_t* rows,
                       std::size_t n, int n_classes, const TreeParams& params);
 
+// The weights or costs of some rows, which are numbered anew; they are not grouped.
+Problem take_rows(const Problem& problem, const std::vector<std::uint32_t>& rows);
+
 // Sums of all channels over the rows that take part.
 std::vector<std::int64_t> root_totals(const Problem& problem);
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from consilience.distributed._connection import naming_lost_scheduler
 from consilience.distributed._drivers import Arrays, Stream, add_up, gather_in_turn
@@ -173,11 +174,14 @@ class WorkerBlocks:
         """One block for each thread of the workers, of those that it has."""
         (futures,) = self.columns
         with naming_lost_scheduler(self.client):
-            groups = self._by_thread(futures)
-            merged = [self.client.submit(_merge, function, own, pure=False) for own in groups]
+            merged = [
+                self.client.submit(_merge, function, own, pure=False, **_preferably(address))
+                for address, own in self._by_thread(futures)
+            ]
             return WorkerBlocks(self.client, [merged])
 
-    def _by_thread(self, futures: list[Any]) -> list[list[Any]]:
+    def _by_thread(self, futures: list[Any]) -> list[tuple[str, list[Any]]]:
+        """The blocks of each thread, and the address of its worker."""
         n_threads = self.client.nthreads()
         held: dict[str, list[Any]] = {}
         where = self.client.who_has(futures)
@@ -187,36 +191,55 @@ class WorkerBlocks:
         groups = []
         for address, own in held.items():
             size = -(-len(own) // n_threads.get(address, 1))
-            groups += [own[k : k + size] for k in range(0, len(own), size)]
+            groups += [(address, own[k : k + size]) for k in range(0, len(own), size)]
         return groups
 
     def gather(
         self, split: Callable, merge: Callable, run: Callable, groups: list, tasks: list[list]
     ) -> list[list]:
-        """As of ``KeptBlocks``: the groups are spread over the workers."""
-        out = []
+        """As of ``KeptBlocks``: the groups are spread over the workers, tasks of one as well.
+
+        Each worker gets every so-manieth task of a group, and a copy of its parts.
+        """
+        out: list[list[Any]] = []
         with naming_lost_scheduler(self.client):
+            workers = list(self.client.nthreads())
             for group, own in zip(groups, tasks, strict=True):
                 parts = self._submit(split, (group,), sized=True)
-                merged = self.client.submit(_merge, merge, parts, pure=False)
-                submit = partial(self.client.submit, _run, run, pure=False)
-                out.append([submit(task, merged) for task in own])
+                out.append([None] * len(own))
+                n_copies = min(len(workers), len(own))
+                for k in range(n_copies):
+                    place = _preferably(workers[k]) if n_copies > 1 else {}
+                    submit = partial(self.client.submit, pure=False, **place)
+                    merged = submit(_merge, merge, parts)
+                    out[-1][k::n_copies] = [
+                        submit(_run, run, task, merged) for task in own[k::n_copies]
+                    ]
             return self.client.gather(out)
 
     def _submit(self, function: Callable, state: tuple, sized: bool = False) -> list[Any]:
         n_blocks = len(self.columns[0])
         # as bytes, for the scheduler would look into every list of the state
         held: Any = pickle.dumps(state, protocol=5)
-        if len(held) * n_blocks > MAX_INLINE_BYTES:
-            # as a separate task, it is sent only once, and again if its worker is lost
-            held = self.client.submit(_itself, held, pure=False)
-        return self.client.map(
-            partial(_run_on, function, sized),
-            [held] * n_blocks,
-            *self.columns,
-            pure=False,
-            key=f"consilience-{function.__name__}",
-        )
+        run, key = partial(_run_on, function, sized), f"consilience-{function.__name__}"
+        if len(held) * n_blocks <= MAX_INLINE_BYTES:
+            return self.client.map(run, [held] * n_blocks, *self.columns, pure=False, key=key)
+        # as a separate task, it is sent only once, and again if its worker is lost; it goes to the
+        # blocks, even where it is larger than they are
+        held = self.client.submit(_itself, held, pure=False)
+        where = self.client.who_has(self.columns[0])
+        out = []
+        for k, parts in enumerate(zip(*self.columns, strict=True)):
+            addresses = where.get(self.columns[0][k].key)
+            place = _preferably(min(addresses)) if addresses else {}
+            name = f"{key}-{uuid4()}"
+            out.append(self.client.submit(run, held, *parts, pure=False, key=name, **place))
+        return out
+
+
+def _preferably(address: str) -> dict[str, Any]:
+    """Where to submit a task; other workers step in if this one is lost."""
+    return {"workers": address, "allow_other_workers": True}
 
 
 def _itself(state: bytes) -> bytes:

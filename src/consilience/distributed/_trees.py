@@ -24,7 +24,7 @@ from consilience.distributed._states import BlockState, BlockStates
 __all__ = ["TreeSpec", "grow_trees"]
 
 # a tree with so many levels to go is finished from its rows, where these have so many bytes
-LEVELS_BY_HISTOGRAM, FINISH_BYTES = 6, 64 * 2**20
+LEVELS_BY_HISTOGRAM, FINISH_BYTES = 6, 128 * 2**20
 # a lone tree is grown by histograms until its nodes have this share of the rows
 LONE_TREE_SHARE, MANY_TREES = 1 / 8, 8
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,20 @@ def fit_block_voters(
 
 def predict_blocks(training: BinnedTraining, voters: Sequence[Any]) -> KeptBlocks:
     """Blocks of ``PredictedRows``."""
-    return training.blocks.map(predict_rows, list(voters))
+    return training.blocks.map(predict_rows, [None if v is None else bare(v) for v in voters])
+
+
+def bare(voters: Any) -> Any:
+    """The voters with what predictions of binned rows need, which is sent to all workers."""
+    if isinstance(voters, CutVoters):
+        return replace(voters, tree=bare_tree(voters.tree))
+    return TreeVoters([bare_tree(tree) for tree in voters.trees])
+
+
+def bare_tree(tree: Tree) -> Tree:
+    """The nodes, without what is known of them; the width of ``value`` is the number of classes."""
+    nothing = np.empty(0)
+    return replace(tree, depth=nothing, gain=nothing, value=tree.value[:0])
 
 
 def predict_rows(rows: BinnedRows, voters: Sequence[Any]) -> PredictedRows:
