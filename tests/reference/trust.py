@@ -1,5 +1,7 @@
 """Slow, obvious versions of the steps of consilience.trust."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.stats import binom, multivariate_t
 
@@ -103,3 +105,21 @@ def claims(q, codes):
         sure = [k for k in means if p[k] >= means[k]]
         out.append(bool(sure) and max(sure, key=lambda k: p[k]) != own)
     return out
+
+
+def rhythm(X, train, min_change, n_windows=32):
+    """Log of the mean absolute change in windows of signals, in units of the training rows'."""
+    level, unit = train.mean(), np.median(train.std(axis=0))
+
+    def changes(row):
+        scaled = np.clip((row - level) / unit, -10, 10)
+        return [abs(b - a) for a, b in pairwise(scaled)]
+
+    floor = min_change * np.mean([changes(row) for row in train])
+    length = max(1, (X.shape[1] - 1) // n_windows)
+    out = []
+    for row in X:
+        steps = changes(row)
+        starts = range(0, len(steps) - length + 1, length)
+        out.append([np.log(np.mean(steps[s : s + length]) + floor) for s in starts])
+    return np.array(out)

@@ -24,6 +24,7 @@ from consilience.trust._cross_view import CrossViewModel, check_feature_views, f
 from consilience.trust._faults import alter_rows
 from consilience.trust._left_out import LeftOutClassifier, class_probabilities
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
+from consilience.trust._rhythm import RhythmModel, fit_rhythms
 from consilience.trust._robust_steps import (
     Detector,
     Examples,
@@ -38,7 +39,7 @@ from consilience.views import MultiViewData
 
 __all__ = ["RobustPoolingClassifier"]
 
-N_FEATURES = 4  # of each view of a row
+N_FEATURES = 5  # of each view of a row
 FEATURE_CHUNK_ROWS = 4096  # rows that are compared with training rows at once
 
 
@@ -54,8 +55,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     A view of a sample can be corrupted, or belong to another sample. It is suspected if it is far
     from all training rows, if the class it speaks for contradicts the other views, or if its
-    values do not fit theirs. The probabilities are the mean of those from all views and of those
-    without each view, weighted by how likely it is that nothing, or this view, is off.
+    values, or for signals the times at which they change, do not fit theirs. The probabilities
+    are the mean of those from all views and of those without each view, weighted by how likely it
+    is that nothing, or this view, is off.
 
     Parameters
     ----------
@@ -119,6 +121,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
     method = "hold-out"
 
     _cross_views: CrossViewModel
+    _rhythms: RhythmModel | None
     _detector: Detector
 
     def __init__(
@@ -147,6 +150,7 @@ class RobustPoolingClassifier(LeftOutClassifier):
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._cross_views = fit_cross_views(data)
+        self._rhythms = fit_rhythms(data, self._cross_views)
         super()._fit(data, codes, weight)
 
     def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
@@ -178,7 +182,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
         """
         altered = alter_rows(test, codes, rng)
         full, alone, without = altered.predict(estimator, self.classes_)
-        features = self._features(fit_cross_views(train), altered.data, alone, without)
+        cross_views = fit_cross_views(train)
+        models = cross_views, fit_rhythms(train, cross_views)
+        features = self._features(*models, altered.data, alone, without)
         own = np.arange(len(full))[:, None], altered.codes[:, None]
         likelihood = np.hstack([full[own], without[own[0], np.arange(test.n_views), own[1]]])
         return features, altered.fault, altered.view, np.where(np.isnan(likelihood), 0, likelihood)
@@ -186,20 +192,24 @@ class RobustPoolingClassifier(LeftOutClassifier):
     def _features(
         self,
         cross_views: CrossViewModel,
+        rhythms: RhythmModel | None,
         data: MultiViewData,
         alone: np.ndarray,
         others: np.ndarray,
     ) -> np.ndarray:
-        """Conflict in classes, disagreement in components and strangeness (n x V x 4) of views.
+        """Conflict in classes, disagreement in components and rhythms, strangeness (n x V x 5).
 
         NaN where a view is missing or the only one.
         """
-        features = np.empty((*data.present.shape, N_FEATURES))
+        features = np.zeros((*data.present.shape, N_FEATURES))
         for start in range(0, len(data), FEATURE_CHUNK_ROWS):
             rows = slice(start, start + FEATURE_CHUNK_ROWS)
-            Cs, features[rows, :, 2:] = cross_views.transform(data[rows])
+            part = data[rows]
+            Cs, features[rows, :, 3:] = cross_views.transform(part)
             for v, C in enumerate(Cs):
                 features[rows, v, 1] = -np.arcsinh(cross_views.agreement(Cs, v, C))
+            if rhythms is not None:
+                features[rows, :, 2] = -np.arcsinh(rhythms.agreements(part))
         features[:, :, 0] = conflict(alone, others, self.class_prior_)
         features[np.isnan(others).any(axis=2)] = np.nan
         return features
@@ -207,7 +217,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
     def _odds(self, data: MultiViewData, without: np.ndarray) -> np.ndarray:
         """Odds (n x V) that each view is off; 0 where it is missing or the only one."""
         alone = opinions_of(self.estimator_, data, self.classes_)
-        odds = self._detector.odds(self._features(self._cross_views, data, alone, without))
+        odds = self._detector.odds(
+            self._features(self._cross_views, self._rhythms, data, alone, without)
+        )
         is_batch = isinstance(self.off_rate, str)
         rates = estimate_rates(odds) if is_batch else even_rates(float(self.off_rate))
         return view_odds(odds, rates)

@@ -19,7 +19,7 @@ from consilience._core import local_patterns
 from consilience._model_types import model_type
 from consilience.views._normal_scores import standardise
 
-__all__ = ["LocalPatterns", "fit_local_patterns", "is_signal"]
+__all__ = ["LocalPatterns", "fit_local_patterns", "is_signal", "scale_signal", "signal_unit"]
 
 N_POINTS = 9
 PATTERNS = np.array(list(combinations(range(N_POINTS), 3)))
@@ -50,13 +50,11 @@ class LocalPatterns:
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Standardised features (n x width) of rows; NaN for rows of nothing else."""
-        F = _features(self._scaled(X), self.distances, self.biases)
+        S = scale_signal(X, self.points, self.level, self.unit)
+        F = _features(S, self.distances, self.biases)
         F = np.clip((F - self.mean) / self.scale, -CLIP, CLIP)
         F[np.isnan(X).all(axis=1)] = np.nan
         return F
-
-    def _scaled(self, X: np.ndarray) -> np.ndarray:
-        return _scaled(X, self.points, self.level, self.unit)
 
 
 def is_signal(Z: np.ndarray) -> bool:
@@ -71,9 +69,9 @@ def fit_local_patterns(
     X: np.ndarray, mean: np.ndarray, scale: np.ndarray, weight: np.ndarray
 ) -> LocalPatterns:
     """Fit to rows of a view (n x d, d >= 9), given means and deviations of its columns."""
-    level, unit = float((mean / len(mean)).sum()), float(np.median(scale))
+    level, unit = signal_unit(mean, scale)
     is_known = ~np.isnan(X).all(axis=1)
-    S = _scaled(X[is_known], mean, level, unit)
+    S = scale_signal(X[is_known], mean, level, unit)
     distances = _distances(S.shape[1])
     biases = _biases(S, distances)
     F = _features(S, distances, biases)
@@ -84,7 +82,13 @@ def fit_local_patterns(
     return LocalPatterns(mean, level, unit, distances, biases, moments, std)
 
 
-def _scaled(X: np.ndarray, points: np.ndarray, level: float, unit: float) -> np.ndarray:
+def signal_unit(mean: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
+    """Level and unit of signals, from the means and deviations of their points."""
+    return float((mean / len(mean)).sum()), float(np.median(scale))
+
+
+def scale_signal(X: np.ndarray, points: np.ndarray, level: float, unit: float) -> np.ndarray:
+    """Signals relative to level and unit, clipped, in float32; NaN is imputed with ``points``."""
     X = np.where(np.isnan(X), points, X)
     with np.errstate(over="ignore"):  # infinite values are clipped
         S = standardise(X, level, unit)

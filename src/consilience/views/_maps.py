@@ -91,11 +91,14 @@ class ViewMap:
 
     def with_local_patterns(self, X: Any, weight: np.ndarray) -> ViewMap | None:
         """Return a copy that adds patterns in rows of a dense view; None if it is no signal."""
-        X = _take(X, self.columns)
-        if not is_signal(self._standardised(X, np.float64)):
+        if not self.is_signal(X):
             return None
-        patterns = fit_local_patterns(X, self.mean, self.scale, weight)
+        patterns = fit_local_patterns(_take(X, self.columns), self.mean, self.scale, weight)
         return replace(self, patterns=patterns)
+
+    def is_signal(self, X: Any) -> bool:
+        """Whether the columns of a dense view are the points of a signal."""
+        return is_signal(self._standardised(_take(X, self.columns), np.float64))
 
     def _standardised(self, X: Any, dtype: Any) -> np.ndarray:
         """Standardised and clipped values of the columns that are not constant."""
