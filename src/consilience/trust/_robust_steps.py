@@ -6,10 +6,10 @@ rates ρ_1 and ρ_2 of samples with such views, the odds of "view v is off" agai
     odds_v = Σ_t 2 ρ_t / (1 − ρ_1 − ρ_2) · exp(w_tv · z_v + a_tv).
 
 z_v are the conflict of the view with the others in classes, its disagreement with them in
-components and in rhythms, and how strange its values are. w_tv and a_tv are those of a conditional logistic
-regression on calibration rows, as they are and with one view altered. It tells which view was
-exchanged with that of a row of another class; of noise it is asked mainly to leave a view out where
-this makes the right class more probable, as a view with little noise is better than none.
+components and in rhythms, and how strange its values are. w_tv and a_tv are those of a conditional
+logistic regression on calibration rows, as they are and with one view altered. It tells which view
+was exchanged with that of a row of another class; of noise it is asked mainly to leave a view out
+where this makes the right class more probable, as a view with little noise is better than none.
 """
 
 from __future__ import annotations
