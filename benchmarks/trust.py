@@ -309,7 +309,10 @@ def risk(quick, n_draws):
 
 KINDS = ("clean", "class", "noise 1", "noise 3", "noise 10")
 OFF_RATES = (0.1, "batch")
-CONFLICT_SETS = ["uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"]
+CONFLICT_SETS = [
+    *("uwave", "prokaryotic", "landuse21", "digits-features", "mfeat"),
+    *("reuters-1200", "mnist-1"),
+]
 EXCHANGE_SETS = ["mfeat", "digits-features", "landuse21", "flower17-descriptors"]
 
 
