@@ -79,13 +79,16 @@ def processes():
 def test_lost_workers_change_nothing(processes):
     """Worker processes are killed at random moments of fits: in any pass, at once or later."""
     X, y, weight = make_problem(2)
-    model, moments = MODELS[0], random.Random(0)
-    expected = model.fit(X, y, weight)
-    with Passes(processes) as whole:
-        clone(model).fit(lazy(X), y, weight)
-    for _ in range(20 if TEST_ALL else 1):
+    moments, problems = random.Random(0), []
+    for model in (MODELS[0], MODELS[4], MODELS[7]):  # all views, one view a round, deep trees
+        expected = clone(model).fit(X, y, weight)
+        with Passes(processes) as whole:
+            clone(model).fit(lazy(X), y, weight)
+        problems.append((model, expected, whole.number))
+    for k in range(20 if TEST_ALL else 1):
+        model, expected, n_passes = problems[k % len(problems)]
         have_two_workers(processes)
-        moment = moments.randint(1, whole.number), moments.choice([0.0, 0.01, 0.03])
+        moment = moments.randint(1, n_passes), moments.choice([0.0, 0.01, 0.03])
         with Passes(processes, *moment) as passes:
             again = clone(model).fit(lazy(X), y, weight)
         assert passes.killer is not None
