@@ -62,7 +62,7 @@ def gemm(single, n=1200, repeat=5):
 
 
 def smo(n, repeat):
-    """Pair steps of a hinge machine: the rows are there, so that only the steps count."""
+    """Pair steps of a hinge machine in single precision: the rows are there, so only steps count."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
     kernel = KernelAgainst(X, "rbf", gamma=0.02, dtype=np.float32)
@@ -71,14 +71,16 @@ def smo(n, repeat):
     steps = 2000
     seconds = least(lambda: solve_hinge(rows, y, 10.0, tol=1e-9, max_iter=steps), repeat) / steps
     # F is read twice and written once, three reads of rows, two of bounds
-    return Kernel(f"SMO step, n = {n}", seconds, n * (24 + 12 + 8), 16 * n, n * (8 + 12 + 8))
+    moved, held = n * (12 + 12 + 8), n * (4 + 12 + 8)
+    return Kernel(f"SMO step, n = {n}", seconds, moved, 16 * n, held, single=True)
 
 
 def rbf(n, d, repeat):
     """64 rows of a Gaussian kernel, and the part after the product."""
     X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
-    kernel, out = KernelAgainst(X, "rbf", gamma=0.02, dtype=np.float32), np.empty((64, n), "f4")
-    seconds = least(lambda: kernel(X[:64], out=out), repeat)
+    write = KernelAgainst(X, "rbf", gamma=0.02, dtype=np.float32).own_rows()
+    samples, out = np.arange(64), np.empty((64, n), dtype=np.float32)
+    seconds = least(lambda: write(samples, out), repeat)
     entries, norms = 64 * n, np.ones(n, dtype=np.float32)
     yield Kernel(
         f"RBF rows, 64 x {n}, {d} columns", seconds, 4 * entries, entries * (2 * d + 24),
