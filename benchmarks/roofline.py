@@ -62,7 +62,7 @@ def gemm(single, n=1200, repeat=5):
 
 
 def smo(n, repeat):
-    """Pair steps of a hinge machine in single precision: the rows are there, so only steps count."""
+    """Pair steps of a hinge machine in single precision; the rows are there: only steps count."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
     kernel = KernelAgainst(X, "rbf", gamma=0.02, dtype=np.float32)

@@ -1,9 +1,8 @@
 """Direct connections to blocks on workers.
 
-A pass over blocks of moderate size takes a few milliseconds, as long as dask needs
-for a message and its answer. So the client sends calls to a thread of the worker over a socket of
-their own. A message is a pickled value: the number of its parts and their lengths, the pickle, and
-its arrays.
+A pass over blocks of moderate size takes a few milliseconds, as long as dask needs for a message
+and its answer. So the client sends calls to a thread of the worker over a socket of their own. A
+message is a pickled value: the number of its parts and their lengths, the pickle, and its arrays.
 
 The port is open to whoever has the token, which the client gets through dask. Like dask's own
 connections without TLS, these are not encrypted, and where dask has TLS, or no sockets, there are
@@ -43,7 +42,7 @@ class Channel:
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(address[:2], timeout=CONNECT_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        set_options(self._socket)
         self._socket.sendall(address.token)
         self._message = Message()
 
@@ -103,12 +102,18 @@ def _accept(port: socket.socket, token: bytes) -> socket.socket:
             part = Part(TOKEN_BYTES)
             part.read(connection)
             if hmac.compare_digest(part.data.tobytes(), token):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                set_options(connection)
                 connection.settimeout(None)
                 return connection
         except OSError:  # a stranger
             pass
         connection.close()
+
+
+def set_options(connection: socket.socket) -> None:
+    """Send messages at once, and notice if the other machine is gone without a word."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 def send_message(connection: socket.socket, value: Any) -> None:
