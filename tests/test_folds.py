@@ -112,6 +112,14 @@ def test_near_copies_are_found(n_columns):
     np.testing.assert_array_equal(copies // 5, neighbours // 5)
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-200, 1e200, 1e300])
+def test_near_copies_of_tiny_and_huge_values_are_found(unit):
+    X = patients(0, 40, 5, 0.05, 10)
+    expected = find_near_copies(X)
+    found = find_near_copies(X * unit)
+    assert len(found[0]) == pytest.approx(len(expected[0]), abs=2)
+
+
 @pytest.mark.parametrize("n_columns", [2, 5, 20])
 @pytest.mark.parametrize("transform", [np.asarray, np.exp, np.round, lambda X: X**3])
 def test_samples_at_random_are_no_copies(n_columns, transform):

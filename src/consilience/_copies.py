@@ -98,7 +98,7 @@ def find_near_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # exact copies count as one row of larger weight
     radii[:, 0] = ((Z - Z[nearest]) ** 2).sum(axis=1)
     radii = np.sqrt(radii)
-    growth = np.log(radii[:, 2] / np.maximum(radii[:, 1], 1e-300)).mean()
+    growth = np.log(np.maximum(radii[:, 2], 1e-300) / np.maximum(radii[:, 1], 1e-300)).mean()
     dimension = min(np.log(far / k) / max(growth, 1e-9), Z.shape[1])
     expected = radii[:, 1] * k ** (-1.0 / dimension)
     factor = min(MAX_FACTOR, FALSE_ALARM_RATE ** (1.0 / dimension))
@@ -114,6 +114,7 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
     is_complete = ~np.isnan(Z[-1])  # sorted: NaN comes last
     chosen = chosen[is_complete & (n_distinct >= MIN_DISTINCT_SHARE * len(X))]
     Z = X[:, chosen].astype(np.float64)
+    Z /= np.abs(Z).max(axis=0, initial=1e-300)  # neither squares nor sums overflow or vanish
     return (Z - Z.mean(axis=0)) / Z.std(axis=0)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from consilience._model_checks._arrays import (
 from consilience._model_checks._own import (
     check_boosted_member,
     check_layout,
+    check_left_out_rows,
     check_table_model,
     check_table_view,
 )
@@ -415,3 +417,17 @@ def test_layouts():
     check_layout(layout(widths=(3, (2, 2))))
     check_layout(layout(kinds=("features", "kernel"), widths=(3, None)))
     check_layout(layout(columns=(None, ("a", "b"))))
+
+
+def test_left_out_rows():
+    """Empty cells are allowed, infinite ones are not."""
+    sparse = sp.csr_array(np.array([[0.0, np.nan], [1.0, 0.0]]))
+    rows = SimpleNamespace(views={"a": np.array([[1.0, np.nan]]), "b": sparse, "c": np.arange(3)})
+    check_left_out_rows(rows)
+    check_left_out_rows(SimpleNamespace(views=None))
+    for name in "ab":
+        broken = copy.deepcopy(rows)
+        values = broken.views[name]
+        (values.data if sp.issparse(values) else values)[..., 0] = -np.inf
+        with pytest.raises(ValueError, match="a value of the left-out rows is infinite"):
+            check_left_out_rows(broken)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from consilience import MultiViewData
 from consilience.fusion import LateFusionClassifier
@@ -73,6 +74,32 @@ def test_rhythms_of_signals_that_are_missing():
     assert np.isfinite(agreements).all()
     assert (agreements[10:20] == 0).all()  # no other signal
     assert (agreements[40:] != 0).all()
+
+
+def test_signals_that_no_row_of_a_call_has_or_that_are_sparse():
+    data, y = movements(300)
+    model = RobustPoolingClassifier(LateFusionClassifier(), random_state=0).fit(data, y)
+    present = np.ones((60, 3), dtype=bool)
+    present[:20, 0] = False
+    part = MultiViewData(dict(data[:60].items()), present=present)
+    expected = model.predict_off(part)
+    assert np.isfinite(expected[:, 1:]).all()
+    for rows in (slice(0, 1), slice(0, 20), slice(20, 60)):
+        np.testing.assert_allclose(model.predict_off(part[rows]), expected[rows], atol=1e-12)
+    without = model.predict_off(data[:20].select(["axis2", "axis1"]))
+    np.testing.assert_allclose(without[:, 1:], expected[:20, 1:], atol=1e-12)
+    sparse = MultiViewData({**dict(part.items()), "axis1": sp.csr_array(data[:60]["axis1"])})
+    dense = MultiViewData(dict(part.items()))
+    np.testing.assert_allclose(model.predict_off(sparse), model.predict_off(dense), atol=1e-12)
+
+
+def test_signals_that_never_change_have_no_rhythm():
+    data, _ = movements(100)
+    flat = np.repeat(np.array(data["axis0"])[:, :1], 60, axis=1)
+    data = MultiViewData({**dict(data.items()), "axis0": flat})
+    model = fit_rhythms(data, fit_cross_views(data))
+    assert list(model.rhythms) == ["axis1", "axis2"]
+    assert np.isfinite(model.agreements(data)).all()
 
 
 def test_a_signal_of_another_sample_is_known_by_its_rhythm():

@@ -339,6 +339,27 @@ def test_all_views_are_needed_for_a_parity():
 
 @pytest.mark.parametrize(
     "model",
+    [
+        ConformalClassifier(DEFAULT, method="split", random_state=0),
+        SelectiveClassifier(DEFAULT, max_error=0.9),
+        RobustPoolingClassifier(DEFAULT, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_of_views_with_empty_cells_are_saved(model, tmp_path):
+    data, y = make_multiview_classification(80, random_state=0)
+    rng = np.random.default_rng(0)
+    views = {n: np.where(rng.random(v.shape) < 0.1, np.nan, v) for n, v in data.items()}
+    views["view0"][:, 1] = np.nan  # a column of nothing
+    data = MultiViewData(views)
+    model = clone(model).fit(data, y)
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict_proba(data), model.predict_proba(data))
+
+
+@pytest.mark.parametrize(
+    "model",
     [ConformalClassifier(), SelectiveClassifier(max_error=0.9), RobustPoolingClassifier()],
     ids=lambda model: type(model).__name__,
 )

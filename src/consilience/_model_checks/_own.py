@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._model_checks._arrays import check_binary_tree, check_length, require
 
@@ -15,6 +16,7 @@ __all__ = ["CHECKS", "NON_FINITE_ATTRIBUTES"]
 NON_FINITE_ATTRIBUTES = {
     *("threshold", "_fill", "_fills", "out_of_fold_probabilities_"),
     "view_scores_",  # of a single view, which needs none
+    "views",  # of left-out rows, see check_left_out_rows
 }
 MAX_DIMENSIONS = 32
 MEANINGS = ("thousands", "decimals", "points", "commas")  # of points and commas in columns
@@ -177,6 +179,14 @@ def check_column_role(role: Any) -> None:
     require(all(isinstance(value, str) for value in values), "roles of columns must be text")
 
 
+def check_left_out_rows(rows: Any) -> None:
+    """Cells of left-out rows may be empty, but not infinite."""
+    for view in (rows.views or {}).values():
+        values = getattr(view, "data", view) if sp.issparse(view) else view
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fc":
+            require(not np.isinf(values).any(), "a value of the left-out rows is infinite")
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.core.Tree": check_core_tree,
     "consilience.default.BoostedMember": check_boosted_member,
@@ -184,5 +194,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "consilience.tables.ColumnRole": check_column_role,
     "consilience.tables.TableModel": check_table_model,
     "consilience.tables.TableView": check_table_view,
+    "consilience.trust.LeftOutRows": check_left_out_rows,
     "consilience.views.ViewLayout": check_layout,
 }

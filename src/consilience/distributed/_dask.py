@@ -21,7 +21,7 @@ from consilience.views import MultiViewData
 from consilience.views._lazy import chunk_rows
 from consilience.views._storage import is_lazy
 
-__all__ = ["DaskBlocks", "lazy_blocks", "lazy_output"]
+__all__ = ["DaskBlocks", "lazy_blocks", "lazy_output", "without_advice_on_size"]
 
 FAN_IN = 8  # number of sums that one task adds up
 
@@ -122,6 +122,11 @@ def _run(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> Any
 
 def _run_sized(function: Callable, block: SizedBlock, state: tuple, *each: Any) -> SizedBlock:
     return SizedBlock(function(block.value, *state, *each))
+
+
+def without_advice_on_size() -> Any:
+    """Context in which dask does not tell the user to load what a fit sends to the workers."""
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 
 class SizedBlock:

@@ -217,6 +217,13 @@ class WorkerBlocks:
                     ]
             return self.client.gather(out)
 
+    def _send(self, held: bytes) -> Any:
+        """A future of large bytes."""
+        from consilience.distributed._dask import without_advice_on_size
+
+        with without_advice_on_size():
+            return self.client.submit(_itself, held, pure=False)
+
     def _submit(self, function: Callable, state: tuple, sized: bool = False) -> list[Any]:
         n_blocks = len(self.columns[0])
         # as bytes, for the scheduler would look into every list of the state
@@ -226,7 +233,7 @@ class WorkerBlocks:
             return self.client.map(run, [held] * n_blocks, *self.columns, pure=False, key=key)
         # as a separate task, it is sent only once, and again if its worker is lost; it goes to the
         # blocks, even where it is larger than they are
-        held = self.client.submit(_itself, held, pure=False)
+        held = self._send(held)
         where = self.client.who_has(self.columns[0])
         out = []
         for k, parts in enumerate(zip(*self.columns, strict=True)):

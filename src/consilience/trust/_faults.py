@@ -101,6 +101,7 @@ def alter_rows(data: MultiViewData, codes: np.ndarray, rng: np.random.RandomStat
     return AlteredRows(data, codes[rows], rows, donors, fault, view, rng)
 
 
+@np.errstate(over="ignore")  # of values that the classifier will find too large
 def _column_spread(X: Any) -> np.ndarray:
     """Standard deviation of each column, of the stored cells of a sparse view; 0 if constant."""
     if not sp.issparse(X):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from consilience._model_types import model_type
 from consilience.trust._cross_view import CrossViewModel, fit_cross_views
@@ -34,12 +35,20 @@ class Rhythm:
     map: ViewMap
     floor: float
 
+    @property
+    def length(self) -> int:
+        """Number of changes in a window."""
+        return max(1, (len(self.map.columns) - 1) // N_WINDOWS)
+
+    @property
+    def width(self) -> int:
+        """Number of windows."""
+        return (len(self.map.columns) - 1) // self.length
+
     def __call__(self, X: Any) -> np.ndarray:
-        """Rhythms (n x about 32) of rows of the view."""
-        changes = signal_changes(self.map, X)
-        length = max(1, changes.shape[1] // N_WINDOWS)
-        n_windows = changes.shape[1] // length
-        windows = changes[:, : n_windows * length].reshape(len(changes), n_windows, length)
+        """Rhythms (n x width) of rows of the view."""
+        changes = signal_changes(self.map, X)[:, : self.width * self.length]
+        windows = changes.reshape(len(changes), self.width, self.length)
         return np.log(windows.mean(axis=2) + self.floor)
 
 
@@ -66,7 +75,8 @@ class RhythmModel:
 
 def signal_changes(view_map: ViewMap, X: Any) -> np.ndarray:
     """Absolute changes (n x points − 1) between neighbouring points, in units of the signals."""
-    values = np.asarray(X, dtype=np.float64)[:, view_map.columns]
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    values = np.asarray(X[:, view_map.columns], dtype=np.float64)
     level, unit = signal_unit(view_map.mean, view_map.scale)
     return np.abs(np.diff(scale_signal(values, view_map.mean, level, unit), axis=1))
 
@@ -79,9 +89,11 @@ def fit_rhythms(data: MultiViewData, cross_views: CrossViewModel) -> RhythmModel
         if view_map.kind != "standard" or len(view_map.columns) < MIN_POINTS or not rows.any():
             continue
         X = data[rows][name]
-        if view_map.is_signal(X):
-            changes = signal_changes(view_map, X)
-            rhythms[name] = Rhythm(view_map, MIN_CHANGE * float(changes.mean()))
+        if sp.issparse(X) or not view_map.is_signal(X):
+            continue
+        floor = MIN_CHANGE * float(signal_changes(view_map, X).mean())
+        if floor > 0:
+            rhythms[name] = Rhythm(view_map, floor)
     if len(rhythms) < 2:
         return None
     return RhythmModel(rhythms, fit_cross_views(rhythm_views(data, rhythms)))
@@ -90,6 +102,10 @@ def fit_rhythms(data: MultiViewData, cross_views: CrossViewModel) -> RhythmModel
 def rhythm_views(data: MultiViewData, rhythms: dict[str, Rhythm]) -> MultiViewData:
     """The rhythms as views."""
     present = np.array(data.present[:, [data.view_names.index(name) for name in rhythms]])
-    return MultiViewData(
-        {name: rhythm(data[name]) for name, rhythm in rhythms.items()}, present=present
-    )
+    views = {}
+    for (name, rhythm), has_view in zip(rhythms.items(), present.T, strict=True):
+        views[name] = np.zeros((len(data), rhythm.width))
+        # nothing is known of the form of a view that no row has
+        if has_view.any():
+            views[name][has_view] = rhythm(data[has_view][name])
+    return MultiViewData(views, present=present)

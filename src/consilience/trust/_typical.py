@@ -20,6 +20,7 @@ __all__ = ["TypicalView", "drop_rounding", "fit_typical_view", "squared_distance
 
 N_NEIGHBOURS = 5
 MAX_NEIGHBOUR_ROWS = 2000  # rows that distances are computed to
+WIDEST = 1.7e308
 ROUNDING = 1e-13  # of a difference of squares, relative to these
 
 
@@ -82,6 +83,8 @@ def fit_typical_view(X: Any, C: np.ndarray, outside: np.ndarray) -> TypicalView:
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    # of an empty column nothing is known: any value lies in its range
+    low, high = (np.where(np.isnan(end), w, end) for end, w in ((low, -WIDEST), (high, WIDEST)))
     return TypicalView(C[kept], unit, low, high)
 
 

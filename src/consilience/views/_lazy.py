@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -68,22 +69,18 @@ def lazy_present(views: Mapping[str, Any], present: Any) -> Any:
         if present.dtype != bool:
             raise TypeError(f"present must be a bool array, got dtype {present.dtype}")
         return chunk_rows(present, chunks, "present")
-    columns = [
-        view.map_blocks(
-            _present_rows, chunks=(view.chunks[0], (1,)), meta=np.empty((0, 0), dtype=bool)
-        )
-        for view in views.values()
-    ]
-    return columns[0] if len(columns) == 1 else _join_columns(columns)
+    # a key of its own: graphs that are optimised in different ways must not share one
+    return sys.modules["dask.array"].map_blocks(
+        _present_rows,
+        *views.values(),
+        name=f"present-rows-{uuid4()}",
+        chunks=(chunks, (len(views),)),
+        meta=np.empty((0, 0), dtype=bool),
+    )
 
 
-def _present_rows(block: Any) -> np.ndarray:
-    return ~storage.missing_rows(block)[:, None]
-
-
-def _join_columns(columns: list[Any]) -> Any:
-    joined = sys.modules["dask.array"].concatenate(columns, axis=1)
-    return joined.rechunk({1: -1})
+def _present_rows(*blocks: Any) -> np.ndarray:
+    return np.column_stack([~storage.missing_rows(block) for block in blocks])
 
 
 def row_numbers(present: Any) -> Any:
