@@ -30,7 +30,9 @@ from consilience.boosting import (
 )
 from consilience.distributed import BlockSequence, _trees
 from consilience.distributed._binned_rows import BinnedRows, BinnedTraining
+from consilience.distributed._dask import SizedBlock
 from consilience.distributed._drivers import add_up
+from consilience.distributed._kept import WorkerBlocks
 from consilience.distributed._states import BlockState, FileStates
 from consilience.fusion import LateFusionClassifier
 from consilience.vote import MwMvC2Classifier
@@ -150,6 +152,40 @@ def test_workers_equal_memory(model, small_limits):
     )
     with cluster, distributed.Client(cluster):
         assert_same(again.fit(lazy(X), y, weight), expected)
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """Two workers in this process."""
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole views", "nodes"])
+@pytest.mark.parametrize("model", [MODELS[k] for k in (0, 4, 7, 8)], ids=lambda m: type(m).__name__)
+def test_dense_views_equal_memory(model, whole, two_workers, monkeypatch):
+    """Rows are put in the order of the classes; trees of a view are spread over the workers."""
+    monkeypatch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
+    monkeypatch.setattr(_trees, "FINISH_BYTES", 10**6 if whole else 800)
+    X, y, weight = make_problem(5, n=200)
+    rows = np.flatnonzero(X.present[:, [0, 2]].any(axis=1))
+    X, y, weight = X.select(["dense", "single"])[rows], y[rows], weight[rows]
+    expected = clone(model).fit(X, y, weight)
+    assert_same(clone(model).fit(lazy(X), y, weight), expected)
+
+
+def test_states_of_many_bytes_are_sent_without_advice(two_workers):
+    """Dask would tell the user to load them in another way; a warning is an error here."""
+    blocks = WorkerBlocks(two_workers, [two_workers.map(SizedBlock, [1, 2, 3], pure=False)])
+    state = np.arange(2_000_000)
+    assert blocks.collect(add_sum, state) == [int(state.sum()) + k for k in (1, 2, 3)]
+
+
+def add_sum(block, state):
+    return block + int(state.sum())
 
 
 @pytest.mark.parametrize(
