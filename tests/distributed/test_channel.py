@@ -4,6 +4,7 @@ import gc
 import socket
 import threading
 import time
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -140,7 +141,10 @@ def cluster():
 class Refused:
     """No connection can be made, as behind a firewall."""
 
+    tried = 0
+
     def __init__(self, address):
+        Refused.tried += 1
         raise ConnectionRefusedError
 
 
@@ -154,10 +158,14 @@ def test_fits_with_and_without_connections_are_equal(cluster, monkeypatch, is_op
             channels.append(address)
 
     monkeypatch.setattr(_states, "Channel", Counted if is_open else Refused)
+    monkeypatch.setattr(_states, "UNREACHABLE", WeakSet())
+    Refused.tried = 0
     X, y, weight = make_problem(2)
     expected = clone(MODELS[0]).fit(X, y, weight)
-    assert_same(clone(MODELS[0]).fit(lazy(X), y, weight), expected)
+    for _ in range(2):
+        assert_same(clone(MODELS[0]).fit(lazy(X), y, weight), expected)
     assert bool(channels) == is_open
+    assert Refused.tried == (0 if is_open else 1)
     counts = cluster.run(n_threads_of_worker)
     wait_until(lambda: not any(cluster.run(n_threads_of_worker).values()))
     assert set(counts) == set(cluster.nthreads())

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from consilience._warnings import warn_user
 from consilience.distributed._channel import Address, Channel, open_port
@@ -24,6 +25,8 @@ from consilience.distributed._drivers import Arrays, add_up, gather_in_turn
 __all__ = ["BlockState", "BlockStates", "FileStates", "WorkerStates"]
 
 POLL_SECONDS = 10.0
+# clients that tried in vain to connect to a worker: further fits do not wait for it again
+UNREACHABLE: WeakSet[Any] = WeakSet()
 
 
 @dataclass(eq=False)
@@ -112,7 +115,7 @@ class WorkerStates:
         self.client, self.futures = client, futures
         self.log: list[bytes] = []
         self.servers: list[Server | None] = [None] * len(futures)
-        self.can_connect = True
+        self.can_connect = client not in UNREACHABLE
         self.is_waiting = False  # for a worker, which the user knows
 
     def update(self, function: Callable[..., None], *args: Any) -> None:
@@ -170,7 +173,7 @@ class WorkerStates:
             assert server is not None
             server.actor = self._wait_for_actor(server.future)
             if self.can_connect:
-                server.channel = open_channel(server.actor)
+                server.channel = open_channel(server.actor, self.client)
                 self.can_connect = server.channel is not None
 
     def _wait_for_actor(self, future: Any) -> Any:
@@ -226,12 +229,16 @@ class Server:
     channel: Channel | None = None
 
 
-def open_channel(actor: Any) -> Channel | None:
+def open_channel(actor: Any, client: Any) -> Channel | None:
     """A connection to an actor; None if it cannot be had, so that messages go through dask."""
     try:
         address = actor.open_port().result(timeout=POLL_SECONDS)
+    except Exception:  # its worker is lost, which the next message tells
+        return None
+    try:
         return None if address is None else Channel(address)
-    except Exception:  # a firewall, or a worker that is lost, which the next message tells
+    except OSError:  # a firewall, say
+        UNREACHABLE.add(client)
         return None
 
 
