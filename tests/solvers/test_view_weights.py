@@ -41,3 +41,18 @@ def test_all_weights_are_zero_at_the_largest_penalty():
     lam = largest_weight_penalty(Z, codes, weight)
     assert not solve_view_weights(Z, codes, weight, 1.001 * lam).weights.any()
     assert solve_view_weights(Z, codes, weight, 0.99 * lam).weights.any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_gap_of_rounding_is_convergence(seed):
+    """The gap is a difference of sums near 1, so that less than their rounding is not reached."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(4, size=40)
+    Z = rng.normal(size=(40, 2, 4)) + np.eye(4)[codes][:, None]
+    weight = np.full(40, 1 / 40)
+    lam = 0.3 * largest_weight_penalty(Z, codes, weight)
+    solution = solve_view_weights(Z, codes, weight, lam, tol=1e-16)
+    assert solution.converged
+    assert solution.gap < 1e-13
+    exact = solve_view_weights(Z, codes, weight, lam, tol=1e-9)
+    np.testing.assert_allclose(solution.weights, exact.weights, atol=1e-7)

@@ -21,6 +21,7 @@ from scipy.special import log_softmax, xlogy
 __all__ = ["ViewWeights", "largest_weight_penalty", "solve_view_weights"]
 
 MAX_STEPS = 100
+ROUNDING = 1e-13  # of the gap, a difference of sums of the size of a log loss
 RIDGE = 1e-12  # relative, makes the Hessian positive definite
 
 
@@ -69,7 +70,7 @@ def solve_view_weights(
         return loss + float(linear @ point), np.exp(log_prob)
 
     value, prob = evaluate(theta)
-    gap, is_last = np.inf, False
+    gap, is_last, tol = np.inf, False, max(tol, ROUNDING)
     for _ in range(MAX_STEPS):
         gradient = np.einsum("ik,ivk->v", weight[:, None] * (prob - targets), X)
         gap = duality_gap(value, prob, targets, weight, gradient, V, lam)
