@@ -1,5 +1,7 @@
 """Problems, models and comparisons for fits from blocks that are the same, to the last bit."""
 
+from contextlib import contextmanager
+
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
@@ -82,6 +84,20 @@ def make_problem(seed, n=90, n_classes=3):
     present[:, 0] |= ~present.any(axis=1)
     weight = rng.random(n) * rng.integers(0, 4, n)
     return MultiViewData(views, present=present), np.array(["a", "b", "c"])[y], weight
+
+
+@contextmanager
+def two_threads():
+    """A client of two workers on threads of this process: loopback without sockets."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 def lazy(data, rows=25):

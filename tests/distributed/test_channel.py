@@ -1,5 +1,6 @@
 """Direct connections to blocks: messages, strangers, time-outs, and fits with and without them."""
 
+import contextlib
 import gc
 import socket
 import threading
@@ -108,6 +109,22 @@ def test_a_port_closes_if_nobody_comes(monkeypatch):
     monkeypatch.setattr(_channel, "CONNECT_SECONDS", 0.05)
     open_port("tcp://127.0.0.1:1", lambda value: value)
     wait_until(lambda: n_threads() == 0)
+
+
+def test_strangers_do_not_keep_a_port_open(monkeypatch):
+    monkeypatch.setattr(_channel, "CONNECT_SECONDS", 0.5)
+    gc.collect()
+    wait_until(lambda: n_threads() == 0)  # of other tests
+    address = open_port("tcp://127.0.0.1:1", lambda value: value)
+    wrong = address._replace(token=bytes(len(address.token)))
+    start, n_strangers = time.monotonic(), 0
+    while n_threads():
+        assert time.monotonic() < start + 5
+        with contextlib.suppress(OSError):
+            Channel(wrong).close()
+            n_strangers += 1
+        time.sleep(0.05)
+    assert n_strangers > 1
 
 
 @pytest.mark.parametrize("address", ["inproc://10.0.0.1/1/2", "tls://127.0.0.1:1", "ucx://h:1"])

@@ -32,11 +32,9 @@ LOOPBACK = "127.0.0.1:0"
 
 @pytest.fixture(scope="module")
 def client():
-    """Two workers on threads of this process: loopback without sockets, closed in the end."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
-    )
-    with cluster, distributed.Client(cluster) as client:
+    from common.block_problems import two_threads  # which needs dask
+
+    with two_threads() as client:
         yield client
 
 

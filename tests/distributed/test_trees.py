@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-import distributed
 from common.block_problems import (
-    LOOPBACK,
     MODELS,
     NAMES,
     assert_same,
     assert_same_tree,
     lazy,
     make_problem,
+    two_threads,
 )
 from consilience import BinnedTreeClassifier
 from consilience._core import cuts as cuts_of_rows
@@ -147,26 +146,13 @@ def test_workers_equal_memory(model, small_limits):
     again = type(model)(**model.get_params(deep=False))
     assert_same(again.fit(lazy(X), y, weight), expected)  # without a client
     # on threads of this process, where the limits are small as well
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
-    )
-    with cluster, distributed.Client(cluster):
+    with two_threads():
         assert_same(again.fit(lazy(X), y, weight), expected)
-
-
-@pytest.fixture(scope="module")
-def two_workers():
-    """Two workers in this process."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=LOOPBACK
-    )
-    with cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole views", "nodes"])
 @pytest.mark.parametrize("model", [MODELS[k] for k in (0, 4, 7, 8)], ids=lambda m: type(m).__name__)
-def test_dense_views_equal_memory(model, whole, two_workers, monkeypatch):
+def test_dense_views_equal_memory(model, whole, monkeypatch):
     """Rows are put in the order of the classes; trees of a view are spread over the workers."""
     monkeypatch.setattr(_trees, "LEVELS_BY_HISTOGRAM", 2)
     monkeypatch.setattr(_trees, "FINISH_BYTES", 10**6 if whole else 800)
@@ -174,14 +160,16 @@ def test_dense_views_equal_memory(model, whole, two_workers, monkeypatch):
     rows = np.flatnonzero(X.present[:, [0, 2]].any(axis=1))
     X, y, weight = X.select(["dense", "single"])[rows], y[rows], weight[rows]
     expected = clone(model).fit(X, y, weight)
-    assert_same(clone(model).fit(lazy(X), y, weight), expected)
+    with two_threads():
+        assert_same(clone(model).fit(lazy(X), y, weight), expected)
 
 
-def test_states_of_many_bytes_are_sent_without_advice(two_workers):
+def test_states_of_many_bytes_are_sent_without_advice():
     """Dask would tell the user to load them in another way; a warning is an error here."""
-    blocks = WorkerBlocks(two_workers, [two_workers.map(SizedBlock, [1, 2, 3], pure=False)])
     state = np.arange(2_000_000)
-    assert blocks.collect(add_sum, state) == [int(state.sum()) + k for k in (1, 2, 3)]
+    with two_threads() as client:
+        blocks = WorkerBlocks(client, [client.map(SizedBlock, [1, 2, 3], pure=False)])
+        assert blocks.collect(add_sum, state) == [int(state.sum()) + k for k in (1, 2, 3)]
 
 
 def add_sum(block, state):

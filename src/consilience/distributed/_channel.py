@@ -17,6 +17,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -74,7 +75,6 @@ def open_port(worker_address: str, answer: Callable[[Any], Any]) -> Address | No
         return None
     family = socket.AF_INET6 if ":" in url.hostname else socket.AF_INET
     port = socket.create_server((url.hostname, 0), family=family)
-    port.settimeout(CONNECT_SECONDS)
     token = secrets.token_bytes(TOKEN_BYTES)
     threading.Thread(
         target=_serve, args=(port, token, answer), name="consilience-port", daemon=True
@@ -94,10 +94,12 @@ def _serve(port: socket.socket, token: bytes, answer: Callable[[Any], Any]) -> N
 
 
 def _accept(port: socket.socket, token: bytes) -> socket.socket:
-    """The first connection with the token."""
+    """The first connection with the token; strangers do not prolong the time for it."""
+    end = monotonic() + CONNECT_SECONDS
     while True:
+        port.settimeout(_seconds_until(end))
         connection, _ = port.accept()
-        connection.settimeout(CONNECT_SECONDS)
+        connection.settimeout(_seconds_until(end))
         try:
             part = Part(TOKEN_BYTES)
             part.read(connection)
@@ -108,6 +110,10 @@ def _accept(port: socket.socket, token: bytes) -> socket.socket:
         except OSError:  # a stranger
             pass
         connection.close()
+
+
+def _seconds_until(end: float) -> float:
+    return max(end - monotonic(), 1e-3)  # 0 would mean not to wait for what is there
 
 
 def set_options(connection: socket.socket) -> None:

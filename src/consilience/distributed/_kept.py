@@ -199,7 +199,7 @@ class WorkerBlocks:
     ) -> list[list]:
         """As of ``KeptBlocks``: the groups are spread over the workers, tasks of one as well.
 
-        Each worker gets every so-manieth task of a group, and a copy of its parts.
+        Of N workers each gets every Nth task of a group, and a copy of the group's parts.
         """
         out: list[list[Any]] = []
         with naming_lost_scheduler(self.client):
