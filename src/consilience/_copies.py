@@ -94,7 +94,10 @@ def find_near_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         D = euclidean_distances(Z[rows], Z, squared=True)
         D[np.arange(len(rows)), rows] = np.inf
         nearest[rows] = D.argmin(axis=1)
-        radii[rows] = np.partition(D, [0, k - 1, far - 1], axis=1)[:, [0, k - 1, far - 1]]
+        # several times as fast as one call for both
+        D = np.partition(D, far - 1, axis=1)[:, :far]
+        radii[rows, 2] = D[:, -1]
+        radii[rows, 1] = np.partition(D, k - 1, axis=1)[:, k - 1]
     # exact copies count as one row of larger weight
     radii[:, 0] = ((Z - Z[nearest]) ** 2).sum(axis=1)
     radii = np.sqrt(radii)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
 from consilience._default import _forest
-from consilience._default._forest import N_FOLDS, assign_folds, grow_forest
+from consilience._default._forest import N_FOLDS, Forest, assign_folds, grow_forest
 from reference import default as slow
 from reference.tree_problems import draw_matrix, draw_weights, examples
 
@@ -70,6 +70,43 @@ def test_rows_that_lack_views_equal_the_reference(problem, convert):
             expected = slow.route_forest(forest, X, is_absent, min_weight)
             votes = forest.predict(convert(X), present, view_of_column)
             np.testing.assert_allclose(votes, expected, rtol=1e-12, atol=1e-14)
+
+
+@examples(50)
+@given(forest_problems())
+def test_rows_that_lack_views_do_not_depend_on_the_rows_beside_them(problem):
+    X, codes, weight, n_classes = problem
+    forest, _ = grow_forest(X, codes, weight, SEEDS[:N_FOLDS], n_classes, in_turn)
+    present, view_of_column = some_views(np.random.default_rng(0), *X.shape)
+    together = forest.predict(X, present, view_of_column)
+    some = np.random.default_rng(1).permutation(len(X))[: len(X) // 3]
+    np.testing.assert_array_equal(
+        forest.predict(X[some], present[some], view_of_column), together[some]
+    )
+
+
+@pytest.mark.parametrize("deep_side", ["left", "right"])
+@pytest.mark.parametrize("is_present", [True, False])
+def test_chains_of_nodes_as_deep_as_a_file_can_make_them(deep_side, is_present):
+    n_nodes = 300_000
+    chain = np.append(np.arange(1, n_nodes, dtype=np.int32), np.int32(-2))
+    ends = np.full(n_nodes, -1, dtype=np.int32)
+    sides = {"left": chain, "right": ends} if deep_side == "left" else {"left": ends, "right": chain}
+    forest = Forest(
+        feature=np.zeros(n_nodes, dtype=np.uint16),
+        threshold=np.zeros(n_nodes, dtype=np.float32),
+        missing_left=np.zeros(n_nodes, dtype=np.uint8),
+        left_share=np.full(n_nodes, deep_side == "left", dtype=np.float32),
+        starts=np.array([0, n_nodes]),
+        roots=np.zeros(1, dtype=np.int32),
+        leaf_shares=np.eye(2, dtype=np.float32),
+        **sides,
+    )
+    value = -1.0 if deep_side == "left" else 1.0
+    X, present = np.full((30, 2), value), np.ones((30, 2), dtype=bool)
+    present[:, 0] = is_present
+    votes = forest.predict(X, present, np.arange(2))
+    np.testing.assert_array_equal(votes, np.tile([0.0, 1.0], (30, 1)))
 
 
 def test_rows_with_all_views_are_not_routed_and_rows_without_take_the_shares_of_the_roots():

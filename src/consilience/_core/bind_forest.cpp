@@ -155,7 +155,8 @@ public:
     ForestView view() const {
         return {feature_.view(),      threshold_.view(),  left_.view(),    right_.view(),
                 missing_left_.data(), left_share_.data(), starts_.data(),  roots_.data(),
-                roots_.shape(0),      shares_.data(),     static_cast<int>(shares_.shape(1))};
+                roots_.shape(0),      shares_.data(),     shares_.shape(0),
+                static_cast<int>(shares_.shape(1))};
     }
 
     template <typename T>

@@ -88,7 +88,8 @@ struct ForestView {
     const std::int64_t* starts;
     const std::int32_t* roots;
     std::size_t n_trees;
-    const float* shares;  // leaves x classes
+    const float* shares;  // n_leaves x n_classes
+    std::size_t n_leaves;
     int n_classes;
 };
 

@@ -2,12 +2,12 @@
 //
 // Rows are taken in blocks. Each tree is unpacked, so that all of a node lies side by side, and
 // eight rows go down at the same time: the reads of one need not wait for those of another. A few
-// rows walk the packed arrays themselves, because unpacking would cost more than the walk.
+// rows walk the packed arrays themselves, because unpacking would cost more than the walk. Rows
+// that lack views are divided at each node instead, all rows that lack the same ones together.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 
 #include "forest.hpp"
@@ -169,40 +169,8 @@ bool has_nan(const Block& x, std::size_t d) {
 
 // -- rows that lack views -----------------------------------------------------------------------
 
-// The class shares of the inner nodes: those of the children, weighted. Children follow parents.
-template <typename Threshold>
-void mix_shares(const ForestView& f, std::size_t tree, const std::vector<Node<Threshold>>& nodes,
-                const Votes& votes, std::vector<double>& shares) {
-    const int n_classes = f.n_classes;
-    shares.resize(nodes.size() * n_classes);
-    for (std::size_t i = nodes.size(); i-- > 0;) {
-        const double left_share = f.left_share[f.starts[tree] + static_cast<std::int64_t>(i)];
-        const double weights[2] = {left_share, 1 - left_share};
-        double* own = shares.data() + i * n_classes;
-        std::fill(own, own + n_classes, 0.0);
-        for (int side = 0; side < 2; ++side) {
-            const std::int32_t child = nodes[i].child[side];
-            if (child >= 0) {
-                const double* of_child =
-                    shares.data() + static_cast<std::size_t>(child) * n_classes;
-                for (int k = 0; k < n_classes; ++k) own[k] += weights[side] * of_child[k];
-            } else if (~child < n_classes) {
-                own[~child] += weights[side];
-            } else {
-                const float* of_leaf = votes.shares(~child);
-                for (int k = 0; k < n_classes; ++k) own[k] += weights[side] * of_leaf[k];
-            }
-        }
-    }
-}
-
-// A node that splits on an absent column ends a walk, as a negative child below those of leaves.
-constexpr std::int32_t absent_base = std::numeric_limits<std::int32_t>::min();
-inline bool is_absent(std::int32_t child) { return child < absent_base / 2; }
-
-// Rows that lack the same views go down a tree together, eight at the same time, and stop at the
-// nodes that split on an absent column. The weight with which rows reach a node follows from such
-// nodes above it, so it is the same for all of them.
+// Rows that lack the same views go down a tree together. The weight with which rows reach a node
+// follows from the nodes above it that split on absent columns, so it is the same for all of them.
 template <typename Threshold>
 class Router {
 public:
@@ -215,6 +183,7 @@ public:
           may_be_nan_(may_be_nan),
           present_(present),
           votes_(votes),
+          leaf_shares_(forest.shares, forest.shares + forest.n_leaves * forest.n_classes),
           rows_(x.n) {
         const std::size_t n_views = views.n_views;
         std::iota(rows_.begin(), rows_.end(), std::uint32_t{0});
@@ -225,103 +194,94 @@ public:
 
     void route(std::size_t tree) {
         unpack(f_, tree, nodes_);
-        mix_shares(f_, tree, nodes_, votes_, shares_);
         left_share_ = f_.left_share + f_.starts[tree];
-        lacks_.assign(nodes_.size() + 1, 0);
+        mix_shares();
         const std::size_t n_views = views_.n_views;
-        for (std::size_t first = 0, last = 0; first < x_.n; first = last) {
-            const std::uint8_t* own = present_ + rows_[first] * n_views;
-            for (std::size_t i = 0; i < nodes_.size(); ++i)
-                lacks_[i] = !own[views_.view_of_column[nodes_[i].split >> 1]];
-            const std::int32_t root = mark(f_.roots[tree]);
-            for (Node<Threshold>& node : nodes_)
-                for (std::int32_t& child : node.child) child = mark(child);
-            for (; last < x_.n && !std::memcmp(own, present_ + rows_[last] * n_views, n_views);
-                 ++last)
-                arrivals_.push_back({root, rows_[last]});
-            follow(0, root, 1.0);
+        std::uint32_t* const end = rows_.data() + x_.n;
+        for (std::uint32_t *first = rows_.data(), *last = first; first < end; first = last) {
+            own_present_ = present_ + *first * n_views;
+            while (last < end && !std::memcmp(own_present_, present_ + *last * n_views, n_views))
+                ++last;
+            if (may_be_nan_)
+                descend<true>(first, last, f_.roots[tree], 1.0);
+            else
+                descend<false>(first, last, f_.roots[tree], 1.0);
         }
     }
     std::size_t size() const { return nodes_.size(); }
 
 private:
-    struct Arrival {
-        std::int32_t node;
-        std::uint32_t row;
-    };
-    struct Entry {
-        std::int32_t node;
-        double weight;
-    };
-
-    // A child as rows that lack these columns see it, whatever others saw; without a branch.
-    std::int32_t mark(std::int32_t child) const {
-        child = is_absent(child) ? child - absent_base : child;
-        const std::uint8_t ends = lacks_[std::max(child, 0)] & (child >= 0);
-        return child + ends * absent_base;
-    }
-
-    // The arrivals from `first` on, which are all at this node, go to the leaves and are dropped.
-    void follow(std::size_t first, std::int32_t node, double weight) {
-        const std::size_t last = arrivals_.size(), first_entry = entries_.size();
-        common_.assign(f_.n_classes, 0.0);
-        split(node, weight);
-        for (std::size_t k = first; k < last; ++k)
-            votes_.add(arrivals_[k].row, common_.data(), 1.0);
-        for (std::size_t e = first_entry; e < entries_.size(); ++e) {
-            const double entry_weight = entries_[e].weight;
-            if (may_be_nan_)
-                walk<true>(first, last, entries_[e]);
-            else
-                walk<false>(first, last, entries_[e]);
-            std::sort(arrivals_.begin() + static_cast<std::ptrdiff_t>(last), arrivals_.end(),
-                      [](const Arrival& a, const Arrival& b) { return a.node < b.node; });
-            while (arrivals_.size() > last) {
-                const std::int32_t reached = arrivals_.back().node;
-                std::size_t k = arrivals_.size() - 1;
-                while (k > last && arrivals_[k - 1].node == reached) --k;
-                follow(k, reached, entry_weight);
-            }
+    // The class shares of the inner nodes: those of the children, which follow them, weighted.
+    void mix_shares() {
+        const int n_classes = f_.n_classes;
+        shares_.resize(nodes_.size() * n_classes);
+        for (std::size_t i = nodes_.size(); i-- > 0;) {
+            const double left_share = left_share_[i];
+            const double* left = shares_of(nodes_[i].child[0]);
+            const double* right = shares_of(nodes_[i].child[1]);
+            double* own = shares_.data() + i * n_classes;
+            for (int k = 0; k < n_classes; ++k)
+                own[k] = left_share * left[k] + (1 - left_share) * right[k];
         }
-        entries_.resize(first_entry);
-        arrivals_.resize(first);
+    }
+    const double* shares_of(std::int32_t child) const {
+        const double* table = child >= 0 ? shares_.data() : leaf_shares_.data();
+        return table + static_cast<std::size_t>(child >= 0 ? child : ~child) * f_.n_classes;
     }
 
-    // Below a node up to the next splits on columns that the rows have: the votes that all rows
-    // share, and the nodes from which they go different ways.
-    void split(std::int32_t node, double weight) {
-        Votes common(f_, common_.data());
-        if (node >= 0) return entries_.push_back({node, weight});
-        if (!is_absent(node)) return common.add(0, ~node, weight);
-        if (weight < views_.min_path_weight) return common.add(0, shares_of(node), weight);
-        const double left = weight * left_share_[node - absent_base];
-        const Node<Threshold>& own = nodes_[node - absent_base];
-        split(own.child[0], left);
-        split(own.child[1], weight - left);
-    }
-
+    // These rows, which come to this child with this weight, go on to the leaves. They stay in
+    // their place, in another order. Recursion takes the smaller part, so it is never deep.
     template <bool MayBeNaN>
-    void walk(std::size_t first, std::size_t last, Entry entry) {
-        const bool is_light = entry.weight < views_.min_path_weight;
-        std::array<const double*, rows_at_once> rows;
-        for (std::size_t k = first; k < last; k += rows_at_once) {
-            const int n = static_cast<int>(std::min<std::size_t>(rows_at_once, last - k));
-            for (int j = 0; j < rows_at_once; ++j)
-                rows[j] = x_.row(arrivals_[k + std::min(j, n - 1)].row);
-            const auto ends = walk_rows<MayBeNaN>(nodes_, entry.node, rows);
-            for (int j = 0; j < n; ++j) {
-                const std::uint32_t row = arrivals_[k + j].row;
-                if (!is_absent(ends[j]))
-                    votes_.add(row, ~ends[j], entry.weight);
-                else if (is_light)
-                    votes_.add(row, shares_of(ends[j]), entry.weight);
-                else
-                    arrivals_.push_back({ends[j], row});
+    void descend(std::uint32_t* first, std::uint32_t* last, std::int32_t child, double weight) {
+        while (child >= 0 && first < last) {
+            const Node<Threshold>& node = nodes_[child];
+            if (own_present_[views_.view_of_column[node.split >> 1]]) {
+                std::uint32_t* const middle = partition<MayBeNaN>(first, last, node);
+                if (middle - first < last - middle) {
+                    descend<MayBeNaN>(first, middle, node.child[0], weight);
+                    first = middle;
+                    child = node.child[1];
+                } else {
+                    descend<MayBeNaN>(middle, last, node.child[1], weight);
+                    last = middle;
+                    child = node.child[0];
+                }
+            } else if (weight < views_.min_path_weight) {
+                break;
+            } else {
+                const double left = weight * left_share_[child], right = weight - left;
+                if (left < right) {
+                    descend<MayBeNaN>(first, last, node.child[0], left);
+                    child = node.child[1];
+                    weight = right;
+                } else {
+                    descend<MayBeNaN>(first, last, node.child[1], right);
+                    child = node.child[0];
+                    weight = left;
+                }
             }
         }
+        for (; first < last; ++first) {
+            if (child >= 0)
+                votes_.add(*first, shares_of(child), weight);
+            else
+                votes_.add(*first, ~child, weight);
+        }
     }
-    const double* shares_of(std::int32_t absent) const {
-        return shares_.data() + static_cast<std::size_t>(absent - absent_base) * f_.n_classes;
+
+    // Moves the rows that go left before the others; returns the first of these.
+    template <bool MayBeNaN>
+    std::uint32_t* partition(std::uint32_t* first, std::uint32_t* last,
+                             const Node<Threshold>& node) const {
+        const std::size_t column = node.split >> 1;
+        for (std::uint32_t* at = first; at < last; ++at) {  // without a branch
+            const std::uint32_t row = *at;
+            const int right = side<MayBeNaN>(x_.row(row)[column], node.threshold, node.split & 1);
+            *at = *first;
+            *first = row;
+            first += 1 - right;
+        }
+        return first;
     }
 
     const ForestView& f_;
@@ -330,16 +290,13 @@ private:
     const bool may_be_nan_;
     const std::uint8_t* present_;
     Votes votes_;
+    std::vector<double> leaf_shares_;
     std::vector<std::uint32_t> rows_;  // those with the same views side by side
     // of a tree
     std::vector<Node<Threshold>> nodes_;
-    std::vector<std::uint8_t> lacks_;  // of each node: whether the rows lack its column
     std::vector<double> shares_;
     const float* left_share_ = nullptr;
-    // of the rows on their way
-    std::vector<Arrival> arrivals_;
-    std::vector<Entry> entries_;
-    std::vector<double> common_;
+    const std::uint8_t* own_present_ = nullptr;  // the views of the rows on their way
 };
 
 template <typename Threshold>
