@@ -91,7 +91,7 @@ def test_chains_of_nodes_as_deep_as_a_file_can_make_them(deep_side, is_present):
     n_nodes = 300_000
     chain = np.append(np.arange(1, n_nodes, dtype=np.int32), np.int32(-2))
     ends = np.full(n_nodes, -1, dtype=np.int32)
-    sides = {"left": chain, "right": ends} if deep_side == "left" else {"left": ends, "right": chain}
+    sides = {"left": ends, "right": ends} | {deep_side: chain}
     forest = Forest(
         feature=np.zeros(n_nodes, dtype=np.uint16),
         threshold=np.zeros(n_nodes, dtype=np.float32),
