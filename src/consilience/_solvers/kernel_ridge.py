@@ -163,7 +163,10 @@ def solve_kernel_ridge(
     A = K + 1.0
     A[np.diag_indices_from(A)] += penalty / weight
     try:
-        return cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), Y, check_finite=False)
+        # Aᵀ is in LAPACK's order, and other targets than in A's precision would convert the factor
+        factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+        coef = cho_solve(factor, Y.astype(A.dtype, copy=False), check_finite=False)
+        return coef.astype(Y.dtype, copy=False)
     except LinAlgError:
         root, values, Q = _weighted_eigh(K, weight)
         return root[:, None] * (Q @ ((Q.T @ (root[:, None] * Y)) / (values + penalty)[:, None]))
