@@ -120,6 +120,35 @@ def test_few_calibration_rows_give_all_classes():
         model.predict_set(data, alpha=1.5)
 
 
+@pytest.mark.parametrize(("n_rows", "n_folds"), [(60, 10), (1000, 10), (1001, 5)])
+def test_number_of_folds(n_rows, n_folds):
+    data, y = draw(n_rows, 0)
+    model = ConformalClassifier(GivenProbabilities()).fit(data, y)
+    assert len(model._left_out.estimators) == n_folds
+    assert model.n_calibration_rows_ == n_rows
+    by_class = [np.bincount(model._left_out.fold[model._left_out.codes == k]) for k in range(3)]
+    assert all(counts.max() - counts.min() <= 1 for counts in by_class)
+
+
+def test_classes_with_few_rows_are_left_out_without_a_warning():
+    y = np.repeat(["a", "b", "c"], [20, 9, 1])
+    X = {"v": np.random.RandomState(0).randn(30, 2)}
+    model = ConformalClassifier(LateFusionClassifier(), alpha=0.5).fit(X, y)
+    assert model.predict_set(X).any(axis=0)[:2].all()
+    with pytest.raises(ValueError, match=r"without 1 of the rows the others are all of class 'a'"):
+        ConformalClassifier(LateFusionClassifier()).fit({"v": X["v"][:5]}, list("aaaab"))
+
+
+def test_number_of_folds_of_groups():
+    data, y = draw(60, 0)
+    for n_groups, n_folds in ((30, 10), (4, 4)):
+        groups = np.arange(60) % n_groups
+        model = ConformalClassifier(GivenProbabilities()).fit(data, y, groups=groups)
+        assert len(model._left_out.estimators) == n_folds
+        order = np.argsort(model._left_out.rows)
+        assert len({*zip(groups, model._left_out.fold[order], strict=True)}) == n_groups
+
+
 def test_left_out_needs_an_estimator_that_has_them():
     data, y = draw(60, 0)
     with pytest.raises(ValueError, match="out_of_fold_probabilities_, such as Consilience"):

@@ -24,9 +24,11 @@ from sklearn.utils import Tags
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
+from consilience._copies import warn_of_near_copies
 from consilience._default import ConsilienceClassifier
+from consilience._default._forest import assign_folds
 from consilience._estimators import fit_weighted, takes_nan, with_seed
-from consilience._folds import Split, split_holdout, split_rows
+from consilience._folds import Split, encode_groups, split_holdout, split_rows
 from consilience._model_types import model_type
 from consilience._parameters import (
     CV,
@@ -54,6 +56,9 @@ __all__ = [
     "with_presence",
 ]
 
+# classifiers fitted on a larger share of few rows differ less from each other, and cost little
+N_FOLDS_OF_FEW_ROWS, N_FOLDS = 10, 5
+FEW_ROWS = 1000
 MIN_PATTERN_ROWS = 50  # with fewer rows of a pattern of views, rows with more views join them
 
 LEFT_OUT_PARAMETERS: dict[str, list[Any]] = {
@@ -189,7 +194,7 @@ class LeftOutClassifier(MultiViewClassifier):
         inner, labels = self._inner(), self.classes_[codes]
         splits = [(train, test[weight[test] > 0]) for train, test in self._splits(data, codes)]
         splits = [(train, test) for train, test in splits if len(test)]
-        self._check_splits(splits)
+        self._check_splits(splits, codes)
         tables = mixed_tables(self._table_codes) if self._takes_tables() else ()
         encoded = {"_mixed_views": tables} if tables else {}
         fits_all = self.method != "split"
@@ -215,10 +220,18 @@ class LeftOutClassifier(MultiViewClassifier):
         # splits given as row numbers must stay valid
         return self.method == "left-out" or not isinstance(self.cv, Iterable)
 
-    def _check_splits(self, splits: list[Split]) -> None:
+    def _check_splits(self, splits: list[Split], codes: np.ndarray) -> None:
         """Every row may be left out once: a row that counts twice is not two rows."""
         if self.method == "left-out":
             return
+        for train, test in splits:
+            known = np.unique(codes[train])
+            if len(known) == 1:
+                raise ValueError(
+                    f"{type(self).__name__} leaves rows out, and must be fitted on rows of two "
+                    f"classes, but without {len(test)} of the rows the others are all of class "
+                    f"{self.classes_.tolist()[known[0]]!r}"
+                )
         tested = [test for _, test in splits]
         times = np.bincount(np.concatenate(tested)) if tested else np.zeros(1, dtype=int)
         if times.max() == 0:
@@ -238,6 +251,8 @@ class LeftOutClassifier(MultiViewClassifier):
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         if self.method == "left-out":
             return []
+        if self.method == "cv+" and self.cv is None:
+            return default_splits(data, codes, self.classes_)
         if self.method == "cv+":
             return split_rows(self.cv, codes, data, self.classes_)
         size, seed = self.calibration_size, self.random_state
@@ -285,6 +300,17 @@ class LeftOutClassifier(MultiViewClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.estimator is None or takes_nan(self.estimator)
         return tags
+
+
+def default_splits(data: MultiViewData, codes: np.ndarray, classes: np.ndarray) -> list[Split]:
+    """Folds of the rows, or of their groups; a class may have fewer rows than there are folds."""
+    n_folds = N_FOLDS_OF_FEW_ROWS if len(data) <= FEW_ROWS else N_FOLDS
+    if data.groups is not None:
+        n_groups = int(encode_groups(data.groups).max()) + 1
+        return split_rows(min(n_folds, n_groups), codes, data, classes)
+    warn_of_near_copies(data)
+    fold = assign_folds(codes, n_folds)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def left_out_rows(

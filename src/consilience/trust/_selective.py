@@ -121,7 +121,7 @@ class SelectiveClassifier(LeftOutClassifier):
         *,
         confidence: float = 0.9,
         method: str = "cv+",
-        cv: Any = 5,
+        cv: Any = None,
         calibration_size: float = 0.3,
         views: Any = None,
         random_state: Any = None,
