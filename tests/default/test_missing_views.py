@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import consilience.io
 from consilience import ConsilienceClassifier, MultiViewData
-from consilience._default import _classifier, _kernel, _linear, _trees
+from consilience._default import _classifier, _kernel, _linear, _members, _trees
 from consilience.datasets import make_multiview_classification
 
 # what fit calls; (module, name) as predict would look it up
@@ -21,10 +21,10 @@ TRAINING = [
     (_kernel, "nystrom_ridge"),
     (_linear, "feature_ridge"),
     (_linear, "kernel_ridge"),
-    (_classifier, "fit_columns"),
-    (_classifier, "fit_kernel_member"),
-    (_classifier, "fit_linear_member"),
-    (_classifier, "fit_tree_member"),
+    (_members, "fit_columns"),
+    (_members, "fit_kernel_member"),
+    (_members, "fit_linear_member"),
+    (_members, "fit_tree_member"),
     (_classifier, "fit_stacking_weights"),
 ]
 # what predict may call for a pattern of views, each time alike

@@ -1,12 +1,12 @@
 """ConsilienceClassifier: the classifier to start with.
 
 A fit merges and orders the rows (``_rows``), maps the views (``_columns``, ``views._maps``), fits
-the kernel member (``_kernel``, ``_reference_set``), the linear one (``_linear``) and the two tree
-members on mapped columns and on principal components (``_trees``, ``_forest``, ``_components``),
-boosted trees (``_boosted``), and weighs them by their predictions for training rows left out
-(``_combine``). Unlabelled rows take part in a second fit (``_pseudo_labels``). A
-prediction trains nothing: for rows that lack views, the kernel member solves one linear system per
-pattern, and rows descend the forests past absent columns.
+its members (``_members``): the kernel member (``_kernel``, ``_reference_set``), the linear one
+(``_linear``), the two tree members on mapped columns and on principal components (``_trees``,
+``_forest``, ``_components``) and boosted trees (``_boosted``), and weighs them by their predictions
+for training rows left out (``_combine``). Unlabelled rows take part in a second fit
+(``_pseudo_labels``). A prediction trains nothing: for rows that lack views, the kernel member
+solves one linear system per pattern, and rows descend the forests past absent columns.
 """
 
 from __future__ import annotations
@@ -17,27 +17,22 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
 from consilience._copies import warn_of_near_copies
-from consilience._core.threads import map_in_threads
 from consilience._default._boosted import N_FOLDS as N_BOOSTED_FOLDS
-from consilience._default._boosted import fit_boosted_member, is_boostable
-from consilience._default._columns import Mapped, fit_columns
 from consilience._default._combine import (
     cross_fitted_logits,
     fit_stacking_weights,
     out_of_fold_error,
 )
 from consilience._default._explain import Explanation, explain_views
-from consilience._default._forest import MANY_ROWS, N_FOLDS, assign_folds, count_folds
+from consilience._default._forest import MANY_ROWS, N_FOLDS, count_folds
 from consilience._default._from_blocks import draw_training_rows
-from consilience._default._kernel import fit_kernel_member
-from consilience._default._linear import fit_linear_member
+from consilience._default._members import FEW_ROWS, MemberFit, member_scores
 from consilience._default._pseudo_labels import (
     add_pseudo_labels,
     check_marker,
@@ -45,9 +40,7 @@ from consilience._default._pseudo_labels import (
     match_confidence,
     read_partial_labels,
 )
-from consilience._default._row_features import choose_row_features
 from consilience._default._rows import merge_rows
-from consilience._default._trees import fit_tree_member
 from consilience._folds import check_groups_for_folds, group_folds
 from consilience._kernel_views import present_rows, read_square
 from consilience._model_types import model_type
@@ -78,10 +71,6 @@ N_TREES_OF_FEW_ROWS, N_TREES, N_TREES_OF_MANY_ROWS = 400, 300, 150
 TINY = 1e-300
 # with fewer rows, or fewer per class on average, the folds left out are too small to stop in time
 BOOSTED_MIN_ROWS, BOOSTED_MIN_CLASS_ROWS = 50, 10
-N_COMPONENT_FOLDS = 5  # of the training rows, left out when their components are computed
-COLUMN_SHARE = 0.3  # of the columns, at which half of the trees look for each node
-FEW_ROWS = 1000  # with more rows boosting finds a few strong columns as well
-LOG_ODDS_SCALE = 5.0  # so that log-odds are of the size of the other members' scores
 
 
 @model_type("ConsilienceClassifier")
@@ -384,9 +373,13 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         size = (2, data.n_views + 1, self._n_trees(len(data)))
         seeds = rng.randint(np.iinfo(np.int32).max, size=size)
         folds = None if data.groups is None else group_folds(codes, data.groups, N_FOLDS)
-        oof_scores, tested = self._fit_members(
-            data, codes, weight, prior, folds, seeds, has_time_left, progress
-        )
+        fit = MemberFit(data, codes, weight, prior, folds, progress, has_time_left)
+        fit.fit_on_mapped_views({*mixed_tables(self._table_codes), *self._mixed_views}, self.n_jobs)
+        fit.fit_forests(seeds)
+        if self._has_rows_to_boost(len(codes)):
+            fit.fit_boosted(int(seeds[0, 0, 0]))
+        self._set_members(fit, data.view_names)
+        oof_scores, tested = np.stack(list(fit.left_out.values())), fit.tested
         rows, codes, weight = rows[tested], codes[tested], weight[tested]
         self._factors, self._bias = fit_stacking_weights(oof_scores, codes, weight, prior)
         self.member_weights_ = self._factors / self._factors.sum()
@@ -403,92 +396,17 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
         self.out_of_fold_probabilities_ = left_out[copies]  # these were left out together
         return rows, logits
 
-    def _fit_members(
-        self,
-        data: MultiViewData,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        prior: np.ndarray,
-        folds: np.ndarray | None,
-        seeds: np.ndarray,
-        has_time_left: Callable[[], bool] | None,
-        progress: Progress,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Fit the members; return their scores (M x t x K) for rows left out, and these rows."""
-        mixed = {*mixed_tables(self._table_codes), *self._mixed_views}
-        with map_in_threads(effective_n_jobs(self.n_jobs)) as run:
-            columns, mapped = fit_columns(data, weight, mixed, run)
-            columns, mapped = choose_row_features(
-                columns, mapped, data, codes, weight, prior, folds, mixed, run
-            )
-            ((kernel, scores, tested),) = progress.map(
-                lambda filled: fit_kernel_member(data, filled, codes, weight, prior, folds, run),
-                [mapped.filled],
-                "fit kernel",
-            )
-            linear = fit_linear_member(
-                data, mapped.filled, codes, weight, prior, kernel.n_copies, folds, run
-            )
-        position = [data.view_names.index(name) for name in self.view_names_]
-        self.view_scores_ = kernel.view_scores[position]
-        self.view_weights_ = kernel.view_weights[position] / kernel.view_weights.sum()
-        self._columns = columns.with_components(kernel.reference_set)
-        self._members, oof_scores, self.member_names_ = [kernel], [scores], ["kernel"]
-        if linear is not None:
-            self._members.append(linear[0])
-            oof_scores.append(linear[1][tested])
-            self.member_names_.append("linear")
-        column_share = COLUMN_SHARE if len(codes) <= FEW_ROWS else 0.0
-        # as many as divide those of the forests: rows that a tree leaves out stay left out
-        own_folds = assign_folds(codes, N_COMPONENT_FOLDS) if folds is None else folds
-        tree_columns = {
-            "columns": mapped.raw,
-            "components": self._columns.left_out_components_of(mapped, data, own_folds),
-        }
-        for (name, blocks), own_seeds in zip(tree_columns.items(), seeds, strict=True):
-            if all(block is None for block in blocks):
-                continue
-            member, votes = fit_tree_member(
-                blocks,
-                data.present,
-                codes,
-                weight,
-                prior,
-                kernel.view_weights,
-                own_seeds,
-                lambda function, items: progress.map(function, items, "grow trees"),
-                has_time_left,
-                folds,
-                column_share if name == "columns" else 0.0,
-            )
-            self._members.append(member)
-            oof_scores.append(votes[tested])
-            self.member_names_.append(name)
-        has_time = has_time_left is None or has_time_left()
-        given = self._columns.as_given(data, mapped)
-        if self._has_rows_to_boost(len(codes)) and is_boostable(given) and has_time:
-            boosted, log_odds = fit_boosted_member(
-                given,
-                data.present,
-                codes,
-                weight,
-                prior,
-                int(seeds[0, 0, 0]),
-                lambda function, items: progress.map(function, items, "boost trees"),
-                folds,
-            )
-            self._members.append(boosted)
-            oof_scores.append(log_odds[tested] / LOG_ODDS_SCALE)
-            self.member_names_.append("boosted")
-        return np.stack(oof_scores), tested
+    def _set_members(self, fit: MemberFit, names: Sequence[str]) -> None:
+        position = [names.index(name) for name in self.view_names_]
+        weights = fit.kernel.view_weights
+        self.view_scores_ = fit.kernel.view_scores[position]
+        self.view_weights_ = weights[position] / weights.sum()
+        self.member_names_, self._members = list(fit.members), list(fit.members.values())
+        self._columns = fit.columns
 
     def _in_name_order(self, data: MultiViewData) -> MultiViewData:
         """The views ordered by name, so that results do not depend on their order in the input."""
         return data.select(sorted(self.view_names_))
-
-    def _tree_columns(self, mapped: Mapped, data: MultiViewData) -> dict[str, list[Any]]:
-        """Member name -> columns of each view that its forest sees (None where there are none)."""
-        return {"columns": mapped.raw, "components": self._columns.components_of(mapped, data)}
 
     def _scores(self, data: MultiViewData) -> np.ndarray:
         out = np.empty((len(data), len(self.classes_)))
@@ -499,18 +417,7 @@ class ConsilienceClassifier(BlockwiseFitMixin, MultiViewClassifier):
 
     def _member_scores(self, data: MultiViewData) -> np.ndarray:
         data = self._in_name_order(data)
-        mapped = self._columns.apply(data)
-        blocks = self._tree_columns(mapped, data)
-        out = []
-        for name, member in zip(self.member_names_, self._members, strict=True):
-            if name in blocks:
-                out.append(member.predict(blocks[name], data.present))
-            elif name == "boosted":
-                log_odds = member.predict(self._columns.as_given(data, mapped), data.present)
-                out.append(log_odds / LOG_ODDS_SCALE)
-            else:
-                out.append(member.predict(data, mapped.filled))
-        return np.stack(out)
+        return member_scores(self.member_names_, self._members, self._columns, data)
 
     def _probabilities(self, data: MultiViewData) -> np.ndarray:
         return softmax(self._scores(data), axis=1)

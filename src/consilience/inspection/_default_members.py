@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from consilience._default._classifier import LOG_ODDS_SCALE
+from consilience._default._members import LOG_ODDS_SCALE
 from consilience._default._rows import group_by_pattern
 from consilience._default._trees import PRIOR_WEIGHT
 from consilience.inspection._line_integrals import (
