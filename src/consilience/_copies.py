@@ -22,7 +22,13 @@ from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
 
-__all__ = ["describe_near_copies", "find_near_copies", "row_keys", "warn_of_near_copies"]
+__all__ = [
+    "describe_near_copies",
+    "distinct_rows",
+    "find_near_copies",
+    "row_keys",
+    "warn_of_near_copies",
+]
 
 MAX_ROWS = 5000
 MIN_ROWS = 100
@@ -119,6 +125,12 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
     Z = X[:, chosen].astype(np.float64)
     Z /= np.abs(Z).max(axis=0, initial=1e-300)  # neither squares nor sums overflow or vanish
     return (Z - Z.mean(axis=0)) / Z.std(axis=0)
+
+
+def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
+    """First row of each set of equal rows, and for each row the number of its set."""
+    _, first, copies = np.unique(row_keys(data), return_index=True, return_inverse=True)
+    return first, copies
 
 
 def row_keys(data: MultiViewData) -> np.ndarray:

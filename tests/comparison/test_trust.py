@@ -9,6 +9,7 @@ import pytest
 from comparison.in_process import Store, study
 from consilience.benchmark.problems import Problem
 from consilience.cli import main
+from consilience.comparison.prediction import load_model
 from consilience.comparison.record import read_run
 from consilience.comparison.report import write_report
 from consilience.comparison.trust import calibrate_best, find_suspects
@@ -122,11 +123,15 @@ def test_predictions_with_sets_conflict_and_advice(problem, tmp_path, capsys):
     rows = list(csv.DictReader(io.StringIO(text)))
     sets = [set(row["set"].split("|")) - {""} for row in rows]
     assert np.mean([row["true"] in own for row, own in zip(rows, sets, strict=True)]) > 0.85
-    assert all(own <= {"ill", "well"} for own in sets)
-    lacking = [row for row in rows if row["conflicting view"] == ""]
+    assert all(own <= {"ill", "well"} or own == {"(none)"} for own in sets)
+    assert {row["conflicting view"] for row in rows} == {""}  # two views do not tell which is wrong
+    lacking = [row for row in rows if row["p(conflict)"] == ""]
     assert [row["patient"] for row in lacking] == [f"P{i:03}" for i in range(5, 30)]
     assert {row["next view"] for row in rows if row not in lacking} == {""}
     assert {row["next view"] for row in lacking} <= {"", "protein"}
+    assert load_model(out).costs == {"rna": 1.0, "protein": 2.0}
+    code, _, error = call(capsys, "predict", out, *files, "--advice", "--costs", "rna=1,rna=2")
+    assert (code, "--costs names the view 'rna' twice" in error) == (2, True)
     code, _, error = call(capsys, "predict", out, *files, "--sets", 2)
     assert (code, "--sets must be a number between 0 and 1" in error) == (2, True)
     code, _, error = call(capsys, "predict", out, *files, "--costs", "rna=2")

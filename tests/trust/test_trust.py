@@ -105,7 +105,8 @@ def test_patterns_never_seen_are_calibrated_on_masked_rows():
 def test_without_masking_a_set_of_an_unseen_pattern_has_all_classes():
     data, y = draw(100, 0)
     model = ConformalClassifier(DEFAULT, method="left-out").fit(data, y)
-    assert model.predict_set(data.select(["v0"])).all()
+    with pytest.warns(UserWarning, match="just the views 'v0' are compared with 0 instead of 9 c"):
+        assert model.predict_set(data.select(["v0"])).all()
     assert not model.predict_set(data).all()
 
 
@@ -114,8 +115,13 @@ def test_few_calibration_rows_give_all_classes():
     model = ConformalClassifier(
         GivenProbabilities(), 0.1, method="split", calibration_size=8 / 40, random_state=0
     )
-    assert model.fit(data, y).predict_set(data).all()
+    with pytest.warns(UserWarning, match=r"8 instead of 9 calibration rows, which alpha=0\.1 tak"):
+        assert model.fit(data, y).predict_set(data).all()
     assert not model.predict_set(data, alpha=0.3).all()
+    model.set_params(conditional="class", calibration_size=30 / 40).fit(data, y)
+    with pytest.warns(UserWarning, match=r"have fewer than 19 calibration rows.*: no set lacks"):
+        assert model.predict_set(data, alpha=0.05).all()
+    assert model.predict_p(data).min() > 0.05
     with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
         model.predict_set(data, alpha=1.5)
 
@@ -190,6 +196,35 @@ def test_risk_is_controlled():
         assert answered.mean() > 0.3
         exceeded.append((model.predict(test) != y_test)[answered].mean() > 0.1)
     assert np.mean(exceeded) <= (0.13 if FULL else 0.34)
+
+
+@pytest.mark.filterwarnings("ignore:no threshold keeps the error rate")
+def test_risk_is_controlled_for_rows_that_lack_views():
+    """One view alone is wrong more often, so that its rows need a threshold of their own."""
+    errors = {"pattern": [], None: []}
+    for seed in range(N_DRAWS // 4):
+        data, y = make_multiview_classification(1200, n_views=2, strength=[2, 3], random_state=seed)
+        test, y_test = data[500:].select(["view0"]), y[500:]
+        model = SelectiveClassifier(
+            LateFusionClassifier(), 0.1, method="split", calibration_size=0.6, random_state=0
+        ).fit(data[:500], y[:500])
+        for conditional, own in errors.items():
+            answered = model.set_params(conditional=conditional).is_answered(test)
+            is_wrong = (model.predict(test) != y_test)[answered]
+            own.append(len(is_wrong) > 0 and is_wrong.mean() > 0.1)
+    assert np.mean(errors["pattern"]) <= (0.13 if FULL else 0.34)
+    assert np.mean(errors[None]) > 0.5
+
+
+def test_answers_for_patterns_without_a_safe_threshold():
+    data, y = make_multiview_classification(300, n_views=2, strength=[0, 6], random_state=0)
+    model = SelectiveClassifier(LateFusionClassifier(), 0.2).fit(data[:200], y[:200])
+    assert model.is_answered(data[200:]).mean() > 0.5
+    with pytest.warns(UserWarning, match="rows with just the views 'view0', so none of these is"):
+        assert not model.is_answered(data[200:].select(["view0"])).any()
+    model.set_params(method="left-out", estimator=DEFAULT).fit(data[:200], y[:200])
+    with pytest.warns(UserWarning, match="rows with just the views 'view1', so none of these is"):
+        assert not model.is_answered(data[200:].select(["view1"])).any()
 
 
 def test_no_answer_without_a_safe_threshold():

@@ -167,6 +167,11 @@ def check_table_model(model: Any) -> None:
     require(is_text, "na must be text")
     for name in ("metric", "positive"):
         require(isinstance(getattr(model, name), str), f"{name} must be text")
+    if model.costs is not None:
+        is_of_views = isinstance(model.costs, dict) and set(model.costs) == set(model.views)
+        require(is_of_views, "costs must be those of the views")
+        are_costs = all(isinstance(c, float) and 0 < c < np.inf for c in model.costs.values())
+        require(are_costs, "costs must be positive numbers")
     steps = getattr(model.estimator, "steps", None) or [("", model.estimator)]
     fitted = getattr(steps[0][1], "view_names_", None)
     if fitted is not None:

@@ -131,9 +131,11 @@ def parse_costs(text: str | None) -> dict[str, float] | None:
     """Convert ``rna=300,protein=900`` to numbers by view."""
     if text is None:
         return None
-    costs = {}
+    costs: dict[str, float] = {}
     for part in parse_list(text):
         view, _, number = part.rpartition("=")
+        if view in costs:
+            raise ValueError(f"--costs names the view {view!r} twice")
         try:
             costs[view] = float(number)
         except ValueError:

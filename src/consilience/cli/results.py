@@ -85,13 +85,18 @@ def predict(
         ),
     ] = None,
     conflict: Annotated[
-        bool, typer.Option("--conflict", help="Add the view that contradicts the others most.")
+        bool,
+        typer.Option("--conflict", help="Add the view that contradicts the others, and how far."),
     ] = False,
     advice: Annotated[
         bool, typer.Option("--advice", help="Add the missing view to measure next.")
     ] = False,
     costs: Annotated[
-        str | None, typer.Option(help="Costs of views for --advice, such as rna=300,protein=900.")
+        str | None,
+        typer.Option(
+            help="Costs of views for --advice, such as rna=300,protein=900; by default those of "
+            "the comparison, or equal ones."
+        ),
     ] = None,
 ) -> None:
     """Predict the labels of new samples; views without a file are missing."""

@@ -238,7 +238,7 @@ def _run(plan: Plan, store: Store, execution: Execution) -> ComparisonResult:
         write_atomically(out / RESULTS_FILE_NAME, raw_csv(results.main))
         if fitted is not None and results.best is not None:
             note = "" if results.is_complete else _describe_partial(results)
-            model = _table_model(run, data, results.best, fitted, note, reference)
+            model = _table_model(run, data, results.best, fitted, note, reference, execution.costs)
             try:
                 run.external = score_external(run, data, model, execution.external)
             except ValueError as error:
@@ -350,6 +350,7 @@ def _table_model(
     fitted: BaseEstimator,
     note: str,
     reference: ReferenceTable | None,
+    costs: Mapping[str, float] | None,
 ) -> TableModel:
     return TableModel(
         fitted,
@@ -366,6 +367,7 @@ def _table_model(
         metric=run.options.metric,
         positive=run.positive,
         na=data.na,
+        costs=costs,
     )
 
 

@@ -13,18 +13,28 @@ import numpy as np
 from consilience.tables import TableModel
 from consilience.trust._left_out import class_probabilities
 from consilience.trust._next_view import read_costs
-from consilience.trust._opinions import conflict, opinions_of, without_each_view
+from consilience.trust._opinions import (
+    conflict,
+    opinions_of,
+    strongest_conflict,
+    suspected_view,
+    without_each_view,
+)
 from consilience.trust._reference import ReferenceTable
 from consilience.views import MultiViewData
 
 __all__ = ["TrustColumns", "trust_columns"]
 
+NO_CLASS = "(none)"  # an empty cell would be read as a missing one
 SEPARATORS = "|;/~^"  # between the classes of a set: the first that no class has in its name
 
 
 @dataclass(frozen=True)
 class TrustColumns:
-    """Which columns to add; ``sets`` is the probability with which a set may miss the class."""
+    """Which columns to add; ``sets`` is the probability with which a set may miss the class.
+
+    Costs of views are by default those of the comparison, or equal.
+    """
 
     sets: float | None = None
     conflict: bool = False
@@ -46,7 +56,7 @@ def trust_columns(
     if wanted.sets is not None and not 0 < wanted.sets < 1:
         raise ValueError(f"--sets must be a number between 0 and 1, got {wanted.sets}")
     names = list(model.views)
-    prices = read_costs(wanted.costs, names)
+    prices = read_costs(model.costs if wanted.costs is None else wanted.costs, names)
     table = getattr(model, "reference", None)
     if table is None:
         raise ValueError(
@@ -73,7 +83,8 @@ def _sets(
     names = [str(label) for label in model.classes_]
     in_set = table.class_p_values(p, present) > alpha
     separator = _find_separator(names)
-    return [separator.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
+    sets = [separator.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
+    return [cell or NO_CLASS for cell in sets]
 
 
 def _find_separator(names: Sequence[str]) -> str:
@@ -90,26 +101,25 @@ def _find_separator(names: Sequence[str]) -> str:
 def _conflicts(
     model: TableModel, table: ReferenceTable, data: MultiViewData, positions: list[int]
 ) -> dict[str, list[str]]:
-    """The view in the strongest conflict with the others, and its p-value; empty without one."""
+    """The strongest conflict of a view with the others, its p-value, and the view if it is clear.
+
+    Empty without a conflict to compare.
+    """
     alone = opinions_of(model.estimator, data, model.classes_)
     others = without_each_view(model.estimator, data, model.classes_)
     values = np.full((len(data), table.present.shape[1]), np.nan)
     values[:, positions] = conflict(alone, others, table.prior)
     values[:, positions] = np.where(np.isnan(others).any(axis=2), np.nan, values[:, positions])
     p_values = table.conflict_p_values(values)
-    names = list(model.views)
-    views: list[str] = []
-    conflicts: list[str] = []
-    cells: list[str] = []
-    for row, p in zip(values, p_values, strict=True):
-        if np.isnan(row).all():
-            views, conflicts, cells = [*views, ""], [*conflicts, ""], [*cells, ""]
-            continue
-        v = int(np.nanargmax(row))
-        views.append(names[v])
-        conflicts.append(f"{row[v]:.4g}")
-        cells.append(f"{p[v]:.4g}")
-    return {"conflicting view": views, "conflict": conflicts, "p(conflict)": cells}
+    strongest, p = strongest_conflict(p_values)
+    suspected, names = suspected_view(p_values), list(model.views)
+    return {
+        "conflicting view": [names[v] if v >= 0 else "" for v in suspected],
+        "conflict": [
+            f"{row[v]:.4g}" if v >= 0 else "" for v, row in zip(strongest, values, strict=True)
+        ],
+        "p(conflict)": [f"{q:.4g}" if v >= 0 else "" for v, q in zip(strongest, p, strict=True)],
+    }
 
 
 def _advice(

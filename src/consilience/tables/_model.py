@@ -243,7 +243,7 @@ class TableModel:
         Name of the method.
     target : str
         Name of what is predicted.
-    one_file : bool, default=False
+    single_file : bool, default=False
         Whether all views came from one file.
     key : str, default=""
         Column on which the files were joined; empty if they were joined by row order.
@@ -264,6 +264,8 @@ class TableModel:
         Name of the positive one of two classes; the second if empty.
     na : collection of str
         Cells that mean missing besides the usual ones.
+    costs : dict of view -> float, optional
+        What measuring each view costs, for advice on which one to measure next.
 
     Examples
     --------
@@ -287,6 +289,7 @@ class TableModel:
     metric = ""
     positive = ""
     na: tuple[str, ...] = ()
+    costs: Mapping[str, float] | None = None
 
     def __init__(
         self,
@@ -304,6 +307,7 @@ class TableModel:
         metric: str = "",
         positive: str = "",
         na: Collection[str] = (),
+        costs: Mapping[str, float] | None = None,
     ) -> None:
         self.estimator = estimator
         self.views = dict(views)
@@ -319,6 +323,7 @@ class TableModel:
         self.metric = metric
         self.positive = positive
         self.na = tuple(na)
+        self.costs = None if costs is None else dict(costs)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,20 @@ from consilience._docstring import fill_docstring
 from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import FRACTION, StrOptions
-from consilience.trust._conformal_steps import aps_scores, lac_scores, p_values
+from consilience._warnings import warn_user
+from consilience.trust._conformal_steps import aps_scores, effective_size, lac_scores, p_values
 from consilience.trust._left_out import (
     LEFT_OUT_PARAMETERS,
     LeftOutClassifier,
     class_probabilities,
-    comparable_rows,
+    names_of,
 )
 from consilience.views import MultiViewData
+from consilience.views._storage import format_list
 
 __all__ = ["LEFT_OUT_ENTRIES", "ConformalClassifier"]
 
+ROUNDING = 1e-9  # of numbers of rows
 SCORES = {"lac": lac_scores, "aps": aps_scores}
 
 LEFT_OUT_ENTRIES = {
@@ -172,7 +177,7 @@ class ConformalClassifier(LeftOutClassifier):
         alpha = self.alpha if alpha is None else alpha
         if not FRACTION.is_satisfied_by(alpha):
             raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}")
-        return self.predict_p(X) > alpha
+        return self._predict_p(X, alpha) > alpha
 
     def predict_p(self, X: Any) -> np.ndarray:
         """P-value of each class: small if the class would be a surprise.
@@ -186,23 +191,31 @@ class ConformalClassifier(LeftOutClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        return self._predict_p(X, None)
+
+    def _predict_p(self, X: Any, alpha: float | None) -> np.ndarray:
+        """P-values; with an alpha, a warning if they can never be as small."""
         data, has_view = self._validate_for_predict(X)
         out = np.ones((len(data), len(self.classes_)))  # rows without any view: every class
         rows = np.flatnonzero(has_view)
-        if self.conditional != "pattern":
-            out[rows] = self._p_values(data[rows], None)
-            return out
-        for pattern, own in group_by_pattern(data.present[rows]):
-            out[rows[own]] = self._p_values(data[rows[own]], pattern)
+        patterns: Iterable[tuple[np.ndarray | None, np.ndarray]] = [(None, np.arange(len(rows)))]
+        if self.conditional == "pattern":
+            patterns = group_by_pattern(data.present[rows])
+        for pattern, own in patterns:
+            out[rows[own]] = self._p_values(data[rows[own]], pattern, alpha)
         return out
 
-    def _p_values(self, data: MultiViewData, pattern: np.ndarray | None) -> np.ndarray:
+    def _p_values(
+        self, data: MultiViewData, pattern: np.ndarray | None, alpha: float | None
+    ) -> np.ndarray:
         if len(data) == 0:
             return np.empty((0, len(self.classes_)))
         score = SCORES[self.conformity_score]
         left_out = self._left_out
         rows, probabilities = self._calibration_rows(pattern)
         codes, weight, fold = left_out.codes[rows], left_out.weight[rows], left_out.fold[rows]
+        if alpha is not None:
+            self._warn_of_full_sets(data, pattern, codes, weight, alpha)
         own = score(probabilities)[np.arange(len(rows)), codes]
         estimators = left_out.estimators or [self.estimator_]
         scores = np.stack([score(class_probabilities(e, data, self.classes_)) for e in estimators])
@@ -215,15 +228,28 @@ class ConformalClassifier(LeftOutClassifier):
             columns.append(p_values(scores[:, :, [k]], *part))
         return np.hstack(columns)
 
-    def _calibration_rows(self, pattern: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to compare with, and their left-out probabilities from the views of a pattern."""
-        left_out = self._left_out
-        if pattern is None:
-            return np.arange(len(left_out)), left_out.probabilities
-        if not left_out.can_mask:
-            rows = np.flatnonzero((left_out.present == pattern).all(axis=1))
-            return rows, left_out.probabilities[rows]
-        rows = comparable_rows(left_out.present, pattern)
-        if (left_out.present[rows] == pattern).all():
-            return rows, left_out.probabilities[rows]
-        return rows, left_out.predict(rows, pattern, self.classes_)
+    def _warn_of_full_sets(
+        self,
+        data: MultiViewData,
+        pattern: np.ndarray | None,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        alpha: float,
+    ) -> None:
+        """Say so if too few rows can be compared with for any class to be left out."""
+        least = 1.0 / alpha - 1.0
+        n_rows = f"{math.ceil(least - ROUNDING)} calibration rows, which alpha={alpha:.6g} takes"
+        if self.conditional == "class":
+            few = [
+                label
+                for k, label in enumerate(self.classes_.tolist())
+                if effective_size(weight[codes == k]) < least - ROUNDING
+            ]
+            if few:
+                warn_user(f"classes {format_list(few)} have fewer than {n_rows}: no set lacks them")
+        elif effective_size(weight) < least - ROUNDING:
+            which = "" if pattern is None else f" with just the views {names_of(data, pattern)}"
+            warn_user(
+                f"rows{which} are compared with {len(weight)} instead of {n_rows}: their sets have "
+                "all classes"
+            )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["aps_scores", "lac_scores", "p_values", "weight_at_least"]
+__all__ = ["aps_scores", "effective_size", "lac_scores", "p_values", "weight_at_least"]
 
 APS_DECIMALS = 12
 
@@ -45,6 +45,11 @@ def aps_scores(probabilities: np.ndarray) -> np.ndarray:
     out = np.empty_like(totals)
     np.put_along_axis(out, order, totals.round(APS_DECIMALS), axis=1)
     return out
+
+
+def effective_size(weight: np.ndarray) -> float:
+    """Number of rows of equal weight that count as much: (Σ w)² / Σ w²."""
+    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
 
 
 def weight_at_least(scores: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from consilience.trust._opinions import opinions_of, without_each_view
 from consilience.trust._robust_steps import EXCHANGED, NOISY, draw_donors
 from consilience.views import MultiViewData
 
-__all__ = ["AlteredRows", "alter_rows"]
+__all__ = ["MIN_ROWS", "AlteredRows", "alter_rows"]
 
 MIN_ROWS = 10
 N_EXCHANGES = 6  # copies of the rows with one view exchanged, at least one per view

@@ -7,7 +7,8 @@ The base of the classifiers of this package. Rows are left out in one of three w
 - "left-out": one fit on all rows; the classifier itself has probabilities of its training rows
   when left out, as ``ConsilienceClassifier`` has in ``out_of_fold_probabilities_``.
 
-Left-out rows are kept with their views, so that they can be predicted as if they lacked some.
+Left-out rows are kept with their views, so that they can be predicted as if they lacked some. Equal
+rows are left out together: a row that was predicted by its copy says nothing of new rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from sklearn.utils import Tags
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._copies import warn_of_near_copies
+from consilience._copies import distinct_rows, warn_of_near_copies
 from consilience._default import ConsilienceClassifier
 from consilience._default._forest import assign_folds
 from consilience._estimators import fit_weighted, takes_nan, with_seed
@@ -39,12 +41,14 @@ from consilience._parameters import (
     HasMethods,
     StrOptions,
 )
+from consilience._warnings import warn_user
 from consilience.distributed import BlockSequence
 from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
 from consilience.views._pairwise import KINDS, PAIRWISE
+from consilience.views._storage import format_list
 
 __all__ = [
     "LEFT_OUT_PARAMETERS",
@@ -53,6 +57,9 @@ __all__ = [
     "check_in_memory",
     "class_probabilities",
     "comparable_rows",
+    "leave_folds_out",
+    "leave_share_out",
+    "names_of",
     "with_presence",
 ]
 
@@ -85,6 +92,11 @@ def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
     return data._replace(data._views, present=np.array(present & data.present))
 
 
+def names_of(data: MultiViewData, pattern: np.ndarray) -> str:
+    """The views of a pattern, for messages."""
+    return format_list([name for name, has in zip(data.view_names, pattern, strict=True) if has])
+
+
 def comparable_rows(present: np.ndarray, pattern: np.ndarray) -> np.ndarray:
     """Numbers of the rows with just the views of a pattern; if they are few, or more views."""
     same = np.flatnonzero((present == pattern).all(axis=1))
@@ -97,10 +109,11 @@ def class_probabilities(estimator: Any, data: MultiViewData, classes: np.ndarray
     """Probabilities (n x K) of ``classes``, 0 for those that the estimator does not know.
 
     Without ``predict_proba`` the softmax of the decision values takes their place. Rows without any
-    view get the class prior, without a warning.
+    view get the class prior, without a warning; validated rows have no column names any more.
     """
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
+        for message in (".*have no view at all", ".*has no column names, but had some in fit"):
+            warnings.filterwarnings("ignore", message=message, category=UserWarning)
         if hasattr(estimator, "predict_proba"):
             output = estimator.predict_proba(data)
         else:
@@ -188,13 +201,18 @@ class LeftOutClassifier(MultiViewClassifier):
                 f"{type(self).__name__} needs a label for every row; set the estimator's "
                 "unlabelled to None and drop the rows without a label"
             )
+        if getattr(last, "views", None) is not None:
+            raise ValueError(
+                f"{type(self).__name__} splits X into views itself: pass views= to it, not to "
+                f"{type(last).__name__}"
+            )
         super()._fit_input(X, y, sample_weight, groups)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         inner, labels = self._inner(), self.classes_[codes]
         splits = [(train, test[weight[test] > 0]) for train, test in self._splits(data, codes)]
         splits = [(train, test) for train, test in splits if len(test)]
-        self._check_splits(splits, codes)
+        self._check_splits(splits, data, codes)
         tables = mixed_tables(self._table_codes) if self._takes_tables() else ()
         encoded = {"_mixed_views": tables} if tables else {}
         fits_all = self.method != "split"
@@ -220,7 +238,7 @@ class LeftOutClassifier(MultiViewClassifier):
         # splits given as row numbers must stay valid
         return self.method == "left-out" or not isinstance(self.cv, Iterable)
 
-    def _check_splits(self, splits: list[Split], codes: np.ndarray) -> None:
+    def _check_splits(self, splits: list[Split], data: MultiViewData, codes: np.ndarray) -> None:
         """Every row may be left out once: a row that counts twice is not two rows."""
         if self.method == "left-out":
             return
@@ -242,6 +260,7 @@ class LeftOutClassifier(MultiViewClassifier):
                 f"{times.argmax()} is in {times.max()} test sets; use a cv without repetitions, "
                 "such as StratifiedKFold"
             )
+        _warn_of_separated_copies(splits, data, type(self).__name__)
 
     def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the rows that were left out, sorted, and their probabilities."""
@@ -251,12 +270,23 @@ class LeftOutClassifier(MultiViewClassifier):
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         if self.method == "left-out":
             return []
-        if self.method == "cv+" and self.cv is None:
-            return default_splits(data, codes, self.classes_)
         if self.method == "cv+":
-            return split_rows(self.cv, codes, data, self.classes_)
+            return leave_folds_out(self.cv, data, codes, self.classes_)
         size, seed = self.calibration_size, self.random_state
-        return [split_holdout(codes, data, self.classes_, size, seed, "calibration_size")]
+        return [leave_share_out(size, data, codes, self.classes_, seed, "calibration_size")]
+
+    def _calibration_rows(self, pattern: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to compare with, and their left-out probabilities from the views of a pattern."""
+        left_out = self._left_out
+        if pattern is None:
+            return np.arange(len(left_out)), left_out.probabilities
+        if not left_out.can_mask:
+            rows = np.flatnonzero((left_out.present == pattern).all(axis=1))
+            return rows, left_out.probabilities[rows]
+        rows = comparable_rows(left_out.present, pattern)
+        if (left_out.present[rows] == pattern).all():
+            return rows, left_out.probabilities[rows]
+        return rows, left_out.predict(rows, pattern, self.classes_)
 
     def _validate_input(self, X: Any, reset: bool) -> MultiViewData:
         check_in_memory(X, type(self).__name__)
@@ -302,15 +332,59 @@ class LeftOutClassifier(MultiViewClassifier):
         return tags
 
 
-def default_splits(data: MultiViewData, codes: np.ndarray, classes: np.ndarray) -> list[Split]:
-    """Folds of the rows, or of their groups; a class may have fewer rows than there are folds."""
+def leave_folds_out(
+    cv: Any, data: MultiViewData, codes: np.ndarray, classes: np.ndarray
+) -> list[Split]:
+    """Splits by ``cv``; a number of folds is one of groups, or of rows that differ.
+
+    A class may have fewer rows than there are folds.
+    """
+    if not (cv is None or isinstance(cv, Integral)):
+        return split_rows(cv, codes, data, classes)
     n_folds = N_FOLDS_OF_FEW_ROWS if len(data) <= FEW_ROWS else N_FOLDS
+    n_folds = n_folds if cv is None else int(cv)
     if data.groups is not None:
         n_groups = int(encode_groups(data.groups).max()) + 1
-        return split_rows(min(n_folds, n_groups), codes, data, classes)
+        return split_rows(min(n_folds, n_groups) if cv is None else cv, codes, data, classes)
     warn_of_near_copies(data)
-    fold = assign_folds(codes, n_folds)
+    first, copies = distinct_rows(data)
+    fold = assign_folds(codes[first], n_folds)[copies]
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
+def leave_share_out(
+    share: float,
+    data: MultiViewData,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    random_state: Any,
+    parameter: str = "test_size",
+) -> Split:
+    """Training rows, and a random share of the rows, of the rows that differ, or of the groups."""
+    if data.groups is not None:
+        return split_holdout(codes, data, classes, share, random_state, parameter)
+    first, copies = distinct_rows(data)
+    if len(first) == len(data):
+        return split_holdout(codes, data, classes, share, random_state, parameter)
+    _, test = split_holdout(codes[first], data[first], classes, share, random_state, parameter)
+    is_test = np.isin(copies, test)
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _warn_of_separated_copies(splits: list[Split], data: MultiViewData, name: str) -> None:
+    """Warn if splits have equal rows on both sides, unless groups say which rows to separate."""
+    if data.groups is not None:
+        return
+    _, copies = distinct_rows(data)
+    for k, (train, test) in enumerate(splits):
+        separated = test[np.isin(copies[test], copies[train])]
+        if len(separated):
+            warn_user(
+                f"split {k} of cv leaves out {len(separated)} rows (such as row "
+                f"{data.sample_ids[separated[0]]}) that have copies among its training rows, so "
+                f"{name} is too confident; pass a number of folds, which keeps copies together"
+            )
+            return
 
 
 def left_out_rows(

@@ -195,6 +195,8 @@ def evidence_of_view(
 def mismatch_probabilities(Z: np.ndarray) -> tuple[np.ndarray, float]:
     """Probability that each sample is mismatched, and the area under the ROC curve."""
     z = own_scores(Z)
+    if not Z.std() > 0:  # every pair fits alike
+        return np.zeros(len(z)), 0.5
     area = float(ndtr(z).mean())  # share of wrong pairs that fit worse than a sample's own
     if area < MIN_AREA:
         return np.zeros(len(z)), area

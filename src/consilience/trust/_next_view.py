@@ -130,6 +130,8 @@ class ReferenceRows:
 def read_reference(model: Any, reference: Any, function: str) -> ReferenceRows:
     """The calibration rows of a model of this package, or the user's rows with labels."""
     if reference is not None:
+        if not isinstance(reference, (tuple, list)) or len(reference) != 2:
+            raise ValueError(f"reference of {function} must be a pair (X, y) of samples and labels")
         X, y = reference
         data = read_fitted(model, X, function)[1]
         codes = read_codes(model, y, data, f"reference of {function}")

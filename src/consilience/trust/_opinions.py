@@ -32,7 +32,15 @@ from consilience.views import MultiViewData
 from consilience.views._index import check_aligned
 from consilience.views._input import read_input
 
-__all__ = ["conflict", "conflict_p_values", "opinions_of", "view_opinions", "without_each_view"]
+__all__ = [
+    "conflict",
+    "conflict_p_values",
+    "opinions_of",
+    "strongest_conflict",
+    "suspected_view",
+    "view_opinions",
+    "without_each_view",
+]
 
 TINY = 1e-12
 DISTRUST_BELOW = 0.05  # p-value of the conflict
@@ -78,17 +86,42 @@ def conflict_p_values(
 ) -> np.ndarray:
     """Share of reference rows with at least this conflict (n x V); NaN is kept.
 
-    ``reference`` returns the conflicts (m x V) of the rows to compare a pattern of views with: more
-    views contradict each other more strongly.
+    NaN also where no reference row has the view and another one. ``reference`` returns the
+    conflicts (m x V) of the rows to compare a pattern of views with: more views contradict each
+    other more strongly.
     """
     out = np.full(values.shape, np.nan)
     for pattern, own in group_by_pattern(~np.isnan(values)):
         known = reference(pattern) if pattern.any() else np.empty((0, len(pattern)))
         for v in np.flatnonzero(pattern):
             seen = np.sort(known[~np.isnan(known[:, v]), v])
+            if len(seen) == 0:
+                continue
             above = len(seen) - np.searchsorted(seen, values[own, v], side="left")
             out[own, v] = (1 + above) / (1 + len(seen))
     return out
+
+
+def strongest_conflict(p_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """View with the least p-value (n; −1 if none is known), and this p-value times their number.
+
+    The least of V p-values is below p / V with a probability of p or less.
+    """
+    is_known = ~np.isnan(p_values)
+    filled = np.where(is_known, p_values, np.inf)
+    view = np.where(is_known.any(axis=1), filled.argmin(axis=1), -1)
+    least = np.where(view >= 0, filled.min(axis=1), np.nan)
+    return view, np.minimum(least * is_known.sum(axis=1), 1.0)
+
+
+def suspected_view(p_values: np.ndarray) -> np.ndarray:
+    """View (n) that contradicts the others more than chance would have it; −1 if none does.
+
+    Of two views nothing tells which is wrong.
+    """
+    view, p = strongest_conflict(p_values)
+    has_others = (~np.isnan(p_values)).sum(axis=1) >= MIN_VIEWS_DISTRUST
+    return np.where(has_others & (p < DISTRUST_BELOW), view, -1)
 
 
 def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
@@ -100,9 +133,10 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         A classifier of this package that takes several views.
     X : MultiViewData, or any input of several views
         Samples with the views seen in fit.
-    reference : like X, optional
-        Samples that the classifier was not fitted on, to compare conflicts with. A classifier of
-        ``consilience.trust`` with ``method`` "split" or "cv+" has its own.
+    reference : like X, or tuple (X, y), optional
+        Samples that the classifier was not fitted on, to compare conflicts with; their labels are
+        not used. A classifier of ``consilience.trust`` with ``method`` "split" or "cv+" has its
+        own.
 
     Returns
     -------
@@ -113,8 +147,9 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         they contradict each other, and ``agreement``, its negative; ``p_values`` (n_samples,
         n_views), the share of reference samples with at least this conflict, or None without
         them; ``distrust``, for each sample with three or more views the view with the least
-        p-value if that is below 0.05, else None; ``view_names`` and ``classes``. Values are NaN
-        where a sample lacks the view or has no other one.
+        p-value if that, multiplied by the number of views, is below 0.05, else None;
+        ``view_names`` and ``classes``. Values are NaN where a sample lacks the view or has no other
+        one, p-values also where no reference sample has these views.
 
     Notes
     -----
@@ -141,7 +176,7 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
     values, alone = _conflicts(estimator, data, prior, classes)
     p_values = None
     if reference is not None:
-        known = _read_for_opinions(model, reference)[1]
+        known = _read_for_opinions(model, _without_labels(reference))[1]
 
         def seen(pattern: np.ndarray) -> np.ndarray:
             rows = comparable_rows(known.present, pattern)
@@ -158,10 +193,18 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         conflict=values,
         agreement=-values,
         p_values=p_values,
-        distrust=None if p_values is None else _distrusted(p_values, names),
+        distrust=None
+        if p_values is None
+        else [names[v] if v >= 0 else None for v in suspected_view(p_values).tolist()],
         view_names=names,
         classes=classes,
     )
+
+
+def _without_labels(reference: Any) -> Any:
+    """The samples of a pair (X, y); two matrices are two views."""
+    is_pair = isinstance(reference, tuple) and len(reference) == 2
+    return reference[0] if is_pair and np.ndim(reference[1]) == 1 else reference
 
 
 def _read_for_opinions(model: Any, X: Any) -> tuple[Any, MultiViewData]:
@@ -224,12 +267,3 @@ def _conflicts(
     values = conflict(alone, others, prior)
     values[np.isnan(others).any(axis=2)] = np.nan
     return values, alone
-
-
-def _distrusted(p_values: np.ndarray, names: list[str]) -> list[str | None]:
-    is_known = ~np.isnan(p_values)
-    filled = np.where(is_known, p_values, 1.0)
-    filled[is_known.sum(axis=1) < MIN_VIEWS_DISTRUST] = 1.0
-    worst = filled.argmin(axis=1)
-    least = filled.min(axis=1)
-    return [names[v] if p < DISTRUST_BELOW else None for v, p in zip(worst, least, strict=True)]

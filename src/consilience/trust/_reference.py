@@ -14,10 +14,15 @@ from typing import Any
 import numpy as np
 
 from consilience._default._rows import group_by_pattern
-from consilience._folds import Split, split_holdout
+from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience.trust._conformal_steps import lac_scores, p_values
-from consilience.trust._left_out import class_probabilities, comparable_rows, with_presence
+from consilience.trust._left_out import (
+    class_probabilities,
+    comparable_rows,
+    leave_share_out,
+    with_presence,
+)
 from consilience.trust._next_view import ReferenceRows, accuracy
 from consilience.trust._opinions import conflict, conflict_p_values
 from consilience.views import MultiViewData
@@ -170,7 +175,7 @@ def split_left_out(
     data: MultiViewData, codes: np.ndarray, classes: np.ndarray, random_state: int
 ) -> Split:
     """Training rows, and the rows to leave out, which have a view."""
-    train, test = split_holdout(codes, data, classes, LEFT_OUT_SHARE, random_state)
+    train, test = leave_share_out(LEFT_OUT_SHARE, data, codes, classes, random_state)
     return train, test[data.present[test].any(axis=1)]
 
 

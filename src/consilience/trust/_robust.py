@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from consilience._docstring import fill_docstring
-from consilience._folds import Split, split_holdout, split_rows
+from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import (
     CV,
@@ -19,10 +19,16 @@ from consilience._parameters import (
     HasMethods,
     StrOptions,
 )
+from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
 from consilience.trust._cross_view import CrossViewModel, check_feature_views, fit_cross_views
-from consilience.trust._faults import alter_rows
-from consilience.trust._left_out import LeftOutClassifier, class_probabilities
+from consilience.trust._faults import MIN_ROWS, alter_rows
+from consilience.trust._left_out import (
+    LeftOutClassifier,
+    class_probabilities,
+    leave_folds_out,
+    leave_share_out,
+)
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._rhythm import RhythmModel, fit_rhythms
 from consilience.trust._robust_steps import (
@@ -36,6 +42,7 @@ from consilience.trust._robust_steps import (
     view_odds,
 )
 from consilience.views import MultiViewData
+from consilience.views._storage import format_list
 
 __all__ = ["RobustPoolingClassifier"]
 
@@ -144,9 +151,9 @@ class RobustPoolingClassifier(LeftOutClassifier):
     def _splits(self, data: MultiViewData, codes: np.ndarray) -> list[Split]:
         check_feature_views(data, type(self).__name__)
         if isinstance(self.cv, (float, np.floating)):
-            share = float(self.cv)
-            return [split_holdout(codes, data, self.classes_, share, self.random_state, "cv")]
-        return split_rows(self.cv, codes, data, self.classes_)
+            share, seed = float(self.cv), self.random_state
+            return [leave_share_out(share, data, codes, self.classes_, seed, "cv")]
+        return leave_folds_out(self.cv, data, codes, self.classes_)
 
     def _fit(self, data: MultiViewData, codes: np.ndarray, weight: np.ndarray) -> None:
         self._cross_views = fit_cross_views(data)
@@ -163,10 +170,23 @@ class RobustPoolingClassifier(LeftOutClassifier):
             )
         ]
         examples = Examples(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        self._warn_of_untested_views(data, examples)
         if (examples.fault > 0).any():
             self._detector = fit_detector(examples)
         else:
             self._detector = silent_detector(*examples.features.shape[1:])
+
+    def _warn_of_untested_views(self, data: MultiViewData, examples: Examples) -> None:
+        """Say which views will never be suspected, because too few rows show what that is like."""
+        tested = np.unique(examples.view[examples.fault > 0])
+        seen: np.ndarray = np.asarray(data.present.any(axis=0))
+        names = [n for v, n in enumerate(data.view_names) if seen[v] and v not in tested]
+        if names and data.n_views > 1:
+            warn_user(
+                f"{type(self).__name__} cannot learn what it looks like if views "
+                f"{format_list(names)} are off, and will not suspect them: this takes at least "
+                f"{MIN_ROWS} left-out rows of two classes with such a view and another one"
+            )
 
     def _examples(
         self,

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from consilience._default._rows import group_by_pattern
 from consilience._docstring import fill_docstring
 from consilience._folds import Split
 from consilience._model_types import model_type
-from consilience._parameters import FRACTION
+from consilience._parameters import FRACTION, StrOptions
 from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
-from consilience.trust._left_out import LEFT_OUT_PARAMETERS, LeftOutClassifier
+from consilience.trust._left_out import LEFT_OUT_PARAMETERS, LeftOutClassifier, names_of
 from consilience.views import MultiViewData
 
 __all__ = ["SelectiveClassifier", "lowest_safe_threshold"]
@@ -71,6 +72,12 @@ class SelectiveClassifier(LeftOutClassifier):
     confidence : float, default=0.9
         Probability with which this limit is kept.
     {left_out}
+    conditional : {"pattern"} or None, default="pattern"
+        Which rows a new row is compared with. "pattern": those with the same views, so that the
+        limit holds for rows that lack a view as well. Where fewer than 50 rows have just these
+        views, rows with more views are predicted from these views only, which is valid if views
+        are missing completely at random ("left-out" cannot do so, nor can kernel and distance
+        views). None: all rows.
     {views}
     {left_out_seed}
 
@@ -78,9 +85,11 @@ class SelectiveClassifier(LeftOutClassifier):
     ----------
     {left_out_fitted}
     threshold_ : float
-        Least probability of the predicted class for an answer; infinite if no threshold is safe.
+        Least probability of the predicted class for an answer, on all calibration rows together;
+        infinite if no threshold is safe. With ``conditional="pattern"`` rows that lack views have
+        thresholds of their own.
     answer_rate_ : float
-        Share of the calibration rows that get an answer.
+        Share of the calibration rows that get an answer by this threshold.
     {fitted_input}
 
     See Also
@@ -112,6 +121,7 @@ class SelectiveClassifier(LeftOutClassifier):
         **LEFT_OUT_PARAMETERS,
         "max_error": [FRACTION],
         "confidence": [FRACTION],
+        "conditional": [None, StrOptions({"pattern"})],
     }
 
     def __init__(
@@ -123,6 +133,7 @@ class SelectiveClassifier(LeftOutClassifier):
         method: str = "cv+",
         cv: Any = None,
         calibration_size: float = 0.3,
+        conditional: str | None = "pattern",
         views: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -133,17 +144,14 @@ class SelectiveClassifier(LeftOutClassifier):
         self.method = method
         self.cv = cv
         self.calibration_size = calibration_size
+        self.conditional = conditional
         self.views = views
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
-        probabilities = self._left_out.probabilities
-        confidence = probabilities.max(axis=1)
-        is_wrong = probabilities.argmax(axis=1) != self._left_out.codes
-        self.threshold_ = lowest_safe_threshold(
-            confidence, is_wrong, self.max_error, 1 - self.confidence
-        )
+        self.threshold_ = self._safe_threshold(None)
+        confidence = self._left_out.probabilities.max(axis=1)
         self.answer_rate_ = float((confidence >= self.threshold_).mean())
         if self.answer_rate_ == 0:
             warn_user(
@@ -151,6 +159,13 @@ class SelectiveClassifier(LeftOutClassifier):
                 f"confidence {self.confidence} on {len(confidence)} calibration rows, so no row "
                 "will be answered"
             )
+
+    def _safe_threshold(self, pattern: np.ndarray | None) -> float:
+        """Threshold for rows with the views of a pattern; of all rows by default."""
+        rows, probabilities = self._calibration_rows(pattern)
+        is_wrong = probabilities.argmax(axis=1) != self._left_out.codes[rows]
+        confidence = probabilities.max(axis=1)
+        return lowest_safe_threshold(confidence, is_wrong, self.max_error, 1 - self.confidence)
 
     def is_answered(self, X: Any) -> np.ndarray:
         """Whether the classifier is confident enough to answer.
@@ -167,7 +182,19 @@ class SelectiveClassifier(LeftOutClassifier):
         """
         data, has_view = self._validate_for_predict(X)
         out = np.zeros(len(data), dtype=bool)
-        if has_view.any():
-            confidence = self._scores(data if has_view.all() else data[has_view]).max(axis=1)
-            out[has_view] = confidence >= self.threshold_
+        rows = np.flatnonzero(has_view)
+        if len(rows) == 0:
+            return out
+        confidence, threshold = self._scores(data[rows]).max(axis=1), self.threshold_
+        if self.conditional is None:
+            out[rows] = confidence >= threshold
+            return out
+        for pattern, own in group_by_pattern(data.present[rows]):
+            threshold = self._safe_threshold(pattern)
+            out[rows[own]] = confidence[own] >= threshold
+            if np.isinf(threshold) and not np.isinf(self.threshold_):
+                warn_user(
+                    f"no threshold keeps the error rate below max_error={self.max_error} for rows "
+                    f"with just the views {names_of(data, pattern)}, so none of these is answered"
+                )
         return out

@@ -84,7 +84,8 @@ def fit_typical_view(X: Any, C: np.ndarray, outside: np.ndarray) -> TypicalView:
     else:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     # of an empty column nothing is known: any value lies in its range
-    low, high = (np.where(np.isnan(end), w, end) for end, w in ((low, -WIDEST), (high, WIDEST)))
+    ends = (low.astype(np.float64), -WIDEST), (high.astype(np.float64), WIDEST)
+    low, high = (np.where(np.isnan(end), widest, end) for end, widest in ends)
     return TypicalView(C[kept], unit, low, high)
 
 
