@@ -128,9 +128,12 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
-    """First row of each set of equal rows, and for each row the number of its set."""
+    """First row of each set of equal rows, in order, and for each row the number of its set."""
     _, first, copies = np.unique(row_keys(data), return_index=True, return_inverse=True)
-    return first, copies
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.intp)
+    number[order] = np.arange(len(order))
+    return first[order], number[copies]
 
 
 def row_keys(data: MultiViewData) -> np.ndarray:

@@ -96,7 +96,7 @@ class ConformalClassifier(LeftOutClassifier):
     ----------
     {left_out_fitted}
     n_calibration_rows_ : int
-        Number of rows that the sets are calibrated on.
+        Number of different rows that the sets are calibrated on.
     {fitted_input}
 
     See Also
@@ -108,7 +108,8 @@ class ConformalClassifier(LeftOutClassifier):
     A class is in every set as long as fewer than 1 / alpha − 1 rows can be compared with. A set may
     be empty if no class looks like those seen; it counts as a miss. Rows of a group are not
     exchangeable one by one: with groups, the probability is one over new groups of similar size.
-    With unequal weights it is approximate; m rows then count like (Σw)² / Σw² rows.
+    Equal rows are left out together and count as one of their summed weight. With unequal weights
+    the probability is approximate; m rows then count like (Σw)² / Σw² rows.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class ConformalClassifier(LeftOutClassifier):
         self.n_jobs = n_jobs
 
     def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
-        self.n_calibration_rows_ = len(self._left_out)
+        self.n_calibration_rows_ = int((self._left_out.weight > 0).sum())
 
     def predict_set(self, X: Any, *, alpha: float | None = None) -> np.ndarray:
         """Sets of classes that contain the right one with probability 1 − alpha.

@@ -148,6 +148,17 @@ class LeftOutRows:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def merge_copies(self, copies: np.ndarray) -> None:
+        """Give the first of equal rows of a class the weight of all, and the others none.
+
+        ``copies`` has the number of the set of equal rows for each training row.
+        """
+        pairs = np.column_stack([copies[self.rows], self.codes])
+        _, first, number = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        totals = np.bincount(number.ravel(), weights=self.weight)
+        self.weight = np.zeros(len(self))
+        self.weight[first] = totals
+
     def data(self, rows: np.ndarray, pattern: np.ndarray) -> MultiViewData:
         """Rows with the views of a pattern."""
         assert self.views is not None
@@ -231,6 +242,8 @@ class LeftOutClassifier(MultiViewClassifier):
         else:
             folds = estimators[: len(splits)]
             self._left_out = left_out_rows(folds, splits, data, codes, weight, self.classes_)
+        if data.groups is None:
+            self._left_out.merge_copies(distinct_rows(data)[1])
         self._calibrate(data, splits)
 
     @property

@@ -163,6 +163,8 @@ class SelectiveClassifier(LeftOutClassifier):
     def _safe_threshold(self, pattern: np.ndarray | None) -> float:
         """Threshold for rows with the views of a pattern; of all rows by default."""
         rows, probabilities = self._calibration_rows(pattern)
+        is_distinct = self._left_out.weight[rows] > 0
+        rows, probabilities = rows[is_distinct], probabilities[is_distinct]
         is_wrong = probabilities.argmax(axis=1) != self._left_out.codes[rows]
         confidence = probabilities.max(axis=1)
         return lowest_safe_threshold(confidence, is_wrong, self.max_error, 1 - self.confidence)
