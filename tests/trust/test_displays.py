@@ -62,3 +62,26 @@ def test_reliability_by_pattern():
     for confidence, accuracy in display.curves.values():
         assert (np.diff(confidence) >= 0).all()
         assert ((accuracy >= 0) & (accuracy <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("display", "function"),
+    [
+        (ViewCostDisplay, "view_cost_curve"),
+        (ViewConflictDisplay, "view_opinions"),
+        (SuspectsDisplay, "find_mismatched_samples or find_label_errors"),
+    ],
+)
+def test_results_of_another_function_are_a_type_error(display, function):
+    with pytest.raises(TypeError, match=f"result must be what {function} returns, got Bunch"):
+        display(Bunch(other=1)).plot()
+
+
+def test_numbers_of_samples_and_bins_are_at_least_one():
+    result = Bunch(conflict=np.zeros((3, 2)), view_names=["a", "b"])
+    with pytest.raises(ValueError, match="n_samples must be a whole number of 1 or more, got -1"):
+        ViewConflictDisplay(result, n_samples=-1).plot()
+    data, y = make_multiview_classification(40, random_state=0)
+    model = LateFusionClassifier().fit(data, y)
+    with pytest.raises(ValueError, match="n_bins must be a whole number of 1 or more, got 0"):
+        PatternReliabilityDisplay.from_estimator(model, data, y, n_bins=0)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
@@ -463,3 +464,14 @@ def test_views_are_split_by_the_classifier_outside():
     assert model.predict_set(X).shape == (400, 3)
     with pytest.raises(ValueError, match="pass views= to it, not to LateFusionClassifier"):
         ConformalClassifier(LateFusionClassifier(views=views)).fit(X, Y)
+
+
+def test_a_classifier_of_one_matrix_is_a_type_error():
+    with pytest.raises(TypeError, match=r"LogisticRegression takes one matrix; wrap it, such as"):
+        ConformalClassifier(LogisticRegression()).fit(DATA, Y)
+
+
+def test_costs_that_are_no_numbers():
+    model = LateFusionClassifier().fit(DATA[:200], Y[:200])
+    with pytest.raises(ValueError, match="costs must be 3 positive numbers, got"):
+        next_view(model, DATA[200:], dict.fromkeys(DATA.view_names, "a"), reference=(DATA, Y))

@@ -199,6 +199,9 @@ def test_other_columns_than_in_fit():
     dated = pd.DataFrame({"d": pd.date_range("2020", periods=3)})
     with pytest.raises(ValueError, match="neither numeric nor categorical: 'd'"):
         ColumnPreparer().fit(dated)
+    dated["d"] = dated["d"].dt.to_period("D")
+    with pytest.raises(ValueError, match="column 'd' are no numbers, texts or categories"):
+        ColumnPreparer().fit(dated)
 
 
 def test_numeric_table_and_array_are_interchangeable():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,18 @@ def _get_axes(ax: Any) -> Any:
     except ImportError:
         raise ImportError("plots need matplotlib; pip install 'consilience[report]'") from None
     return plt.subplots()[1]
+
+
+def _check_result(result: Any, key: str, functions: str) -> None:
+    """Raise a TypeError for anything but a result of these functions, which has this key."""
+    if not (isinstance(result, Bunch) and key in result):
+        raise TypeError(f"result must be what {functions} returns, got {type(result).__name__}")
+
+
+def _check_count(value: Any, name: str) -> None:
+    """Raise a ValueError unless this is a whole number from 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of 1 or more, got {value!r}")
 
 
 def _plain_legend(ax: Any) -> None:
@@ -82,6 +95,7 @@ class ViewCostDisplay:
         -------
         self
         """
+        _check_result(self.result, "fixed_cost", "view_cost_curve")
         self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
         result = self.result
@@ -143,6 +157,8 @@ class ViewConflictDisplay:
         -------
         self
         """
+        _check_result(self.result, "conflict", "view_opinions")
+        _check_count(self.n_samples, "n_samples")
         self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
         conflict = self.result.conflict
@@ -199,6 +215,7 @@ class SuspectsDisplay:
         -------
         self
         """
+        _check_result(self.result, "suspects", "find_mismatched_samples or find_label_errors")
         self.ax_ = _get_axes(ax)
         self.figure_ = self.ax_.figure
         probability, suspects = self.result.probability, self.result.suspects
@@ -265,6 +282,7 @@ class PatternReliabilityDisplay:
         -------
         PatternReliabilityDisplay
         """
+        _check_count(n_bins, "n_bins")
         data = read_fitted(estimator, X, "PatternReliabilityDisplay")[1]
         p = class_probabilities(estimator, data, estimator.classes_)
         codes = read_codes(estimator, y, data, "PatternReliabilityDisplay")

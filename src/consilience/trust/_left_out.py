@@ -109,11 +109,10 @@ def class_probabilities(estimator: Any, data: MultiViewData, classes: np.ndarray
     """Probabilities (n x K) of ``classes``, 0 for those that the estimator does not know.
 
     Without ``predict_proba`` the softmax of the decision values takes their place. Rows without any
-    view get the class prior, without a warning; validated rows have no column names any more.
+    view get the class prior, without a warning.
     """
     with warnings.catch_warnings():
-        for message in (".*have no view at all", ".*has no column names, but had some in fit"):
-            warnings.filterwarnings("ignore", message=message, category=UserWarning)
+        warnings.filterwarnings("ignore", message=".*have no view at all", category=UserWarning)
         if hasattr(estimator, "predict_proba"):
             output = estimator.predict_proba(data)
         else:
@@ -232,7 +231,16 @@ class LeftOutClassifier(MultiViewClassifier):
 
         def fit(train: np.ndarray) -> Any:
             part, where = data if train is everything else data[train], "the training rows"
-            return fit_weighted(inner, part, labels[train], weight[train], where, **encoded)
+            try:
+                return fit_weighted(inner, part, labels[train], weight[train], where, **encoded)
+            except TypeError as error:
+                if "holds several matrices" not in str(error):
+                    raise
+                name = type(self.estimator).__name__
+                raise TypeError(
+                    f"{type(self).__name__} needs a classifier of several views, but {name} takes "
+                    f"one matrix; wrap it, such as in EarlyFusionClassifier({name}())"
+                ) from error
 
         with Progress(self, n_tasks=len(rows)) as progress:
             estimators = progress.map(fit, rows, "fit estimator")

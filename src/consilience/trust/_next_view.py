@@ -70,7 +70,10 @@ def read_costs(costs: Any, names: list[str]) -> np.ndarray:
         if set(costs) != set(names):
             raise ValueError(f"costs must name the views {names}, got {list(costs)}")
         costs = [costs[name] for name in names]
-    values = np.asarray(costs, dtype=np.float64)
+    try:
+        values = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"costs must be {len(names)} positive numbers, got {costs!r}") from None
     if values.shape != (len(names),) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"costs must be {len(names)} positive numbers, got {costs!r}")
     return values

@@ -31,6 +31,7 @@ from consilience.trust._left_out import (
 from consilience.views import MultiViewData
 from consilience.views._index import check_aligned
 from consilience.views._input import read_input
+from consilience.views._layout import MATCHED
 
 __all__ = [
     "conflict",
@@ -227,6 +228,7 @@ def read_fitted(model: Any, X: Any, function: str) -> tuple[Any, MultiViewData]:
         )
     check_in_memory(X, function)
     data = model._validate_input(X, reset=False)
+    data = data._with_column_names(dict.fromkeys(data.view_names, MATCHED))
     if getattr(model, "_table_codes", None):  # it encodes tables itself, whenever it predicts
         data = read_input(model, X, reset=False, numeric=False)
     return model, data

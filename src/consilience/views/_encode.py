@@ -156,4 +156,7 @@ def _can_be_category(value: Any) -> bool:
     kind = type(value)
     if kind.__hash__ is None or kind.__eq__ is object.__eq__:
         return False
-    return not isinstance(value, (complex, np.complexfloating, date, time, timedelta))
+    is_period = hasattr(value, "to_timestamp")  # of pandas, a date of its own
+    return not is_period and not isinstance(
+        value, (complex, np.complexfloating, date, time, timedelta)
+    )

@@ -59,7 +59,7 @@ class ViewLayout:
                     f"view {name!r} was a {kind} view in fit but is a {data.kinds[name]} view now"
                 )
             if width != _width(data, name):
-                _raise_width(name, width, _width(data, name))
+                _raise_width(name, width, _width(data, name), columns, _columns(data, name))
             check_columns(name, columns, _columns(data, name))
         if data.view_names == self.names:
             return data
@@ -102,13 +102,33 @@ def _width(data: MultiViewData, name: str) -> int | tuple[int, ...] | None:
     return shape[0] if len(shape) == 1 else shape
 
 
-def _raise_width(name: str, fitted: int | tuple[int, ...], width: Any) -> None:
+def _raise_width(
+    name: str,
+    fitted: int | tuple[int, ...],
+    width: Any,
+    known: tuple[Any, ...] | None,
+    columns: tuple[Any, ...] | None,
+) -> None:
     if isinstance(fitted, int) and isinstance(width, int):
-        raise ValueError(f"view {name!r} has {width} columns, but had {fitted} in fit")
+        raise ValueError(
+            f"view {name!r} has {width} columns, but had {fitted} in fit"
+            f"{_describe_difference(known, columns)}"
+        )
     raise ValueError(
         f"view {name!r} has samples of shape {width if isinstance(width, tuple) else (width,)}, "
         f"but had samples of shape {fitted if isinstance(fitted, tuple) else (fitted,)} in fit"
     )
+
+
+def _describe_difference(known: tuple[Any, ...] | None, columns: tuple[Any, ...] | None) -> str:
+    """Which named columns are new, and which are missing."""
+    if not known or not columns:  # MATCHED, or without names
+        return ""
+    new = [column for column in columns if column not in known]
+    missing = [column for column in known if column not in columns]
+    parts = [f"new: {storage.format_list(new)}"] if new else []
+    parts += [f"missing: {storage.format_list(missing)}"] if missing else []
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _columns(data: MultiViewData, name: str) -> tuple[str, ...] | None:
