@@ -27,6 +27,7 @@ __all__ = [
     "distinct_rows",
     "find_near_copies",
     "row_keys",
+    "tells_apart",
     "warn_of_near_copies",
 ]
 
@@ -39,6 +40,9 @@ MIN_NEIGHBOURS, NEIGHBOUR_SHARE = 20, 0.05  # k is beyond the copies of a row
 MAX_FACTOR = 0.3
 FALSE_ALARM_RATE = 5e-3  # probability that a row counts as a copy by chance
 MIN_COPIES_SHARE = 0.05  # fewer copies have little influence on scores
+# rows of a few discrete columns are equal by chance: a column must have different values in so many
+# of all rows, or of those that are different
+MIN_SHARE_OF_ALL, MIN_SHARE_OF_DIFFERENT = 0.3, 0.9
 
 
 def warn_of_near_copies(data: MultiViewData) -> None:
@@ -128,12 +132,34 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
-    """First row of each set of equal rows, in order, and for each row the number of its set."""
-    _, first, copies = np.unique(row_keys(data), return_index=True, return_inverse=True)
+    """First row of each set of equal rows, in order, and for each row the number of its set.
+
+    Rows whose views do not tell them apart are not copies: they are equal by chance.
+    """
+    keys, is_unlike = row_keys(data), np.zeros(len(data), dtype=bool)
+    for v, (name, kind) in enumerate(data.kinds.items()):
+        rows = np.flatnonzero(data.present[:, v])
+        if kind != "features" or (
+            len(rows) and tells_apart(data[name][rows], len(np.unique(keys[rows])))
+        ):
+            is_unlike[rows] = True
+    number = np.unique(keys, return_inverse=True)[1]
+    number[~is_unlike] = len(keys) + np.flatnonzero(~is_unlike)
+    _, first, copies = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(order), dtype=np.intp)
     number[order] = np.arange(len(order))
     return first[order], number[copies]
+
+
+def tells_apart(view: Any, n_different: int) -> bool:
+    """Whether some column has so many values that rows are hardly ever equal by chance."""
+    limit = min(MIN_SHARE_OF_ALL * view.shape[0], MIN_SHARE_OF_DIFFERENT * n_different)
+    columns = np.unique(np.linspace(0, max(view.shape[1] - 1, 0), MAX_COLUMNS).astype(np.intp))
+    columns = columns[: view.shape[1]]
+    part = view[:, columns]
+    part = part.toarray() if sp.issparse(part) else np.asarray(part)
+    return max((len(np.unique(column)) for column in part.T), default=0) >= max(2, limit)
 
 
 def row_keys(data: MultiViewData) -> np.ndarray:

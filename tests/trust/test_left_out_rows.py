@@ -362,6 +362,19 @@ def test_copies_are_left_out_together(options):
         assert len(left_out) == 250
 
 
+def test_rows_of_few_discrete_columns_are_not_copies():
+    """They are equal by chance, whether other rows have a view that tells them apart or not."""
+    rng = np.random.RandomState(0)
+    discrete, present = rng.randint(2, size=(200, 3)).astype(float), np.ones((200, 2), dtype=bool)
+    present[100:, 1] = False
+    for data in (
+        MultiViewData({"a": discrete}),
+        MultiViewData({"a": discrete, "b": rng.randn(200, 2)}, present=present),
+    ):
+        model = ConformalClassifier(LateFusionClassifier()).fit(data, rng.randint(2, size=200))
+        assert model.n_calibration_rows_ == 200
+
+
 @pytest.mark.parametrize("method", ["split", "cv+", "left-out"])
 def test_copies_count_once_in_calibration(method):
     estimator = SMALL if method == "left-out" else LateFusionClassifier()

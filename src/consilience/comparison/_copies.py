@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +14,7 @@ from consilience._copies import (
     describe_near_copies,
     find_near_copies,
     row_keys,
+    tells_apart,
 )
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
@@ -23,9 +23,6 @@ from consilience.views._encode import TableCodes, encode_tables, fit_table_codes
 __all__ = ["copy_notes", "count_copies"]
 
 MIN_SHARE_OF_COPIES = 0.01  # fewer have little influence on scores
-# samples of a few discrete columns are equal by chance: a column must have different values in so
-# many of all samples, or of those that are different
-MIN_SHARE_OF_ALL, MIN_SHARE_OF_DIFFERENT, MAX_COLUMNS = 0.3, 0.9, 64
 ADVICE = "folds that separate them give too optimistic scores; "
 SUBJECTS = "pass groups (--groups COLUMN) if they are measurements of the same subject"
 
@@ -126,14 +123,4 @@ def _exact_copies(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
 
 def _tells_apart(data: MultiViewData, n_different: int) -> bool:
     """Whether some column has so many values that samples are hardly ever equal by chance."""
-    limit = min(MIN_SHARE_OF_ALL * len(data), MIN_SHARE_OF_DIFFERENT * n_different)
-    return any(_n_values(view) >= max(2, limit) for _, view in data.items())
-
-
-def _n_values(view: Any) -> int:
-    """Number of different values of the column, of some of a view, that has most of them."""
-    d = view.shape[1]
-    columns = np.unique(np.linspace(0, d - 1, min(d, MAX_COLUMNS)).astype(np.intp))
-    part = view[:, columns]
-    part = part.toarray() if sp.issparse(part) else np.asarray(part)
-    return max((len(np.unique(column)) for column in part.T), default=0)
+    return any(tells_apart(view, n_different) for _, view in data.items())
