@@ -141,7 +141,7 @@ def test_classes_with_few_rows_are_left_out_without_a_warning():
     X = {"v": np.random.RandomState(0).randn(30, 2)}
     model = ConformalClassifier(LateFusionClassifier(), alpha=0.5).fit(X, y)
     assert model.predict_set(X).any(axis=0)[:2].all()
-    with pytest.raises(ValueError, match=r"without 1 of the rows the others are all of class 'a'"):
+    with pytest.raises(ValueError, match=r"without 2 of the rows the others are all of class 'a'"):
         ConformalClassifier(LateFusionClassifier()).fit({"v": X["v"][:5]}, list("aaaab"))
 
 

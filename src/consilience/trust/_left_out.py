@@ -7,8 +7,7 @@ The base of the classifiers of this package. Rows are left out in one of three w
 - "left-out": one fit on all rows; the classifier itself has probabilities of its training rows
   when left out, as ``ConsilienceClassifier`` has in ``out_of_fold_probabilities_``.
 
-Left-out rows are kept with their views, so that they can be predicted as if they lacked some. Equal
-rows are left out together: a row that was predicted by its copy says nothing of new rows.
+Left-out rows are kept with their views, so that they can be predicted as if they lacked some.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,11 +24,10 @@ from sklearn.utils import Tags
 
 from consilience._base import MultiViewClassifier
 from consilience._compat import Progress
-from consilience._copies import distinct_rows, warn_of_near_copies
+from consilience._copies import distinct_rows
 from consilience._default import ConsilienceClassifier
-from consilience._default._forest import assign_folds
 from consilience._estimators import fit_weighted, takes_nan, with_seed
-from consilience._folds import Split, encode_groups, split_holdout, split_rows
+from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import (
     CV,
@@ -41,8 +38,12 @@ from consilience._parameters import (
     HasMethods,
     StrOptions,
 )
-from consilience._warnings import warn_user
 from consilience.distributed import BlockSequence
+from consilience.trust._left_out_splits import (
+    leave_folds_out,
+    leave_share_out,
+    warn_of_separated_copies,
+)
 from consilience.views import MultiViewData
 from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._input import has_dask_views, read_input
@@ -57,15 +58,10 @@ __all__ = [
     "check_in_memory",
     "class_probabilities",
     "comparable_rows",
-    "leave_folds_out",
-    "leave_share_out",
     "names_of",
     "with_presence",
 ]
 
-# classifiers fitted on a larger share of few rows differ less from each other, and cost little
-N_FOLDS_OF_FEW_ROWS, N_FOLDS = 10, 5
-FEW_ROWS = 1000
 MIN_PATTERN_ROWS = 50  # with fewer rows of a pattern of views, rows with more views join them
 
 LEFT_OUT_PARAMETERS: dict[str, list[Any]] = {
@@ -281,7 +277,7 @@ class LeftOutClassifier(MultiViewClassifier):
                 f"{times.argmax()} is in {times.max()} test sets; use a cv without repetitions, "
                 "such as StratifiedKFold"
             )
-        _warn_of_separated_copies(splits, data, type(self).__name__)
+        warn_of_separated_copies(splits, data, type(self).__name__)
 
     def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the rows that were left out, sorted, and their probabilities."""
@@ -351,61 +347,6 @@ class LeftOutClassifier(MultiViewClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.estimator is None or takes_nan(self.estimator)
         return tags
-
-
-def leave_folds_out(
-    cv: Any, data: MultiViewData, codes: np.ndarray, classes: np.ndarray
-) -> list[Split]:
-    """Splits by ``cv``; a number of folds is one of groups, or of rows that differ.
-
-    A class may have fewer rows than there are folds.
-    """
-    if not (cv is None or isinstance(cv, Integral)):
-        return split_rows(cv, codes, data, classes)
-    n_folds = N_FOLDS_OF_FEW_ROWS if len(data) <= FEW_ROWS else N_FOLDS
-    n_folds = n_folds if cv is None else int(cv)
-    if data.groups is not None:
-        n_groups = int(encode_groups(data.groups).max()) + 1
-        return split_rows(min(n_folds, n_groups) if cv is None else cv, codes, data, classes)
-    warn_of_near_copies(data)
-    first, copies = distinct_rows(data)
-    fold = assign_folds(codes[first], n_folds)[copies]
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
-
-
-def leave_share_out(
-    share: float,
-    data: MultiViewData,
-    codes: np.ndarray,
-    classes: np.ndarray,
-    random_state: Any,
-    parameter: str = "test_size",
-) -> Split:
-    """Training rows, and a random share of the rows, of the rows that differ, or of the groups."""
-    if data.groups is not None:
-        return split_holdout(codes, data, classes, share, random_state, parameter)
-    first, copies = distinct_rows(data)
-    if len(first) == len(data):
-        return split_holdout(codes, data, classes, share, random_state, parameter)
-    _, test = split_holdout(codes[first], data[first], classes, share, random_state, parameter)
-    is_test = np.isin(copies, test)
-    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
-
-
-def _warn_of_separated_copies(splits: list[Split], data: MultiViewData, name: str) -> None:
-    """Warn if splits have equal rows on both sides, unless groups say which rows to separate."""
-    if data.groups is not None:
-        return
-    _, copies = distinct_rows(data)
-    for k, (train, test) in enumerate(splits):
-        separated = test[np.isin(copies[test], copies[train])]
-        if len(separated):
-            warn_user(
-                f"split {k} of cv leaves out {len(separated)} rows (such as row "
-                f"{data.sample_ids[separated[0]]}) that have copies among its training rows, so "
-                f"{name} is too confident; pass a number of folds, which keeps copies together"
-            )
-            return
 
 
 def left_out_rows(

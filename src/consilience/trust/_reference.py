@@ -20,9 +20,9 @@ from consilience.trust._conformal_steps import lac_scores, p_values
 from consilience.trust._left_out import (
     class_probabilities,
     comparable_rows,
-    leave_share_out,
     with_presence,
 )
+from consilience.trust._left_out_splits import leave_share_out
 from consilience.trust._next_view import ReferenceRows, accuracy
 from consilience.trust._opinions import conflict, conflict_p_values
 from consilience.views import MultiViewData

@@ -26,9 +26,8 @@ from consilience.trust._faults import MIN_ROWS, alter_rows
 from consilience.trust._left_out import (
     LeftOutClassifier,
     class_probabilities,
-    leave_folds_out,
-    leave_share_out,
 )
+from consilience.trust._left_out_splits import leave_folds_out, leave_share_out
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._rhythm import RhythmModel, fit_rhythms
 from consilience.trust._robust_steps import (
