@@ -477,6 +477,8 @@ def test_views_are_split_by_the_classifier_outside():
     assert model.predict_set(X).shape == (400, 3)
     with pytest.raises(ValueError, match="pass views= to it, not to LateFusionClassifier"):
         ConformalClassifier(LateFusionClassifier(views=views)).fit(X, Y)
+    some = ConformalClassifier(LateFusionClassifier(views=["view0"])).fit(DATA, Y)
+    assert some.estimator_.view_names_ == ["view0"]
 
 
 def test_a_classifier_of_one_matrix_is_a_type_error():

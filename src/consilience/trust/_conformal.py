@@ -251,6 +251,6 @@ class ConformalClassifier(LeftOutClassifier):
         elif effective_size(weight) < least - ROUNDING:
             which = "" if pattern is None else f" with just the views {names_of(data, pattern)}"
             warn_user(
-                f"rows{which} are compared with {len(weight)} instead of {n_rows}: their sets have "
-                "all classes"
+                f"rows{which} are compared with {(weight > 0).sum()} instead of {n_rows}: their "
+                "sets have all classes"
             )

@@ -39,12 +39,9 @@ from consilience._parameters import (
     StrOptions,
 )
 from consilience.distributed import BlockSequence
-from consilience.trust._left_out_splits import (
-    leave_folds_out,
-    leave_share_out,
-    warn_of_separated_copies,
-)
+from consilience.trust._left_out_splits import leave_folds_out, leave_share_out
 from consilience.views import MultiViewData
+from consilience.views._convert import is_matrix
 from consilience.views._encode import encode_tables, fit_table_codes, mixed_tables
 from consilience.views._input import has_dask_views, read_input
 from consilience.views._layout import check_values
@@ -207,10 +204,10 @@ class LeftOutClassifier(MultiViewClassifier):
                 f"{type(self).__name__} needs a label for every row; set the estimator's "
                 "unlabelled to None and drop the rows without a label"
             )
-        if getattr(last, "views", None) is not None:
+        if is_matrix(X) and self.views is None and getattr(last, "views", None) is not None:
             raise ValueError(
-                f"{type(self).__name__} splits X into views itself: pass views= to it, not to "
-                f"{type(last).__name__}"
+                f"{type(self).__name__} splits a matrix into views itself: pass views= to it, not "
+                f"to {type(last).__name__}"
             )
         super()._fit_input(X, y, sample_weight, groups)
 
@@ -218,7 +215,7 @@ class LeftOutClassifier(MultiViewClassifier):
         inner, labels = self._inner(), self.classes_[codes]
         splits = [(train, test[weight[test] > 0]) for train, test in self._splits(data, codes)]
         splits = [(train, test) for train, test in splits if len(test)]
-        self._check_splits(splits, data, codes)
+        self._check_splits(splits, codes)
         tables = mixed_tables(self._table_codes) if self._takes_tables() else ()
         encoded = {"_mixed_views": tables} if tables else {}
         fits_all = self.method != "split"
@@ -255,7 +252,7 @@ class LeftOutClassifier(MultiViewClassifier):
         # splits given as row numbers must stay valid
         return self.method == "left-out" or not isinstance(self.cv, Iterable)
 
-    def _check_splits(self, splits: list[Split], data: MultiViewData, codes: np.ndarray) -> None:
+    def _check_splits(self, splits: list[Split], codes: np.ndarray) -> None:
         """Every row may be left out once: a row that counts twice is not two rows."""
         if self.method == "left-out":
             return
@@ -277,7 +274,6 @@ class LeftOutClassifier(MultiViewClassifier):
                 f"{times.argmax()} is in {times.max()} test sets; use a cv without repetitions, "
                 "such as StratifiedKFold"
             )
-        warn_of_separated_copies(splits, data, type(self).__name__)
 
     def _left_out_predictions(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the rows that were left out, sorted, and their probabilities."""

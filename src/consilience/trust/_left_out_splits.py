@@ -16,7 +16,7 @@ from consilience._folds import Split, encode_groups, split_holdout, split_rows
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 
-__all__ = ["leave_folds_out", "leave_share_out", "warn_of_separated_copies"]
+__all__ = ["leave_folds_out", "leave_share_out"]
 
 # classifiers fitted on a larger share of few rows differ less from each other, and cost little
 N_FOLDS_OF_FEW_ROWS, N_FOLDS = 10, 5
@@ -31,18 +31,21 @@ def leave_folds_out(
     None stands for as many as suit the rows; a class may have fewer rows than there are folds.
     """
     if not (cv is None or isinstance(cv, Integral)):
-        return split_rows(cv, codes, data, classes)
+        splits = split_rows(cv, codes, data, classes)
+        _warn_of_separated_copies(splits, data)
+        return splits
     if data.groups is not None:
         n_groups = int(encode_groups(data.groups).max()) + 1
         n_folds = min(_default_n_folds(len(data)), n_groups) if cv is None else cv
         return split_rows(n_folds, codes, data, classes)
     first, copies = distinct_rows(data)
+    part = data if len(first) == len(data) else data[first]
     if cv is not None:
-        return _with_copies(split_rows(cv, codes[first], data[first], classes), copies)
+        return _with_copies(split_rows(cv, codes[first], part, classes), copies)
     n_folds = max(2, min(_default_n_folds(len(first)), np.bincount(codes[first]).max()))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        splits = split_rows(int(n_folds), codes[first], data[first], classes)
+        splits = split_rows(int(n_folds), codes[first], part, classes)
     return _with_copies(splits, copies)
 
 
@@ -72,11 +75,12 @@ def leave_share_out(
     if data.groups is not None:
         return split_holdout(codes, data, classes, share, random_state, parameter)
     first, copies = distinct_rows(data)
-    split = split_holdout(codes[first], data[first], classes, share, random_state, parameter)
+    part = data if len(first) == len(data) else data[first]
+    split = split_holdout(codes[first], part, classes, share, random_state, parameter)
     return _with_copies([split], copies)[0]
 
 
-def warn_of_separated_copies(splits: list[Split], data: MultiViewData, name: str) -> None:
+def _warn_of_separated_copies(splits: list[Split], data: MultiViewData) -> None:
     """Warn if splits have equal rows on both sides, unless groups say which rows to separate."""
     if data.groups is not None:
         return
@@ -86,7 +90,8 @@ def warn_of_separated_copies(splits: list[Split], data: MultiViewData, name: str
         if len(separated):
             warn_user(
                 f"split {k} of cv leaves out {len(separated)} rows (such as row "
-                f"{data.sample_ids[separated[0]]}) that have copies among its training rows, so "
-                f"{name} is too confident; pass a number of folds, which keeps copies together"
+                f"{data.sample_ids[separated[0]]}) that have copies among its training rows, which "
+                "makes left-out predictions too good; pass a number of folds, which keeps copies "
+                "together"
             )
             return
