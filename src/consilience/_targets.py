@@ -50,7 +50,7 @@ def check_labels(y: Any, n_samples: int, method: str) -> np.ndarray:
             if label is None:
                 raise TypeError(
                     f"{method} does not support rows without a label, but y is None in row {row}; "
-                    "leave them out, or use ConsilienceClassifier"
+                    "leave them out (only ConsilienceClassifier learns from such rows)"
                 )
             if is_nan(label):
                 raise ValueError(f"Input y contains NaN in row {row}")
