@@ -132,6 +132,9 @@ def test_predictions_with_sets_conflict_and_advice(problem, tmp_path, capsys):
     assert load_model(out).costs == {"rna": 1.0, "protein": 2.0}
     code, _, error = call(capsys, "predict", out, *files, "--advice", "--costs", "rna=1,rna=2")
     assert (code, "--costs names the view 'rna' twice" in error) == (2, True)
+    code, text, error = call(capsys, "predict", out, *files, "--sets", 0.001)
+    assert "120 sets have all classes: --sets 0.001 takes 999 left-out samples with the" in error
+    assert {row["set"] for row in csv.DictReader(io.StringIO(text))} == {"ill|well"}
     code, _, error = call(capsys, "predict", out, *files, "--sets", 2)
     assert (code, "--sets must be a number between 0 and 1" in error) == (2, True)
     code, _, error = call(capsys, "predict", out, *files, "--costs", "rna=2")

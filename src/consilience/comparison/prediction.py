@@ -225,7 +225,7 @@ def predict_samples(
         samples.notes,
         samples.labels,
         None if samples.labels is None else _score(model, samples, output),
-        {} if trust is None else trust_columns(model, samples.data, trust),
+        {} if trust is None else trust_columns(model, samples.data, trust, samples.notes),
     )
 
 

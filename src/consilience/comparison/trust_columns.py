@@ -5,6 +5,7 @@ They compare new samples with the left-out ones that a calibrated comparison kee
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ from consilience.views import MultiViewData
 __all__ = ["TrustColumns", "trust_columns"]
 
 NO_CLASS = "(none)"  # an empty cell would be read as a missing one
+ROUNDING = 1e-9  # of numbers of samples
 SEPARATORS = "|;/~^"  # between the classes of a set: the first that no class has in its name
 
 
@@ -48,9 +50,9 @@ class TrustColumns:
 
 
 def trust_columns(
-    model: TableModel, data: MultiViewData, wanted: TrustColumns
+    model: TableModel, data: MultiViewData, wanted: TrustColumns, notes: list[str]
 ) -> dict[str, list[str]]:
-    """Cells of the columns, by their titles."""
+    """Cells of the columns, by their titles; what to know about them is added to the notes."""
     if wanted.is_empty:
         return {}
     if wanted.sets is not None and not 0 < wanted.sets < 1:
@@ -70,6 +72,7 @@ def trust_columns(
     columns: dict[str, list[str]] = {}
     if wanted.sets is not None:
         columns["set"] = _sets(model, table, p, present, wanted.sets)
+        notes += _notes_on_full_sets(table, present, wanted.sets)
     if wanted.conflict:
         columns |= _conflicts(model, table, data, positions)
     if wanted.advice:
@@ -85,6 +88,18 @@ def _sets(
     separator = _find_separator(names)
     sets = [separator.join(n for n, has in zip(names, row, strict=True) if has) for row in in_set]
     return [cell or NO_CLASS for cell in sets]
+
+
+def _notes_on_full_sets(table: ReferenceTable, present: np.ndarray, alpha: float) -> list[str]:
+    """Say how many sets have all classes, because too few samples can be compared with."""
+    least = math.ceil(1.0 / alpha - 1.0 - ROUNDING)
+    n_full = int((table.n_comparable(present) < least).sum())
+    if n_full == 0:
+        return []
+    return [
+        f"{n_full} sets have all classes: --sets {alpha:.6g} takes {least} left-out samples with "
+        "the same views, and the comparison has fewer"
+    ]
 
 
 def _find_separator(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from consilience._copies import distinct_rows
 from consilience._default._rows import group_by_pattern
 from consilience._folds import Split
 from consilience._model_types import model_type
@@ -95,6 +96,13 @@ class ReferenceTable:
             out[own] = p_values(lac_scores(probabilities[own])[None], scores, weight, fold)
         return out
 
+    def n_comparable(self, present: np.ndarray) -> np.ndarray:
+        """Number of rows (n) that each new row is compared with."""
+        out = np.zeros(len(present), dtype=np.intp)
+        for pattern, own in group_by_pattern(present):
+            out[own] = len(self._calibration_rows(pattern)[0])
+        return out
+
     def _calibration_rows(self, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         number = self.find(pattern)
         if number is None:  # no row has just these views
@@ -174,9 +182,11 @@ def patterns_to_predict(present: np.ndarray) -> np.ndarray:
 def split_left_out(
     data: MultiViewData, codes: np.ndarray, classes: np.ndarray, random_state: int
 ) -> Split:
-    """Training rows, and the rows to leave out, which have a view."""
+    """Training rows, and the rows to leave out that have a view and are no copies."""
     train, test = leave_share_out(LEFT_OUT_SHARE, data, codes, classes, random_state)
-    return train, test[data.present[test].any(axis=1)]
+    test = test[data.present[test].any(axis=1)]
+    first, _ = distinct_rows(data[test])  # copies would count several times
+    return train, test[first]
 
 
 def fit_reference_table(
