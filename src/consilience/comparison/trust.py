@@ -208,7 +208,9 @@ def _conflicts(
     out = []
     for i in order[highest[order] > 0][:MAX_LISTED]:
         v = int(known[i].argmax())
-        conflict, p = round(float(highest[i]), DIGITS), round(float(p_values[i, v]), DIGITS)
+        # the strongest of several conflicts is as strong by chance that many times as often
+        p = min(1.0, float(p_values[i, v]) * int((~np.isnan(values[i])).sum()))
+        conflict, p = round(float(highest[i]), DIGITS), round(p, DIGITS)
         by_view = {
             name: round(float(value), DIGITS)
             for name, value in zip(names, values[i], strict=True)
