@@ -21,13 +21,15 @@ from consilience._core.cuts import splitmix
 from consilience._warnings import warn_user
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
+from consilience.views._encode import encode_tables, fit_table_codes
 
 __all__ = [
+    "MAX_CHANCE_SHARE",
+    "chance_of_equal_rows",
     "describe_near_copies",
     "distinct_rows",
     "find_near_copies",
     "row_keys",
-    "tells_apart",
     "warn_of_near_copies",
 ]
 
@@ -40,9 +42,8 @@ MIN_NEIGHBOURS, NEIGHBOUR_SHARE = 20, 0.05  # k is beyond the copies of a row
 MAX_FACTOR = 0.3
 FALSE_ALARM_RATE = 5e-3  # probability that a row counts as a copy by chance
 MIN_COPIES_SHARE = 0.05  # fewer copies have little influence on scores
-# rows of a few discrete columns are equal by chance: a column must have different values in so many
-# of all rows, or of those that are different
-MIN_SHARE_OF_ALL, MIN_SHARE_OF_DIFFERENT = 0.3, 0.9
+MAX_CHANCE_SHARE = 0.1  # of equal pairs of rows: with a larger one they are not copies
+MAX_CHANCE_ROWS, MAX_CHANCE_COLUMNS, MIN_AGREEING_PAIRS = 1500, 512, 20
 
 
 def warn_of_near_copies(data: MultiViewData) -> None:
@@ -132,19 +133,25 @@ def _continuous_columns(X: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
-    """First row of each set of equal rows, in order, and for each row the number of its set.
+    """First row of each set of copies, in order, and for each row the number of its set.
 
-    Rows whose views do not tell them apart are not copies: they are equal by chance.
+    Rows that are equal by chance are not copies: those of a few columns of few values. Rows with
+    kernels or distances count as all different.
     """
-    keys, is_unlike = row_keys(data), np.zeros(len(data), dtype=bool)
-    for v, (name, kind) in enumerate(data.kinds.items()):
-        rows = np.flatnonzero(data.present[:, v])
-        if kind != "features" or (
-            len(rows) and tells_apart(data[name][rows], len(np.unique(keys[rows])))
-        ):
-            is_unlike[rows] = True
-    number = np.unique(keys, return_inverse=True)[1]
-    number[~is_unlike] = len(keys) + np.flatnonzero(~is_unlike)
+    data = _as_numbers(data)
+    number = np.unique(row_keys(data), return_inverse=True)[1]
+    if number.max(initial=-1) + 1 < len(data):
+        patterns, which = np.unique(data.present, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            rows = np.flatnonzero(which.ravel() == p)
+            n_equal = count_pairs(number[rows])
+            if n_equal == 0:
+                continue
+            known = data[np.flatnonzero(data.present[:, pattern].all(axis=1))]
+            names = [name for name, has in zip(data.view_names, pattern, strict=True) if has]
+            chance = chance_of_equal_rows(known.select(names)) if names else 1.0
+            if chance * len(rows) * (len(rows) - 1) / 2 > MAX_CHANCE_SHARE * n_equal:
+                number[rows] = len(data) + rows
     _, first, copies = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(order), dtype=np.intp)
@@ -152,14 +159,67 @@ def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
     return first[order], number[copies]
 
 
-def tells_apart(view: Any, n_different: int) -> bool:
-    """Whether some column has so many values that rows are hardly ever equal by chance."""
-    limit = min(MIN_SHARE_OF_ALL * view.shape[0], MIN_SHARE_OF_DIFFERENT * n_different)
-    columns = np.unique(np.linspace(0, max(view.shape[1] - 1, 0), MAX_COLUMNS).astype(np.intp))
-    columns = columns[: view.shape[1]]
-    part = view[:, columns]
-    part = part.toarray() if sp.issparse(part) else np.asarray(part)
-    return max((len(np.unique(column)) for column in part.T), default=0) >= max(2, limit)
+def _as_numbers(data: MultiViewData) -> MultiViewData:
+    """Tables, documents and images as matrices of numbers, in which the same rows are equal."""
+    data = encode_tables(data, fit_table_codes(data))
+    views = {}
+    for name, view in data._views.items():
+        if data.kinds[name] != "features":
+            views[name] = view
+        elif storage.is_documents(view):
+            codes = np.unique([str(text) for text in view], return_inverse=True)[1]
+            views[name] = codes[:, None].astype(np.float64)
+        else:
+            view = storage.to_numeric(view, name)
+            views[name] = view if sp.issparse(view) else view.reshape(len(view), -1)
+    return data._replace(views)
+
+
+def count_pairs(numbers: np.ndarray) -> int:
+    """Number of pairs of equal numbers."""
+    counts = np.unique(numbers, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def chance_of_equal_rows(data: MultiViewData) -> float:
+    """Probability that two rows are equal by chance, of rows that have all views.
+
+    If columns are independent, it is the product of their own. Where they are not, it is larger:
+    how many pairs of rows agree in the columns that tell most, but not in all, is counted for as
+    many columns as such pairs are found, and only the others are taken to be independent. Some rows
+    and columns stand for all.
+    """
+    if len(data) > MAX_CHANCE_ROWS:
+        data = data[np.sort(np.random.RandomState(0).permutation(len(data))[:MAX_CHANCE_ROWS])]
+    n_pairs = len(data) * (len(data) - 1) // 2
+    n_equal = count_pairs(row_keys(data))
+    if n_pairs == n_equal:
+        return 1.0
+    columns = np.hstack(
+        [_telling_columns(view, -(-MAX_CHANCE_COLUMNS // data.n_views)) for _, view in data.items()]
+    )
+    codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
+    chances = [((np.bincount(own) / len(own)) ** 2).sum() for own in codes]
+    group, order = np.zeros(len(data), dtype=np.intp), np.argsort(chances, kind="stable")
+    chance = 1.0
+    for k, j in enumerate(order):
+        group = np.unique(group * (codes[j].max() + 1) + codes[j], return_inverse=True)[1]
+        n_agreeing = count_pairs(group) - n_equal
+        if n_agreeing < MIN_AGREEING_PAIRS:
+            chance *= np.prod([chances[i] for i in order[k:]])
+            break
+        chance = n_agreeing / (n_pairs - n_equal)
+    return float(max(chance, np.prod(chances)))
+
+
+def _telling_columns(view: Any, n_columns: int) -> np.ndarray:
+    """Some columns of a view; of a sparse one those with most cells."""
+    if not sp.issparse(view):
+        chosen = np.unique(np.linspace(0, view.shape[1] - 1, n_columns).astype(np.intp))
+        return np.asarray(view[:, chosen], dtype=np.float64)
+    view = sp.csc_array(view)
+    chosen = np.sort(np.argsort(-np.diff(view.indptr), kind="stable")[:n_columns])
+    return view[:, chosen].toarray().astype(np.float64)
 
 
 def row_keys(data: MultiViewData) -> np.ndarray:

@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from consilience import ConsilienceClassifier, MultiViewData
+from consilience._copies import distinct_rows
 from consilience.datasets import make_multiview_classification
 from consilience.fusion import LateFusionClassifier
 from consilience.io import load, save
@@ -362,6 +364,51 @@ def test_copies_are_left_out_together(options):
         assert len(left_out) == 250
 
 
+@pytest.mark.parametrize("kind", ["decimals", "binary", "categories", "sparse"])
+def test_copies_of_rounded_and_discrete_rows(kind):
+    """They have no column that tells all rows apart, but are never equal by chance."""
+    rng = np.random.RandomState(0)
+    X = {
+        "decimals": np.round(rng.randn(150, 20), 1),
+        "binary": (rng.rand(150, 300) < 0.05).astype(float),
+        "categories": rng.randint(5, size=(150, 30)).astype(float),
+        "sparse": sp.csr_array((rng.rand(150, 400) < 0.05).astype(float)),
+    }[kind]
+    rows = rng.permutation(np.repeat(np.arange(150), 4))
+    first, copies = distinct_rows(MultiViewData({"a": X[rows], "b": X[rows]}))
+    assert len(first) == 150
+    assert (rows[first][copies] == rows).all()
+
+
+@pytest.mark.parametrize("kind", ["age and sex", "one hot", "correlated answers"])
+def test_rows_of_few_values_are_equal_by_chance(kind):
+    rng = np.random.RandomState(0)
+    X = {
+        "age and sex": np.column_stack([rng.randint(20, 90, 150), rng.randint(2, size=150)]),
+        "one hot": np.eye(5)[rng.randint(5, size=300)],
+        "correlated answers": np.round(rng.randn(1000, 1) + 0.3 * rng.randn(1000, 4)),
+    }[kind].astype(float)
+    assert len(np.unique(X, axis=0)) < len(X)
+    assert len(distinct_rows(MultiViewData({"a": X}))[0]) == len(X)
+    assert len(distinct_rows(MultiViewData({"a": X[:, :1], "b": X[:, 1:]}))[0]) == len(X)
+
+
+def test_copies_of_tables_and_documents():
+    rng, rows = np.random.RandomState(0), np.r_[np.arange(60), np.arange(20)]
+    frame = pd.DataFrame({"c": rng.choice(list("abc"), 60), "x": rng.randn(60), "z": rng.rand(60)})
+    notes = np.array([f"note {i} {rng.randint(9)}" for i in range(60)])
+    data = MultiViewData({"t": frame.iloc[rows].reset_index(drop=True), "notes": notes[rows]})
+    assert len(distinct_rows(data)[0]) == 60
+
+
+def test_classes_of_one_row():
+    with pytest.raises(ValueError, match="no class has two rows that differ"):
+        ConformalClassifier(LateFusionClassifier()).fit(DATA[:20], np.arange(20))
+    model = ConformalClassifier(LateFusionClassifier(), method="split")
+    with pytest.raises(ValueError, match=r"calibration_size=0.3 sets .* class 'b' has 1 rows"):
+        model.fit(DATA[:20], np.array(["a"] * 19 + ["b"]))
+
+
 def test_rows_of_few_discrete_columns_are_not_copies():
     """They are equal by chance, whether other rows have a view that tells them apart or not."""
     rng = np.random.RandomState(0)
@@ -425,6 +472,17 @@ def test_distrust_allows_for_the_number_of_views():
     assert min(shares) > 0.005
 
 
+def test_few_reference_rows_cannot_distrust_a_view():
+    model = LateFusionClassifier().fit(DATA[:200], Y[:200])
+    with pytest.warns(UserWarning, match="distrust one of 3 views only with 60 or more .* are 59"):
+        view_opinions(model, DATA[300:], reference=DATA[200:259])
+    broken = {name: np.array(view) for name, view in DATA[300:].items()}
+    other = np.array([np.flatnonzero(Y[:200] != label)[0] for label in Y[300:]])
+    broken["view0"] = DATA["view0"][other]
+    result = view_opinions(model, broken, reference=DATA[200:260])
+    assert "view0" in result.distrust
+
+
 def test_the_strongest_conflict_among_several():
     p = np.array([[0.01, 0.5, 0.2], [0.02, 0.5, np.nan], [np.nan] * 3, [0.9, 0.8, 0.7]])
     view, least = strongest_conflict(p)
@@ -435,7 +493,10 @@ def test_the_strongest_conflict_among_several():
 
 def test_conflicts_without_a_row_to_compare_with_have_no_p_value():
     model = LateFusionClassifier().fit(DATA[:200], Y[:200])
-    result = view_opinions(model, DATA[300:], reference=DATA[200:300].select(["view0", "view1"]))
+    with pytest.warns(UserWarning, match="with 60 or more reference rows .* but there are 0"):
+        result = view_opinions(
+            model, DATA[300:], reference=DATA[200:300].select(["view0", "view1"])
+        )
     assert np.isnan(result.p_values[:, 2]).all()
     assert np.isfinite(result.conflict).all()
     with pytest.raises(ValueError, match=r"reference of next_view must be a pair \(X, y\)"):

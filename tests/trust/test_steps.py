@@ -407,6 +407,7 @@ def test_expected_gains_have_the_penalty_of_least_error_in_rows_left_out(noise):
     np.testing.assert_allclose(error[:, 0], np.sqrt(loss(best) * spread), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:view_opinions can distrust")
 def test_reference_table_predicts_what_the_classifier_does():
     data, y = make_multiview_classification(90, n_classes=3, missing_rate=0.3, random_state=0)
     model = LateFusionClassifier().fit(data[:60], y[:60])

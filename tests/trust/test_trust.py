@@ -1,5 +1,7 @@
 """Sets, answers, opinions, mix-ups, wrong labels and advice, on problems with a known answer."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -105,7 +107,7 @@ def test_patterns_never_seen_are_calibrated_on_masked_rows():
 def test_without_masking_a_set_of_an_unseen_pattern_has_all_classes():
     data, y = draw(100, 0)
     model = ConformalClassifier(DEFAULT, method="left-out").fit(data, y)
-    with pytest.warns(UserWarning, match="just the views 'v0' are compared with 0 instead of 9 c"):
+    with pytest.warns(UserWarning, match="just the views 'v0' have fewer than the 9 calibration r"):
         assert model.predict_set(data.select(["v0"])).all()
     assert not model.predict_set(data).all()
 
@@ -115,11 +117,11 @@ def test_few_calibration_rows_give_all_classes():
     model = ConformalClassifier(
         GivenProbabilities(), 0.1, method="split", calibration_size=8 / 40, random_state=0
     )
-    with pytest.warns(UserWarning, match=r"8 instead of 9 calibration rows, which alpha=0\.1 tak"):
+    with pytest.warns(UserWarning, match=r"40 rows with .* than the 9 .* that alpha=0\.1 takes"):
         assert model.fit(data, y).predict_set(data).all()
     assert not model.predict_set(data, alpha=0.3).all()
     model.set_params(conditional="class", calibration_size=30 / 40).fit(data, y)
-    with pytest.warns(UserWarning, match=r"have fewer than 19 calibration rows.*: no set lacks"):
+    with pytest.warns(UserWarning, match=r"have fewer than the 19 calibration rows.*: no set la"):
         assert model.predict_set(data, alpha=0.05).all()
     assert model.predict_p(data).min() > 0.05
     with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
@@ -220,11 +222,44 @@ def test_answers_for_patterns_without_a_safe_threshold():
     data, y = make_multiview_classification(300, n_views=2, strength=[0, 6], random_state=0)
     model = SelectiveClassifier(LateFusionClassifier(), 0.2).fit(data[:200], y[:200])
     assert model.is_answered(data[200:]).mean() > 0.5
-    with pytest.warns(UserWarning, match="rows with just the views 'view0', so none of these is"):
+    with pytest.warns(UserWarning, match="100 rows with just the views 'view0', so none of thes"):
         assert not model.is_answered(data[200:].select(["view0"])).any()
     model.set_params(method="left-out", estimator=DEFAULT).fit(data[:200], y[:200])
     with pytest.warns(UserWarning, match="rows with just the views 'view1', so none of these is"):
         assert not model.is_answered(data[200:].select(["view1"])).any()
+
+
+def test_one_warning_for_all_patterns():
+    data, y = make_multiview_classification(300, n_views=6, strength=4, random_state=0)
+    present = np.random.RandomState(0).rand(100, 6) < 0.6
+    some = MultiViewData(dict(data[200:].items()), present=present)
+    conformal = ConformalClassifier(LateFusionClassifier(), 0.001).fit(data[:200], y[:200])
+    selective = SelectiveClassifier(LateFusionClassifier(), 0.001)
+    with pytest.warns(UserWarning, match="so no row will be answered"):
+        selective.fit(data[:200], y[:200])
+    with pytest.warns(UserWarning, match=r"100 rows of \d\d patterns of views \(such as just"):
+        conformal.predict_set(some)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        conformal.predict_set(some)
+        selective.is_answered(some)  # its fit has said it
+    assert len(caught) == 1
+
+
+def test_rows_of_one_pattern_are_answered_where_all_together_are_not():
+    """Half of the rows have noise only; those with the good view are right."""
+    rng = np.random.RandomState(0)
+    y, has_good = rng.randint(2, size=600), rng.rand(600) < 0.5
+    views = {"good": rng.randn(600, 4) + 3 * y[:, None], "noise": rng.randn(600, 30)}
+    data = MultiViewData(views, present=np.column_stack([has_good, np.ones(600, dtype=bool)]))
+    model = SelectiveClassifier(LateFusionClassifier(), method="split", random_state=0)
+    model.fit(data[:400], y[:400])
+    with pytest.warns(UserWarning, match="just the views 'noise', so none of these is answered"):
+        answered = model.is_answered(data[400:])
+    assert answered[has_good[400:]].mean() > 0.8
+    assert not answered[~has_good[400:]].any()
+    assert 0.3 < model.answer_rate_ < 0.7
+    assert model.threshold_ < 1
 
 
 def test_no_answer_without_a_safe_threshold():

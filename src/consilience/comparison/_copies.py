@@ -8,13 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from consilience._copies import (
+    MAX_CHANCE_SHARE,
     MAX_ROWS,
     MIN_COPIES_SHARE,
     MIN_ROWS,
+    chance_of_equal_rows,
     describe_near_copies,
+    distinct_rows,
     find_near_copies,
     row_keys,
-    tells_apart,
 )
 from consilience.views import MultiViewData
 from consilience.views import _storage as storage
@@ -60,10 +62,11 @@ def count_copies(new: MultiViewData, known: MultiViewData) -> int:
     codes = fit_table_codes(known.select(names))
     known, new = (_feature_views(part.select(names), codes) for part in (known, new))
     is_copy = np.zeros(len(new), dtype=bool)
-    keys = row_keys(known)
-    n_different = len(np.unique(keys))
-    if _tells_apart(known, n_different):
-        is_copy = np.isin(row_keys(new), keys) & new.present.any(axis=1)
+    equal = np.isin(row_keys(new), row_keys(known)) & new.present.any(axis=1)
+    complete = np.flatnonzero(known.present.all(axis=1))
+    if equal.any() and len(complete) > 1:
+        chance = chance_of_equal_rows(known[complete]) * len(new) * len(known)
+        is_copy = equal & (chance <= MAX_CHANCE_SHARE * equal.sum())
     is_near = _near_copies(new, known)
     if is_near.sum() >= MIN_COPIES_SHARE * len(new):
         is_copy |= is_near
@@ -113,14 +116,8 @@ def _exact_copies(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
         return none, none
     complete = np.flatnonzero(data.present.all(axis=1))
     part = data if len(complete) == len(data) else data[complete]
-    _, first, which = np.unique(row_keys(part), return_index=True, return_inverse=True)
+    first, which = distinct_rows(part)
     copies = np.setdiff1d(np.arange(len(part)), first)
-    is_rare = len(copies) < max(2, MIN_SHARE_OF_COPIES * len(data))
-    if is_rare or not _tells_apart(part, len(first)):
+    if len(copies) < max(2, MIN_SHARE_OF_COPIES * len(data)):
         return none, none
-    return complete[copies], complete[first[which.ravel()[copies]]]
-
-
-def _tells_apart(data: MultiViewData, n_different: int) -> bool:
-    """Whether some column has so many values that samples are hardly ever equal by chance."""
-    return any(tells_apart(view, n_different) for _, view in data.items())
+    return complete[copies], complete[first[which[copies]]]

@@ -15,7 +15,9 @@ from consilience.tables import TableModel
 from consilience.trust._left_out import class_probabilities
 from consilience.trust._next_view import read_costs
 from consilience.trust._opinions import (
+    MIN_VIEWS_DISTRUST,
     conflict,
+    n_to_suspect,
     opinions_of,
     strongest_conflict,
     suspected_view,
@@ -75,6 +77,7 @@ def trust_columns(
         notes += _notes_on_full_sets(table, present, wanted.sets)
     if wanted.conflict:
         columns |= _conflicts(model, table, data, positions)
+        notes += _notes_on_conflicts(table, present)
     if wanted.advice:
         columns |= _advice(table, p, present, names, prices)
     return columns
@@ -99,6 +102,20 @@ def _notes_on_full_sets(table: ReferenceTable, present: np.ndarray, alpha: float
     return [
         f"{n_full} sets have all classes: --sets {alpha:.6g} takes {least} left-out samples with "
         "the same views, and the comparison has fewer"
+    ]
+
+
+def _notes_on_conflicts(table: ReferenceTable, present: np.ndarray) -> list[str]:
+    """Say for how many samples no view can be named, because too few can be compared with."""
+    n_views = present.sum(axis=1)
+    needed = np.array([n_to_suspect(int(count)) for count in n_views])
+    is_few = (n_views >= MIN_VIEWS_DISTRUST) & (table.n_comparable(present) < needed)
+    if not is_few.any():
+        return []
+    return [
+        f"no conflicting view is named for {is_few.sum()} samples: that takes "
+        f"{needed[is_few].min()} or more left-out samples with the same views, and the comparison "
+        "has fewer"
     ]
 
 

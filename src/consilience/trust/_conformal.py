@@ -19,7 +19,7 @@ from consilience.trust._left_out import (
     LEFT_OUT_PARAMETERS,
     LeftOutClassifier,
     class_probabilities,
-    names_of,
+    describe_patterns,
 )
 from consilience.views import MultiViewData
 from consilience.views._storage import format_list
@@ -96,7 +96,7 @@ class ConformalClassifier(LeftOutClassifier):
     ----------
     {left_out_fitted}
     n_calibration_rows_ : int
-        Number of different rows that the sets are calibrated on.
+        Number of rows that the sets are calibrated on, copies aside.
     {fitted_input}
 
     See Also
@@ -108,8 +108,9 @@ class ConformalClassifier(LeftOutClassifier):
     A class is in every set as long as fewer than 1 / alpha − 1 rows can be compared with. A set may
     be empty if no class looks like those seen; it counts as a miss. Rows of a group are not
     exchangeable one by one: with groups, the probability is one over new groups of similar size.
-    Equal rows are left out together and count as one of their summed weight. With unequal weights
-    the probability is approximate; m rows then count like (Σw)² / Σw² rows.
+    Equal rows are left out together and count as one, unless they are equal by chance, in a few
+    columns of few values. With unequal weights the probability is approximate; m rows then count
+    like (Σw)² / Σw² rows.
 
     Examples
     --------
@@ -202,55 +203,59 @@ class ConformalClassifier(LeftOutClassifier):
         patterns: Iterable[tuple[np.ndarray | None, np.ndarray]] = [(None, np.arange(len(rows)))]
         if self.conditional == "pattern":
             patterns = group_by_pattern(data.present[rows])
+        full: list[tuple[np.ndarray | None, int]] = []  # patterns, and numbers of their rows
         for pattern, own in patterns:
-            out[rows[own]] = self._p_values(data[rows[own]], pattern, alpha)
+            p, n_compared = self._p_values(data[rows[own]], pattern)
+            out[rows[own]] = p
+            if alpha is not None and n_compared < 1.0 / alpha - 1.0 - ROUNDING:
+                full.append((pattern, len(own)))
+        if alpha is not None:
+            self._warn_of_full_sets(data, full, alpha)
         return out
 
     def _p_values(
-        self, data: MultiViewData, pattern: np.ndarray | None, alpha: float | None
-    ) -> np.ndarray:
+        self, data: MultiViewData, pattern: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """P-values of rows with the views of a pattern, and the number of rows they rest on.
+
+        By class, the number is that of all classes.
+        """
         if len(data) == 0:
-            return np.empty((0, len(self.classes_)))
+            return np.empty((0, len(self.classes_))), np.inf
         score = SCORES[self.conformity_score]
         left_out = self._left_out
         rows, probabilities = self._calibration_rows(pattern)
         codes, weight, fold = left_out.codes[rows], left_out.weight[rows], left_out.fold[rows]
-        if alpha is not None:
-            self._warn_of_full_sets(data, pattern, codes, weight, alpha)
         own = score(probabilities)[np.arange(len(rows)), codes]
         estimators = left_out.estimators or [self.estimator_]
         scores = np.stack([score(class_probabilities(e, data, self.classes_)) for e in estimators])
         if self.conditional != "class":
-            return p_values(scores, own, weight, fold)
+            return p_values(scores, own, weight, fold), effective_size(weight)
         columns = []
         for k in range(len(self.classes_)):
             of_class = codes == k
             part = own[of_class], weight[of_class], fold[of_class]
             columns.append(p_values(scores[:, :, [k]], *part))
-        return np.hstack(columns)
+        return np.hstack(columns), effective_size(weight)
 
     def _warn_of_full_sets(
-        self,
-        data: MultiViewData,
-        pattern: np.ndarray | None,
-        codes: np.ndarray,
-        weight: np.ndarray,
-        alpha: float,
+        self, data: MultiViewData, full: list[tuple[np.ndarray | None, int]], alpha: float
     ) -> None:
-        """Say so if too few rows can be compared with for any class to be left out."""
+        """Say so if too few rows can be compared with for any class, or some, to be left out."""
         least = 1.0 / alpha - 1.0
-        n_rows = f"{math.ceil(least - ROUNDING)} calibration rows, which alpha={alpha:.6g} takes"
+        takes = f"the {math.ceil(least - ROUNDING)} calibration rows that alpha={alpha:.6g} takes"
+        left_out = self._left_out
         if self.conditional == "class":
             few = [
                 label
                 for k, label in enumerate(self.classes_.tolist())
-                if effective_size(weight[codes == k]) < least - ROUNDING
+                if effective_size(left_out.weight[left_out.codes == k]) < least - ROUNDING
             ]
             if few:
-                warn_user(f"classes {format_list(few)} have fewer than {n_rows}: no set lacks them")
-        elif effective_size(weight) < least - ROUNDING:
-            which = "" if pattern is None else f" with just the views {names_of(data, pattern)}"
+                warn_user(f"classes {format_list(few)} have fewer than {takes}: no set lacks them")
+            return
+        if full:
             warn_user(
-                f"rows{which} are compared with {(weight > 0).sum()} instead of {n_rows}: their "
-                "sets have all classes"
+                f"{describe_patterns(data, full)} have fewer than {takes} to be compared with: "
+                "their sets have all classes"
             )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ __all__ = [
     "check_in_memory",
     "class_probabilities",
     "comparable_rows",
-    "names_of",
+    "describe_patterns",
     "with_presence",
 ]
 
@@ -85,9 +85,19 @@ def with_presence(data: MultiViewData, present: np.ndarray) -> MultiViewData:
     return data._replace(data._views, present=np.array(present & data.present))
 
 
-def names_of(data: MultiViewData, pattern: np.ndarray) -> str:
-    """The views of a pattern, for messages."""
-    return format_list([name for name, has in zip(data.view_names, pattern, strict=True) if has])
+def describe_patterns(
+    data: MultiViewData, patterns: Sequence[tuple[np.ndarray | None, int]]
+) -> str:
+    """Rows with these patterns of views, of so many rows each, for messages."""
+    n_rows = sum(count for _, count in patterns)
+    pattern = patterns[0][0]
+    if pattern is None:
+        return f"{n_rows} rows"
+    names = [name for name, has in zip(data.view_names, pattern, strict=True) if has]
+    which = f"just the views {format_list(names, len(names))}"
+    if len(patterns) == 1:
+        return f"{n_rows} rows with {which}"
+    return f"{n_rows} rows of {len(patterns)} patterns of views (such as {which})"
 
 
 def comparable_rows(present: np.ndarray, pattern: np.ndarray) -> np.ndarray:
@@ -141,15 +151,15 @@ class LeftOutRows:
         return len(self.codes)
 
     def merge_copies(self, copies: np.ndarray) -> None:
-        """Give the first of equal rows of a class the weight of all, and the others none.
+        """Give the first of equal rows of a class their mean weight, and the others none.
 
         ``copies`` has the number of the set of equal rows for each training row.
         """
         pairs = np.column_stack([copies[self.rows], self.codes])
         _, first, number = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        totals = np.bincount(number.ravel(), weights=self.weight)
+        means = np.bincount(number.ravel(), weights=self.weight) / np.bincount(number.ravel())
         self.weight = np.zeros(len(self))
-        self.weight[first] = totals
+        self.weight[first] = means
 
     def data(self, rows: np.ndarray, pattern: np.ndarray) -> MultiViewData:
         """Rows with the views of a pattern."""

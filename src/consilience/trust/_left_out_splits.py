@@ -42,10 +42,13 @@ def leave_folds_out(
     part = data if len(first) == len(data) else data[first]
     if cv is not None:
         return _with_copies(split_rows(cv, codes[first], part, classes), copies)
-    n_folds = max(2, min(_default_n_folds(len(first)), np.bincount(codes[first]).max()))
+    largest = int(np.bincount(codes[first]).max())
+    if largest < 2:
+        raise ValueError("no class has two rows that differ, so that none can be left out")
+    n_folds = min(_default_n_folds(len(first)), largest)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        splits = split_rows(int(n_folds), codes[first], part, classes)
+        splits = split_rows(n_folds, codes[first], part, classes)
     return _with_copies(splits, copies)
 
 
@@ -76,6 +79,13 @@ def leave_share_out(
         return split_holdout(codes, data, classes, share, random_state, parameter)
     first, copies = distinct_rows(data)
     part = data if len(first) == len(data) else data[first]
+    counts = np.bincount(codes[first], minlength=len(classes))
+    if counts.min() < 2:
+        raise ValueError(
+            f"{parameter}={share!r} sets rows of every class aside, but class "
+            f"{classes.tolist()[counts.argmin()]!r} has {counts.min()} rows, copies aside; it "
+            "takes two or more"
+        )
     split = split_holdout(codes[first], part, classes, share, random_state, parameter)
     return _with_copies([split], copies)[0]
 

@@ -11,6 +11,7 @@ its own than if they belong to one sample, when views are independent given the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from consilience._base import MultiViewClassifier
 from consilience._default._rows import group_by_pattern
 from consilience._targets import check_labels
+from consilience._warnings import warn_user
 from consilience.trust._left_out import (
     LeftOutClassifier,
     check_in_memory,
@@ -34,8 +36,10 @@ from consilience.views._input import read_input
 from consilience.views._layout import MATCHED
 
 __all__ = [
+    "MIN_VIEWS_DISTRUST",
     "conflict",
     "conflict_p_values",
+    "n_to_suspect",
     "opinions_of",
     "strongest_conflict",
     "suspected_view",
@@ -45,6 +49,7 @@ __all__ = [
 
 TINY = 1e-12
 DISTRUST_BELOW = 0.05  # p-value of the conflict
+ROUNDING = 1e-9  # of numbers of rows
 MIN_VIEWS_DISTRUST = 3  # two views that contradict each other do not tell which is wrong
 
 
@@ -101,6 +106,14 @@ def conflict_p_values(
             above = len(seen) - np.searchsorted(seen, values[own, v], side="left")
             out[own, v] = (1 + above) / (1 + len(seen))
     return out
+
+
+def n_to_suspect(n_views: int) -> int:
+    """Least number of reference rows with which one of so many views can be suspected.
+
+    The least p-value is 1 / (1 + rows).
+    """
+    return math.floor(n_views / DISTRUST_BELOW + ROUNDING)
 
 
 def strongest_conflict(p_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,9 +197,9 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
             part = with_presence(known[rows], np.tile(pattern, (len(rows), 1)))
             return _conflicts(estimator, part, prior, classes)[0]
 
-        p_values = conflict_p_values(values, seen)
+        p_values = _p_values_with_warning(values, seen)
     elif isinstance(model, LeftOutClassifier) and model._left_out.can_mask:
-        p_values = conflict_p_values(values, lambda pattern: left_out_conflicts(model, pattern))
+        p_values = _p_values_with_warning(values, lambda p: left_out_conflicts(model, p))
     names = list(model.view_names_)
     return Bunch(
         probabilities=alone,
@@ -200,6 +213,28 @@ def view_opinions(model: Any, X: Any, *, reference: Any = None) -> Bunch:
         view_names=names,
         classes=classes,
     )
+
+
+def _p_values_with_warning(
+    values: np.ndarray, reference: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """P-values of conflicts; a warning if no view can be distrusted for lack of reference rows."""
+    few: list[tuple[int, int]] = []
+
+    def known(pattern: np.ndarray) -> np.ndarray:
+        rows, n_views = reference(pattern), int(pattern.sum())
+        if n_views >= MIN_VIEWS_DISTRUST and len(rows) < n_to_suspect(n_views):
+            few.append((n_views, len(rows)))
+        return rows
+
+    out = conflict_p_values(values, known)
+    if few:
+        n_views, n_rows = min(few, key=lambda pair: pair[1])
+        warn_user(
+            f"view_opinions can distrust one of {n_views} views only with {n_to_suspect(n_views)} "
+            f"or more reference rows that have these views, but there are {n_rows}"
+        )
+    return out
 
 
 def _without_labels(reference: Any) -> Any:

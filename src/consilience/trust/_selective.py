@@ -22,7 +22,11 @@ from consilience._model_types import model_type
 from consilience._parameters import FRACTION, StrOptions
 from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
-from consilience.trust._left_out import LEFT_OUT_PARAMETERS, LeftOutClassifier, names_of
+from consilience.trust._left_out import (
+    LEFT_OUT_PARAMETERS,
+    LeftOutClassifier,
+    describe_patterns,
+)
 from consilience.views import MultiViewData
 
 __all__ = ["SelectiveClassifier", "lowest_safe_threshold"]
@@ -85,11 +89,10 @@ class SelectiveClassifier(LeftOutClassifier):
     ----------
     {left_out_fitted}
     threshold_ : float
-        Least probability of the predicted class for an answer, on all calibration rows together;
-        infinite if no threshold is safe. With ``conditional="pattern"`` rows that lack views have
-        thresholds of their own.
+        Least probability of the predicted class for an answer; infinite if no threshold is safe.
+        With ``conditional="pattern"`` that of rows with all views; others have their own.
     answer_rate_ : float
-        Share of the calibration rows that get an answer by this threshold.
+        Share of the calibration rows that get an answer, copies aside.
     {fitted_input}
 
     See Also
@@ -150,9 +153,16 @@ class SelectiveClassifier(LeftOutClassifier):
         self.n_jobs = n_jobs
 
     def _calibrate(self, data: MultiViewData, splits: list[Split]) -> None:
-        self.threshold_ = self._safe_threshold(None)
-        confidence = self._left_out.probabilities.max(axis=1)
-        self.answer_rate_ = float((confidence >= self.threshold_).mean())
+        left_out, complete = self._left_out, np.ones(data.n_views, dtype=bool)
+        by_pattern = self.conditional == "pattern"
+        self.threshold_ = self._safe_threshold(complete if by_pattern else None)
+        thresholds = np.full(len(left_out), self.threshold_)
+        if by_pattern:
+            for pattern, own in group_by_pattern(left_out.present):
+                thresholds[own] = self._safe_threshold(pattern)
+        is_distinct = left_out.weight > 0
+        confidence = left_out.probabilities[is_distinct].max(axis=1)
+        self.answer_rate_ = float((confidence >= thresholds[is_distinct]).mean())
         if self.answer_rate_ == 0:
             warn_user(
                 f"no threshold keeps the error rate below max_error={self.max_error} with "
@@ -161,7 +171,7 @@ class SelectiveClassifier(LeftOutClassifier):
             )
 
     def _safe_threshold(self, pattern: np.ndarray | None) -> float:
-        """Threshold for rows with the views of a pattern; of all rows by default."""
+        """Threshold for rows with the views of a pattern; None stands for all rows."""
         rows, probabilities = self._calibration_rows(pattern)
         is_distinct = self._left_out.weight[rows] > 0
         rows, probabilities = rows[is_distinct], probabilities[is_distinct]
@@ -187,16 +197,19 @@ class SelectiveClassifier(LeftOutClassifier):
         rows = np.flatnonzero(has_view)
         if len(rows) == 0:
             return out
-        confidence, threshold = self._scores(data[rows]).max(axis=1), self.threshold_
+        confidence = self._scores(data[rows]).max(axis=1)
         if self.conditional is None:
-            out[rows] = confidence >= threshold
+            out[rows] = confidence >= self.threshold_
             return out
+        unanswered = []
         for pattern, own in group_by_pattern(data.present[rows]):
             threshold = self._safe_threshold(pattern)
             out[rows[own]] = confidence[own] >= threshold
-            if np.isinf(threshold) and not np.isinf(self.threshold_):
-                warn_user(
-                    f"no threshold keeps the error rate below max_error={self.max_error} for rows "
-                    f"with just the views {names_of(data, pattern)}, so none of these is answered"
-                )
+            if np.isinf(threshold):
+                unanswered.append((pattern, len(own)))
+        if unanswered and self.answer_rate_ > 0:
+            warn_user(
+                f"no threshold keeps the error rate below max_error={self.max_error} for "
+                f"{describe_patterns(data, unanswered)}, so none of these is answered"
+            )
         return out
