@@ -222,7 +222,7 @@ def test_answers_for_patterns_without_a_safe_threshold():
     data, y = make_multiview_classification(300, n_views=2, strength=[0, 6], random_state=0)
     model = SelectiveClassifier(LateFusionClassifier(), 0.2).fit(data[:200], y[:200])
     assert model.is_answered(data[200:]).mean() > 0.5
-    with pytest.warns(UserWarning, match="100 rows with just the views 'view0', so none of thes"):
+    with pytest.warns(UserWarning, match="100 rows with just the views 'view0', so none"):
         assert not model.is_answered(data[200:].select(["view0"])).any()
     model.set_params(method="left-out", estimator=DEFAULT).fit(data[:200], y[:200])
     with pytest.warns(UserWarning, match="rows with just the views 'view1', so none of these is"):
