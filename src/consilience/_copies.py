@@ -147,9 +147,9 @@ def distinct_rows(data: MultiViewData) -> tuple[np.ndarray, np.ndarray]:
             n_equal = count_pairs(number[rows])
             if n_equal == 0:
                 continue
-            known = data[np.flatnonzero(data.present[:, pattern].all(axis=1))]
+            known = np.flatnonzero(data.present[:, pattern].all(axis=1))
             names = [name for name, has in zip(data.view_names, pattern, strict=True) if has]
-            chance = chance_of_equal_rows(known.select(names)) if names else 1.0
+            chance = chance_of_equal_rows(data.select(names), known) if names else 1.0
             if chance * len(rows) * (len(rows) - 1) / 2 > MAX_CHANCE_SHARE * n_equal:
                 number[rows] = len(data) + rows
     _, first, copies = np.unique(number, return_index=True, return_inverse=True)
@@ -181,16 +181,17 @@ def count_pairs(numbers: np.ndarray) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def chance_of_equal_rows(data: MultiViewData) -> float:
-    """Probability that two rows are equal by chance, of rows that have all views.
+def chance_of_equal_rows(data: MultiViewData, rows: np.ndarray) -> float:
+    """Probability that two of these rows, which have all views, are equal by chance.
 
     If columns are independent, it is the product of their own. Where they are not, it is larger:
     how many pairs of rows agree in the columns that tell most, but not in all, is counted for as
     many columns as such pairs are found, and only the others are taken to be independent. Some rows
     and columns stand for all.
     """
-    if len(data) > MAX_CHANCE_ROWS:
-        data = data[np.sort(np.random.RandomState(0).permutation(len(data))[:MAX_CHANCE_ROWS])]
+    if len(rows) > MAX_CHANCE_ROWS:
+        rows = np.sort(np.random.RandomState(0).permutation(rows)[:MAX_CHANCE_ROWS])
+    data = data[rows]
     n_pairs = len(data) * (len(data) - 1) // 2
     n_equal = count_pairs(row_keys(data))
     if n_pairs == n_equal:

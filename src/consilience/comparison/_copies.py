@@ -65,7 +65,7 @@ def count_copies(new: MultiViewData, known: MultiViewData) -> int:
     equal = np.isin(row_keys(new), row_keys(known)) & new.present.any(axis=1)
     complete = np.flatnonzero(known.present.all(axis=1))
     if equal.any() and len(complete) > 1:
-        chance = chance_of_equal_rows(known[complete]) * len(new) * len(known)
+        chance = chance_of_equal_rows(known, complete) * len(new) * len(known)
         is_copy = equal & (chance <= MAX_CHANCE_SHARE * equal.sum())
     is_near = _near_copies(new, known)
     if is_near.sum() >= MIN_COPIES_SHARE * len(new):
