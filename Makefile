@@ -25,7 +25,7 @@ test-all: $(VENV)/.test
 # editable install
 sanitize: SANITIZERS := address,undefined
 sanitize: SANITIZER_LIBRARY := libasan.so
-sanitize: SANITIZED_TESTS := tests/core tests/model_checks/test_forged_files.py tests/tables/test_forged_files.py
+sanitize: SANITIZED_TESTS := tests/core tests/default/test_forest.py tests/model_checks/test_forged_files.py tests/tables/test_forged_files.py
 # the same with the thread sanitizer; only the core is instrumented, so only its races are reported
 sanitize-threads: SANITIZERS := thread
 sanitize-threads: SANITIZER_LIBRARY := libtsan.so
