@@ -323,7 +323,7 @@ class TableModel:
         self.metric = metric
         self.positive = positive
         self.na = tuple(na)
-        self.costs = None if costs is None else dict(costs)
+        self.costs = None if costs is None else {view: float(c) for view, c in costs.items()}
 
     @property
     def classes_(self) -> np.ndarray:
