@@ -23,7 +23,7 @@ from consilience import BinnedTreeClassifier, ConsilienceClassifier
 from consilience._model_checks import check_model
 from consilience._model_checks._trial import passed_trials
 from consilience.fusion import LateFusionClassifier
-from consilience.io import save
+from consilience.io import load, save
 from consilience.kernel import MKLClassifier
 from consilience.tables import FileArgument, TableModel, read_tables
 from consilience.views import MultiViewData, ViewPreparer
@@ -308,6 +308,19 @@ def test_models_of_tables_with_dates_and_categories_are_tried(tmp_path):
     pipeline = make_pipeline(ViewPreparer(scale="standard"), LateFusionClassifier())
     model = TableModel(pipeline.fit(read.data, read.target), read.views, "Late fusion", "y")
     assert passed_trials(model) == ["labels", "dense"]
+
+
+def test_costs_of_tables(tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *(f"{i % 11},{i % 3}" for i in range(28))]))
+    read = read_tables([FileArgument(tmp_path / "t.csv", None)], target="y")
+    fitted = LateFusionClassifier().fit(read.data, read.target)
+    model = TableModel(fitted, read.views, "Late fusion", "y", costs=dict.fromkeys(read.views, 2))
+    save(model, tmp_path / "m.skops")
+    assert load(tmp_path / "m.skops").costs == dict.fromkeys(read.views, 2.0)
+    for costs in ({"other": 1.0}, dict.fromkeys(read.views, -1.0), [1.0]):
+        model.costs = costs
+        with pytest.raises(ValueError, match="costs must be"):
+            check_model(model)
 
 
 def test_estimators_that_are_not_known_are_not_saved(tmp_path):
