@@ -27,6 +27,7 @@ from consilience.trust import (
     view_cost_curve,
     view_opinions,
 )
+from consilience.trust._left_out import LeftOutRows
 
 N_DRAWS = 200 if FULL else 12
 DEFAULT = ConsilienceClassifier(10, random_state=0)
@@ -260,6 +261,17 @@ def test_rows_of_one_pattern_are_answered_where_all_together_are_not():
     assert not answered[~has_good[400:]].any()
     assert 0.3 < model.answer_rate_ < 0.7
     assert model.threshold_ < 1
+
+
+def test_fits_do_not_predict_rare_patterns_of_views(monkeypatch):
+    """There may be as many patterns as rows."""
+    data, y = make_multiview_classification(
+        300, n_views=8, strength=4, missing_rate=0.4, random_state=0
+    )
+    monkeypatch.setattr(LeftOutRows, "predict", None)
+    for method in ("split", "cv+"):
+        model = SelectiveClassifier(LateFusionClassifier(), 0.2, method=method, random_state=0)
+        assert 0 < model.fit(data, y).answer_rate_ <= 1
 
 
 def test_no_answer_without_a_safe_threshold():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from consilience.tables import TableModel
+from consilience.trust._conformal_steps import least_rows
 from consilience.trust._left_out import class_probabilities
 from consilience.trust._next_view import read_costs
 from consilience.trust._opinions import (
@@ -29,7 +30,6 @@ from consilience.views import MultiViewData
 __all__ = ["TrustColumns", "trust_columns"]
 
 NO_CLASS = "(none)"  # an empty cell would be read as a missing one
-ROUNDING = 1e-9  # of numbers of samples
 SEPARATORS = "|;/~^"  # between the classes of a set: the first that no class has in its name
 
 
@@ -95,7 +95,7 @@ def _sets(
 
 def _notes_on_full_sets(table: ReferenceTable, present: np.ndarray, alpha: float) -> list[str]:
     """Say how many sets have all classes, because too few samples can be compared with."""
-    least = math.ceil(1.0 / alpha - 1.0 - ROUNDING)
+    least = math.ceil(least_rows(alpha))
     n_full = int((table.n_comparable(present) < least).sum())
     if n_full == 0:
         return []

@@ -14,7 +14,13 @@ from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience._parameters import FRACTION, StrOptions
 from consilience._warnings import warn_user
-from consilience.trust._conformal_steps import aps_scores, effective_size, lac_scores, p_values
+from consilience.trust._conformal_steps import (
+    aps_scores,
+    effective_size,
+    lac_scores,
+    least_rows,
+    p_values,
+)
 from consilience.trust._left_out import (
     LEFT_OUT_PARAMETERS,
     LeftOutClassifier,
@@ -26,7 +32,6 @@ from consilience.views._storage import format_list
 
 __all__ = ["LEFT_OUT_ENTRIES", "ConformalClassifier"]
 
-ROUNDING = 1e-9  # of numbers of rows
 SCORES = {"lac": lac_scores, "aps": aps_scores}
 
 LEFT_OUT_ENTRIES = {
@@ -207,7 +212,7 @@ class ConformalClassifier(LeftOutClassifier):
         for pattern, own in patterns:
             p, n_compared = self._p_values(data[rows[own]], pattern)
             out[rows[own]] = p
-            if alpha is not None and n_compared < 1.0 / alpha - 1.0 - ROUNDING:
+            if alpha is not None and n_compared < least_rows(alpha):
                 full.append((pattern, len(own)))
         if alpha is not None:
             self._warn_of_full_sets(data, full, alpha)
@@ -242,14 +247,14 @@ class ConformalClassifier(LeftOutClassifier):
         self, data: MultiViewData, full: list[tuple[np.ndarray | None, int]], alpha: float
     ) -> None:
         """Say so if too few rows can be compared with for any class, or some, to be left out."""
-        least = 1.0 / alpha - 1.0
-        takes = f"the {math.ceil(least - ROUNDING)} calibration rows that alpha={alpha:.6g} takes"
+        least = least_rows(alpha)
+        takes = f"the {math.ceil(least)} calibration rows that alpha={alpha:.6g} takes"
         left_out = self._left_out
         if self.conditional == "class":
             few = [
                 label
                 for k, label in enumerate(self.classes_.tolist())
-                if effective_size(left_out.weight[left_out.codes == k]) < least - ROUNDING
+                if effective_size(left_out.weight[left_out.codes == k]) < least
             ]
             if few:
                 warn_user(f"classes {format_list(few)} have fewer than {takes}: no set lacks them")

@@ -18,9 +18,17 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["aps_scores", "effective_size", "lac_scores", "p_values", "weight_at_least"]
+__all__ = [
+    "aps_scores",
+    "effective_size",
+    "lac_scores",
+    "least_rows",
+    "p_values",
+    "weight_at_least",
+]
 
 APS_DECIMALS = 12
+ROUNDING = 1e-9  # of numbers of rows
 
 
 def lac_scores(probabilities: np.ndarray) -> np.ndarray:
@@ -50,6 +58,11 @@ def aps_scores(probabilities: np.ndarray) -> np.ndarray:
 def effective_size(weight: np.ndarray) -> float:
     """Number of rows of equal weight that count as much: (Σ w)² / Σ w²."""
     return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
+
+
+def least_rows(alpha: float) -> float:
+    """Number of rows from which the least p-value, 1 / (1 + rows), is alpha or less."""
+    return 1.0 / alpha - 1.0 - ROUNDING
 
 
 def weight_at_least(scores: np.ndarray, own: np.ndarray, weight: np.ndarray) -> np.ndarray:

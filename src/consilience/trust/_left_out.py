@@ -50,6 +50,7 @@ from consilience.views._storage import format_list
 
 __all__ = [
     "LEFT_OUT_PARAMETERS",
+    "MIN_PATTERN_ROWS",
     "LeftOutClassifier",
     "LeftOutRows",
     "check_in_memory",

@@ -18,11 +18,7 @@ from consilience._default._rows import group_by_pattern
 from consilience._folds import Split
 from consilience._model_types import model_type
 from consilience.trust._conformal_steps import lac_scores, p_values
-from consilience.trust._left_out import (
-    class_probabilities,
-    comparable_rows,
-    with_presence,
-)
+from consilience.trust._left_out import class_probabilities, comparable_rows, with_presence
 from consilience.trust._left_out_splits import leave_share_out
 from consilience.trust._next_view import ReferenceRows, accuracy
 from consilience.trust._opinions import conflict, conflict_p_values
@@ -182,11 +178,12 @@ def patterns_to_predict(present: np.ndarray) -> np.ndarray:
 def split_left_out(
     data: MultiViewData, codes: np.ndarray, classes: np.ndarray, random_state: int
 ) -> Split:
-    """Training rows, and the rows to leave out that have a view and are no copies."""
+    """Training rows, and the rows to leave out that have a view, without their copies."""
     train, test = leave_share_out(LEFT_OUT_SHARE, data, codes, classes, random_state)
     test = test[data.present[test].any(axis=1)]
-    first, _ = distinct_rows(data[test])  # copies would count several times
-    return train, test[first]
+    if data.groups is None:  # copies would count several times
+        test = test[distinct_rows(data[test])[0]]
+    return train, test
 
 
 def fit_reference_table(

@@ -23,10 +23,7 @@ from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
 from consilience.trust._cross_view import CrossViewModel, check_feature_views, fit_cross_views
 from consilience.trust._faults import MIN_ROWS, alter_rows
-from consilience.trust._left_out import (
-    LeftOutClassifier,
-    class_probabilities,
-)
+from consilience.trust._left_out import LeftOutClassifier, class_probabilities
 from consilience.trust._left_out_splits import leave_folds_out, leave_share_out
 from consilience.trust._opinions import conflict, opinions_of, without_each_view
 from consilience.trust._rhythm import RhythmModel, fit_rhythms

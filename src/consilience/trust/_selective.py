@@ -24,6 +24,7 @@ from consilience._warnings import warn_user
 from consilience.trust._conformal import LEFT_OUT_ENTRIES
 from consilience.trust._left_out import (
     LEFT_OUT_PARAMETERS,
+    MIN_PATTERN_ROWS,
     LeftOutClassifier,
     describe_patterns,
 )
@@ -92,7 +93,8 @@ class SelectiveClassifier(LeftOutClassifier):
         Least probability of the predicted class for an answer; infinite if no threshold is safe.
         With ``conditional="pattern"`` that of rows with all views; others have their own.
     answer_rate_ : float
-        Share of the calibration rows that get an answer, copies aside.
+        Share of the calibration rows that get an answer, copies aside; those that lack views as
+        fewer than 50 others do count as if all rows were compared with.
     {fitted_input}
 
     See Also
@@ -156,10 +158,12 @@ class SelectiveClassifier(LeftOutClassifier):
         left_out, complete = self._left_out, np.ones(data.n_views, dtype=bool)
         by_pattern = self.conditional == "pattern"
         self.threshold_ = self._safe_threshold(complete if by_pattern else None)
-        thresholds = np.full(len(left_out), self.threshold_)
+        thresholds = np.full(len(left_out), self._safe_threshold(None))
         if by_pattern:
             for pattern, own in group_by_pattern(left_out.present):
-                thresholds[own] = self._safe_threshold(pattern)
+                # those of rare patterns need further predictions, and wait until they are asked for
+                if pattern.all() or len(own) >= MIN_PATTERN_ROWS or not left_out.can_mask:
+                    thresholds[own] = self._safe_threshold(pattern)
         is_distinct = left_out.weight > 0
         confidence = left_out.probabilities[is_distinct].max(axis=1)
         self.answer_rate_ = float((confidence >= thresholds[is_distinct]).mean())
